@@ -32,7 +32,7 @@ def asked_pod(found: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
     others = [each for each in found if each is not workload]
     if template is workload.manifest:
         return workload, others
-    return Found(_pod_like(workload.manifest, template), workload.where), others
+    return Found(pod_like(workload.manifest, template), workload.where), others
 
 
 def template_of(manifest: Manifest) -> Mapping[str, Any] | None:
@@ -51,7 +51,7 @@ def template_of(manifest: Manifest) -> Mapping[str, Any] | None:
     return None
 
 
-def _pod_like(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
+def pod_like(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
     """A pod of the workload's name and namespace, with the labels, annotations and spec of its template."""
     of_workload, of_template = workload.get("metadata"), template.get("metadata")
     own = of_workload if isinstance(of_workload, dict) else {}

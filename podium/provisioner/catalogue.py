@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -85,11 +85,11 @@ def read_catalogue(document: object, path: str = "instanceTypes") -> Catalogue:
 
 
 @functools.cache
-def generated_catalogue() -> Catalogue:
-    """The catalogue that the kwok provider has without a file: 144 generic instance types in four zones."""
+def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
+    """The catalogue that the kwok provider has without a file: 144 generic instance types, in four zones or others."""
     return read_catalogue(
         [
-            _generated(family, cpu, memory_gib, arch, system)
+            _generated(family, cpu, memory_gib, arch, system, zones)
             for cpu in GENERATED_CPUS
             for family, factor in GENERATED_FAMILIES.items()
             for memory_gib in (cpu * factor,)
@@ -232,7 +232,7 @@ class _Fields:
 def _items(raw: object, path: str) -> Iterator[tuple[object, str]]:
     """The items of a list, each with its path."""
     if not isinstance(raw, list):
-        raise FieldError(path, "is not a list")
+        raise FieldError(path, "is not a list") if path else FieldError("catalogue", "is not a list of instance types")
     return ((item, f"{path}[{index}]") for index, item in enumerate(raw))
 
 
@@ -268,8 +268,13 @@ def _amounts(raw: ResourceList, path: str) -> Requests:
 # ---------------------------------------------------------------- the generated catalogue
 
 
-def _generated(family: str, cpu: int, memory_gib: int, arch: str, system: str) -> dict[str, Any]:
-    price = CPU_PRICE * cpu + MEMORY_PRICE * memory_gib * 2**30 / 1e9
+def generic_price(capacity: Requests) -> float:
+    """What an instance type without a price of its own costs per hour on demand: by its cores and its memory."""
+    return CPU_PRICE * capacity.get(CPU, 0) / 1000 + MEMORY_PRICE * capacity.get(MEMORY, 0) / 1e9
+
+
+def _generated(family: str, cpu: int, memory_gib: int, arch: str, system: str, zones: Sequence[str]) -> dict[str, Any]:
+    price = generic_price({CPU: 1000 * cpu, MEMORY: memory_gib * 2**30})
     return {
         "name": f"{family}-{cpu}x-{arch}-{system}",
         "architecture": arch,
@@ -288,7 +293,7 @@ def _generated(family: str, cpu: int, memory_gib: int, arch: str, system: str) -
                     {"key": ZONE, "operator": "In", "values": [zone]},
                 ],
             }
-            for zone in GENERATED_ZONES
+            for zone in zones
             for capacity_type in (SPOT, ON_DEMAND)
         ],
     }

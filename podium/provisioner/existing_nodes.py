@@ -1,6 +1,6 @@
 """Nodes that are there, or on their way, while pods are planned onto them.
 
-Owns what one node has left. Only whether it takes a pod matters, never why it does not.
+Owns what one node has left. A plan only asks whether it takes a pod; why it does not is told if a person asks.
 
 Source: karpenter pkg/controllers/provisioning/scheduling/existingnode.go, v1.15.0.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from podium.objects.core import Pod
 from podium.objects.requests import Requests
 from podium.objects.storage import CSINode
-from podium.provisioner.amounts import less, requests_of_all
+from podium.provisioner.amounts import amounts_text, less, requests_of_all
 from podium.provisioner.host_ports import HostPort, any_conflict, host_ports
 from podium.provisioner.instance_types import fits
 from podium.provisioner.labels import HOSTNAME
@@ -21,7 +21,7 @@ from podium.provisioner.planned_pods import PlannedPod
 from podium.provisioner.refusals import Refusal
 from podium.provisioner.requirements import Requirement, Requirements
 from podium.provisioner.state import StateNode
-from podium.provisioner.taints import untolerated
+from podium.provisioner.taints import taints_text, untolerated
 from podium.provisioner.topology import Topology
 from podium.provisioner.volumes import AttachedVolumes, VolumeError, Volumes, exceeds_limits, together
 
@@ -108,6 +108,39 @@ class ExistingNode:
         self._ports += host_ports(pod.spec)
         self._volumes = volumes
         return True
+
+    def refusal_of(self, pod: PlannedPod) -> Refusal | None:
+        """Why the node cannot take the pod now; None if it can. Plans nothing."""
+        untaken = untolerated(self.state.taints, pod.spec.tolerations)
+        if untaken:
+            return Refusal.of(taints_text(untaken))
+        if exceeds_limits(together(self._volumes, pod.attached), self._volume_limits):
+            return Refusal.of("would exceed the node's volume limits")
+        if any_conflict(host_ports(pod.spec), self._ports):
+            return Refusal.of("a host port is taken")
+        if not fits(pod.requests, self._left):
+            return Refusal.of(f"has {amounts_text(self._missing(pod))} too little")
+        conflicts = self._requirements.incompatibilities(pod.requirements)
+        if conflicts:
+            return Refusal.of("; ".join(conflicts))
+        base = self._requirements.union(pod.requirements)
+        refusals: list[str] = []
+        for alternative in pod.volume_alternatives or (Requirements(),):
+            conflicts = base.incompatibilities(alternative)
+            found = self._topology.narrowed(
+                pod.pod, self.state.taints, pod.strict_requirements, base.union(alternative)
+            )
+            if conflicts:
+                refusals.append("; ".join(conflicts))
+            elif isinstance(found, Refusal):
+                refusals.append(found.text())
+            else:
+                return None
+        return Refusal.of("; ".join(refusals))
+
+    def _missing(self, pod: PlannedPod) -> Requests:
+        left = {name: max(amount, 0) for name, amount in self._left.items()}
+        return {name: short for name, amount in pod.requests.items() if (short := amount - left.get(name, 0)) > 0}
 
     def _narrowed(self, pod: PlannedPod, base: Requirements, alternative: Requirements | None) -> Requirements | None:
         if alternative is not None:

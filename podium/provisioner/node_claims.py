@@ -104,7 +104,7 @@ class PlannedClaim:
 
         Returns: why it cannot; None if it was planned.
         """
-        found = self._narrowed(pod, lower_min_values)
+        found = self._narrowed(pod, lower_min_values=lower_min_values)
         if isinstance(found, Refusal):
             return found
         self.lowered_min_values |= _is_lower(found.requirements, self.requirements)
@@ -118,6 +118,11 @@ class PlannedClaim:
         self._context.reservations.hold(self._hostname, found.reserved)
         self._reserved = found.reserved
         return None
+
+    def refusal_of(self, pod: PlannedPod) -> Refusal | None:
+        """Why the NodeClaim cannot take the pod now; None if it can. Plans nothing."""
+        found = self._narrowed(pod, lower_min_values=False)
+        return found if isinstance(found, Refusal) else None
 
     def final_requirements(self) -> Requirements:
         """What the NodeClaim requires once all pods are planned: pinned to the reservations that it holds."""
@@ -145,7 +150,7 @@ class PlannedClaim:
 
     # ------------------------------------------------------------ one more pod
 
-    def _narrowed(self, pod: PlannedPod, lower_min_values: bool) -> _Narrowing | Refusal:
+    def _narrowed(self, pod: PlannedPod, *, lower_min_values: bool) -> _Narrowing | Refusal:
         untaken = untolerated(self.template.taints, pod.spec.tolerations)
         if untaken:
             return Refusal(lambda: taints_text(untaken))

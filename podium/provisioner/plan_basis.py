@@ -69,7 +69,7 @@ class PlanBasis:
         self.catalogue = catalogue
         self.settings = settings
         self.well_known = catalogue.well_known | {RESERVATION_ID}
-        self.pools = usable_pools(objects.node_pools)
+        self.pools = usable_pools(objects.node_pools, settings.node_class)
         self.types_filter = InstanceTypeFilter(self.well_known)
         self.volumes = Volumes(objects)
         self._domains = domains_of(self.pools, catalogue.instance_types)

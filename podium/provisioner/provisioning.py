@@ -7,6 +7,8 @@ Source: karpenter pkg/controllers/provisioning/provisioner.go (Schedule), v1.15.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from podium.objects.core import Pod
@@ -14,13 +16,32 @@ from podium.provisioner.catalogue import Catalogue
 from podium.provisioner.evictions import Evictions
 from podium.provisioner.objects import ClusterObjects
 from podium.provisioner.plan_basis import PlanBasis
-from podium.provisioner.plans import existing_as_told, outcome_of, purchase_as_told
+from podium.provisioner.plans import Outcome, existing_as_told, outcome_of, purchase_as_told
 from podium.provisioner.settings import Settings
-from podium.provisioner.solve import Solver
+from podium.provisioner.solve import Results, Solver
 from podium.provisioner.state import leaving
 from podium.provisioner.validation import fault_of, is_provisionable
 
 NO_POOLS: Final = "no dynamic nodepools found"
+
+
+@dataclass(frozen=True, eq=False)
+class ProvisioningPass:
+    """One pass over a cluster.
+
+    Attributes:
+        pods: The pods that were planned.
+        ignored: By name, why other waiting pods are ignored.
+        solver: What planned them; None if there were no pods, or no NodePool to buy from.
+        results: The solver's.
+        outcome: What follows from the results.
+    """
+
+    pods: Sequence[Pod]
+    ignored: Mapping[str, str]
+    solver: Solver | None = None
+    results: Results | None = None
+    outcome: Outcome | None = None
 
 
 def plan_provisioning(objects: ClusterObjects, catalogue: Catalogue, settings: Settings, now: float) -> dict[str, Any]:
@@ -33,22 +54,36 @@ def plan_provisioning(objects: ClusterObjects, catalogue: Catalogue, settings: S
         FieldError: an object has a value that has no meaning.
     """
     basis = PlanBasis(objects, catalogue, settings)
-    waiting, ignored = pending_pods(basis)
-    evictions = Evictions(objects.budgets, now)
-    pods = [*waiting, *pods_of_leaving(basis, evictions)]
-    if not pods:
-        return {"ignored": ignored}
-    if not basis.pools:
-        return {"ignored": ignored, "errors": {each.key: NO_POOLS for each in pods}}
-    results = Solver(basis, nodes=[each for each in basis.nodes if not each.is_leaving], pods=pods).solve()
-    outcome = outcome_of(results, pods, basis.well_known, lower_min_values=settings.lower_min_values)
+    found = provision(basis, now)
+    if found.results is None or found.outcome is None:
+        left = {"errors": {each.key: NO_POOLS for each in found.pods}} if found.pods else {}
+        return {"ignored": found.ignored, **left}
     return {
-        "ignored": ignored,
-        "skipped": dict(results.skipped),
-        "existing": existing_as_told(outcome),
-        "claims": [purchase_as_told(each, basis.well_known) for each in outcome.purchases],
-        "errors": dict(outcome.errors),
+        "ignored": found.ignored,
+        "skipped": dict(found.results.skipped),
+        "existing": existing_as_told(found.outcome),
+        "claims": [purchase_as_told(each, basis.well_known) for each in found.outcome.purchases],
+        "errors": dict(found.outcome.errors),
     }
+
+
+def provision(basis: PlanBasis, now: float) -> ProvisioningPass:
+    """Plan all pods that wait, and those of nodes that are leaving.
+
+    Args:
+        now: the time, in seconds since the epoch.
+
+    Raises:
+        FieldError: an object has a value that has no meaning.
+    """
+    waiting, ignored = pending_pods(basis)
+    pods = [*waiting, *pods_of_leaving(basis, Evictions(basis.objects.budgets, now))]
+    if not pods or not basis.pools:
+        return ProvisioningPass(pods, ignored)
+    solver = Solver(basis, nodes=[each for each in basis.nodes if not each.is_leaving], pods=pods)
+    results = solver.solve()
+    outcome = outcome_of(results, pods, basis.well_known, lower_min_values=basis.settings.lower_min_values)
+    return ProvisioningPass(pods, ignored, solver, results, outcome)
 
 
 def pods_of_leaving(basis: PlanBasis, evictions: Evictions) -> list[Pod]:

@@ -30,7 +30,7 @@ from podium.provisioner.objects import (
 )
 from podium.provisioner.requirements import Requirement
 
-_KINDS: Final[Mapping[str, tuple[str, type[Any]]]] = {
+KINDS: Final[Mapping[str, tuple[str, type[Any]]]] = {
     "NodePool": ("node_pools", NodePool),
     "NodeClaim": ("node_claims", NodeClaim),
     "Node": ("nodes", ProvidedNode),
@@ -47,6 +47,7 @@ _KINDS: Final[Mapping[str, tuple[str, type[Any]]]] = {
     "StorageClass": ("storage_classes", StorageClass),
     "CSINode": ("csi_nodes", CSINode),
 }
+"""By kind: the field of `ClusterObjects`, and the type."""
 
 
 def read_objects(documents: object, path: str = "objects") -> ClusterObjects:
@@ -72,11 +73,11 @@ def read_named_objects(documents: Iterable[tuple[object, str, str]]) -> ClusterO
     Raises:
         FieldError: an object has a field of another type than the API gives it, or a value that has no meaning.
     """
-    found: dict[str, list[Any]] = {name: [] for name, _ in _KINDS.values()}
+    found: dict[str, list[Any]] = {name: [] for name, _ in KINDS.values()}
     for document, path, separator in documents:
         if not isinstance(document, Mapping):
             raise FieldError(path, "is not an object with named fields")
-        known = _KINDS.get(str(document.get("kind")))
+        known = KINDS.get(str(document.get("kind")))
         if known is None:
             continue
         name, kind = known

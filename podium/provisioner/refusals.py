@@ -6,8 +6,8 @@ pod; it then tells the counts of that time, as upstream's does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,10 +17,12 @@ class Refusal:
     Attributes:
         text: Makes the sentence.
         is_final: Whether the pod waits for another pass, and keeps its preferences until then.
+        by_pool: The reasons of each NodePool, if NodePools were asked.
     """
 
     text: Callable[[], str]
     is_final: bool = False
+    by_pool: Mapping[str, Refusal] = field(default_factory=dict)
 
     @classmethod
     def of(cls, text: str, *, is_final: bool = False) -> Refusal:
@@ -28,9 +30,10 @@ class Refusal:
         return cls(lambda: text, is_final)
 
 
-def all_of(refusals: Iterable[Refusal]) -> Refusal:
-    """All of the reasons as one."""
-    refusals = tuple(refusals)
+def all_of(by_pool: Mapping[str, Refusal]) -> Refusal:
+    """The reasons of several NodePools as one."""
     return Refusal(
-        lambda: "; ".join(each.text() for each in refusals), is_final=any(each.is_final for each in refusals)
+        lambda: "; ".join(each.text() for each in by_pool.values()),
+        is_final=any(each.is_final for each in by_pool.values()),
+        by_pool=by_pool,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.objects.core import TopologySpreadConstraint
+from podium.provisioner.templates import NODE_CLASS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,7 @@ class Settings:
         terminates_first: Whether a drifted node of a full reservation may go before there is another in its place.
         reads_deletion_cost: Whether a pod's `pod-deletion-cost` counts where it has no `disruption-cost`.
         default_constraints: Spread constraints for pods that have none.
+        node_class: Group and kind of the provider's node class; None for any provider's.
     """
 
     ignore_preferences: bool = False
@@ -28,3 +30,4 @@ class Settings:
     terminates_first: bool = False
     reads_deletion_cost: bool = True
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    node_class: tuple[str, str] | None = NODE_CLASS

@@ -131,6 +131,25 @@ class Solver:
         lowered = frozenset(name for name, is_lowered in self._lowered.items() if is_lowered)
         return Results(tuple(self._existing), tuple(self._claims), self._basis.skipped, lowered, refusals)
 
+    def refusals_of_nodes(self, uid: str) -> dict[str, str]:
+        """By node that is there: why it cannot take the pod as things are now, with all its preferences."""
+        pod = self._asked(uid)
+        found = ((node.state.name, pod and node.refusal_of(pod)) for node in self._existing if not _has(node.pods, uid))
+        return {name: refusal.text() for name, refusal in found if refusal}
+
+    def refusals_of_claims(self, uid: str) -> dict[str, str]:
+        """By the pods that a planned node is for: why it cannot take the pod as things are now."""
+        pod = self._asked(uid)
+        found = ((claim.pods, pod and claim.refusal_of(pod)) for claim in self._claims if not _has(claim.pods, uid))
+        return {", ".join(sorted(each.key for each in pods)): refusal.text() for pods, refusal in found if refusal}
+
+    def _asked(self, uid: str) -> PlannedPod | None:
+        """The pod that is asked about; None if its volumes are not there, which is why it stays."""
+        try:
+            return self._planned(next(each for each in self._pods if each.uid == uid))
+        except VolumeError:
+            return None
+
     # ------------------------------------------------------------ one pod
 
     def _try(self, pod: Pod) -> Refusal | None:
@@ -149,15 +168,9 @@ class Solver:
         if uses_devices(pod.spec):
             return _NEEDS_DEVICES
         try:
-            attached = self._basis.volumes.attached(pod)
+            planned = self._planned(pod)
         except VolumeError as error:
             return Refusal.of(str(error))
-        planned = PlannedPod.of(
-            pod,
-            self._alternatives[pod.uid],
-            attached,
-            ignore_preferences=self._basis.settings.ignore_preferences,
-        )
         if any(node.take(planned) for node in self._destinations(pod)):
             return None
         # The order stays from pod to pod, so equally full NodeClaims are not always tried in the order of their making.
@@ -166,14 +179,23 @@ class Solver:
             return None
         return self._add_to_new(planned)
 
+    def _planned(self, pod: Pod) -> PlannedPod:
+        """The pod with what it asks of a node. Raises: VolumeError."""
+        return PlannedPod.of(
+            pod,
+            self._alternatives[pod.uid],
+            self._basis.volumes.attached(pod),
+            ignore_preferences=self._basis.settings.ignore_preferences,
+        )
+
     def _add_to_new(self, pod: PlannedPod) -> Refusal | None:
         if not self._basis.templates:
             return _NO_TEMPLATES
-        refusals: list[Refusal] = []
+        refusals: dict[str, Refusal] = {}
         for template, groups in self._basis.templates:
             types = self._within_limits(template)
             if isinstance(types, Refusal):
-                refusals.append(types)
+                refusals[template.name] = types
                 continue
             self._hostnames += 1
             claim = PlannedClaim(template, groups, types, f"hostname-placeholder-{self._hostnames:04d}", self._context)
@@ -184,7 +206,7 @@ class Solver:
                 # Any of the types may be launched, so the largest of them counts.
                 self._take_from_limits(template.name, largest(each.capacity for each in claim.instance_types))
                 return None
-            refusals.append(refusal)
+            refusals[template.name] = refusal
             if refusal.is_final:
                 break
         return all_of(refusals)
@@ -214,3 +236,7 @@ class Solver:
         remaining = self._remaining.get(pool)
         if remaining is not None:
             self._remaining[pool] = less(remaining, capacity)
+
+
+def _has(pods: Iterable[Pod], uid: str) -> bool:
+    return any(each.uid == uid for each in pods)

@@ -115,7 +115,12 @@ class StateNode:
     @cached_property
     def available(self) -> Requests:
         """What pods can still use."""
-        return less(self.allocatable, total(*(requests_of(each) for each in self.pods)))
+        return less(self.allocatable, self.requests)
+
+    @cached_property
+    def requests(self) -> Requests:
+        """What the pods on it request."""
+        return total(*(requests_of(each) for each in self.pods))
 
     @cached_property
     def daemon_requests(self) -> Requests:

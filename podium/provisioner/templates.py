@@ -53,9 +53,15 @@ class Template:
         return self.pool.spec.template.spec.taints
 
 
-def usable_pools(node_pools: Iterable[NodePool]) -> tuple[NodePool, ...]:
-    """The NodePools that nodes can be bought from: by weight, the heaviest first, then by name, the last first."""
-    usable = (each for each in node_pools if _is_usable(each))
+def usable_pools(
+    node_pools: Iterable[NodePool], node_class: tuple[str, str] | None = NODE_CLASS
+) -> tuple[NodePool, ...]:
+    """The NodePools that nodes can be bought from: by weight, the heaviest first, then by name, the last first.
+
+    Args:
+        node_class: group and kind of the provider's node class; None for any provider's.
+    """
+    usable = (each for each in node_pools if unusable_reason(each, node_class) is None)
     return tuple(sorted(usable, key=lambda each: (each.spec.weight or 0, each.metadata.name), reverse=True))
 
 
@@ -95,12 +101,14 @@ def is_of_provider(reference: NodeClassReference) -> bool:
     return (reference.group, reference.kind) == NODE_CLASS
 
 
-def _is_usable(pool: NodePool) -> bool:
+def unusable_reason(pool: NodePool, node_class: tuple[str, str] | None = NODE_CLASS) -> str | None:
+    """Why nothing can be bought from the NodePool, whatever the pods; None if it can."""
+    reference = pool.spec.template.spec.node_class_ref
     states = {each.type: each.status for each in pool.status.conditions}
-    is_ready = states.get("Ready") == "True" and {"ValidationSucceeded", "NodeClassReady"} <= states.keys()
-    return (
-        is_ready
-        and is_of_provider(pool.spec.template.spec.node_class_ref)
-        and pool.spec.replicas is None
-        and pool.metadata.deletion_timestamp is None
-    )
+    if states.get("Ready") != "True" or not {"ValidationSucceeded", "NodeClassReady"} <= states.keys():
+        return "NodePool is not ready"
+    if node_class is not None and (reference.group, reference.kind) != node_class:
+        return f"NodePool is of another provider, {reference.group}/{reference.kind}"
+    if pool.spec.replicas is not None:
+        return "NodePool has a fixed number of replicas"
+    return None if pool.metadata.deletion_timestamp is None else "NodePool is being deleted"

@@ -67,6 +67,7 @@ TESTED_ELSEWHERE = {
     # Nothing but output, read from what a command prints.
     "cli/capacity_table": "unit/cli/test_capacity",
     "cli/evaluate_table": "unit/cli/test_evaluate",
+    "cli/plan_table": "unit/cli/test_plan",
     "cli/why_table": "unit/cli/test_why",
     "daemon/cache_dump": "e2e/test_cache_dump",
     # I/O, which only a peer can answer.

@@ -62,6 +62,9 @@ _COMMANDS = {
     "estimate-cluster-object": "estimate -f cluster.yaml --requests cpu=1 --cluster-object hostile",
     "estimate-kubeconfig": "estimate --kubeconfig hostile --requests cpu=1",
     "estimator": "estimator serve --kubeconfig hostile",
+    "plan-cluster": "plan -f hostile --adopt-nodes",
+    "plan-add": "plan -f cluster.yaml --adopt-nodes --add hostile",
+    "plan-catalogue": "plan -f cluster.yaml --adopt-nodes --catalogue hostile",
     "run-config": "run --config hostile",
 }
 

@@ -1,11 +1,12 @@
 import gzip
 import json
+import random
 from functools import partial
 
 import pytest
 
-from tests.unit.cli.commands import run
-from tests.unit.provisioner.clusters import TYPES, node_pool, pod
+from tests.unit.cli.commands import run, written
+from tests.unit.provisioner.clusters import TYPES, ZONE, daemon_set, node, node_pool, pod, required, spread
 
 _run = partial(run, "plan")
 
@@ -89,3 +90,326 @@ def test_a_torn_archive_is_named_after_its_answers(tmp_path):
     assert result.exit_code == 1
     assert str(path) in result.stderr
     assert _answers(result)[0]["id"] == "c0"
+
+
+# ------------------------------------------------------------ clusters
+
+_VERSIONS = {"DaemonSet": "apps/v1", "Deployment": "apps/v1", "NodePool": "karpenter.sh/v1"}
+CORES = "karpenter.kwok.sh/instance-cpu"
+
+
+def _cluster(path, *objects):
+    return written(path, *({"apiVersion": _VERSIONS.get(each["kind"], "v1"), **each} for each in objects))
+
+
+def _lines(result):
+    return [" ".join(line.split()) for line in result.stdout.splitlines() if line.strip()]
+
+
+def _json(*arguments):
+    result = _run(*arguments, "--output", "json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def _deployment(name, replicas, **spec):
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod(name, **spec)["spec"]}
+    return {"kind": "Deployment", "metadata": {"name": name}, "spec": {"replicas": replicas, "template": template}}
+
+
+@pytest.fixture
+def types(tmp_path):
+    path = tmp_path / "types.json"
+    path.write_text(json.dumps(list(TYPES)))
+    return path
+
+
+def test_text_tells_nodes_to_buy_what_goes_where_what_stays_and_how_full_it_gets(tmp_path, types):
+    few, many = (pod(name, cpu=cpu) for name, cpu in (("few", "1"), ("many", "99")))
+    cluster = _cluster(tmp_path / "c", node_pool(), node("n1", cpu="1"), few, many, pod("more", cpu="3"))
+    lines = _lines(_run("-f", cluster, "--catalogue", types))
+    assert "pool 1 default 2 0.2800 0.2800 1 204.40" in lines
+    assert "n1 1 default/few" in lines
+    assert any(line.startswith("default/many pool no instance type has enough resources") for line in lines)
+    (cpu,) = [line for line in lines if line.startswith("cpu ")]
+    assert cpu.startswith("cpu ░")
+    assert "0% of 1 cores" in cpu
+    assert "82% of 4.9 cores" in cpu
+    cost = "0.2800 per hour, 204.40 per month"
+    assert lines[-1] == f"1 node to buy for 1 pod: {cost}; 1 pod on nodes that are there; 1 pod left"
+
+
+def test_json_has_everything(tmp_path, types):
+    cluster = _cluster(tmp_path / "c", node_pool(), node("n1", cpu="1"), pod("few"), pod("many", cpu="99"), pod("more"))
+    answer = _json("-f", cluster, "--catalogue", types)
+    (bought,) = answer["new_nodes"]
+    assert (bought["pool"], bought["cheapest_type"], bought["pods"]) == ("pool", "small", ["default/more"])
+    assert (bought["instance_types"], bought["price_at_worst"]) == (["small", "default", "arm"], pytest.approx(0.14))
+    assert bought["monthly_cost"] == answer["monthly_cost"] == pytest.approx(0.14 * 730)
+    assert answer["existing"] == {"n1": ["default/few"]}
+    (stays,) = answer["unschedulable"]
+    assert (stays["pod"], list(stays["pools"])) == ("default/many", ["pool"])
+    assert answer["utilisation"]["before"]["cpu"] == {"requested": 0, "allocatable": 1000}
+    assert answer["utilisation"]["after"]["cpu"] == {"requested": 2000, "allocatable": 2900}
+
+
+def test_the_plan_is_the_same_in_whatever_order_the_objects_come(tmp_path, types):
+    rules = {"topologySpreadConstraints": [spread()]}
+    pods = [pod(f"p{n}", cpu=str(1 + n % 3), labels={"app": "web"}, **rules) for n in range(12)]
+    objects = [
+        node_pool(),
+        node_pool("other"),
+        *(node(f"n{n}", zone=f"zone-{n}") for n in range(3)),
+        daemon_set(),
+        *pods,
+    ]
+    answers = set()
+    for seed in range(5):
+        random.Random(seed).shuffle(objects)
+        cluster = _cluster(tmp_path / "c", *objects)
+        answers.add(_run("-f", cluster, "--catalogue", types, "--output", "json").stdout)
+        answers.add(_run("-f", cluster, "--catalogue", types, "--output", "json").stdout)
+    assert len(answers) == 1
+
+
+def test_without_a_catalogue_there_are_generic_types_in_the_zones_of_the_nodes(tmp_path):
+    cluster = _cluster(tmp_path / "c", node_pool(), pod("web", cpu="3"))
+    (bought,) = _json("-f", cluster)["new_nodes"]
+    assert (bought["cheapest_type"], bought["price"]) == ("c-4x-amd64-linux", pytest.approx(0.7 * 0.108589934592))
+    cluster = _cluster(tmp_path / "c", node_pool(), node(zone="here"), pod("web", cpu="5", nodeSelector={ZONE: "here"}))
+    (bought,) = _json("-f", cluster)["new_nodes"]
+    assert {"key": ZONE, "operator": "In", "values": ["here"]} in bought["requirements"]
+
+
+def test_an_older_form_of_the_catalogue_is_read(tmp_path):
+    offering = {"capacityType": "on-demand", "zone": "z", "price": 0.5, "available": True}
+    old = {"name": "a.large", "architecture": "amd64", "operatingSystems": ["linux"], "offerings": [offering]}
+    (tmp_path / "t").write_text(json.dumps([{**old, "resources": {"cpu": "4", "memory": "8Gi"}}]))
+    cluster = _cluster(tmp_path / "c", node_pool(), pod("web"))
+    (bought,) = _json("-f", cluster, "--catalogue", tmp_path / "t")["new_nodes"]
+    assert (bought["cheapest_type"], bought["price"]) == ("a.large", 0.5)
+
+
+def test_workloads_can_be_added(tmp_path, types):
+    cluster = _cluster(tmp_path / "c", node_pool())
+    added = _cluster(tmp_path / "a", _deployment("web", 3, cpu="1500m"), pod("one", cpu="100m", node="n9"))
+    agent = _cluster(tmp_path / "d", daemon_set(cpu="200m"))
+    answer = _json("-f", cluster, "--catalogue", types, "--add", added, "--add", agent)
+    pods = [name for each in answer["new_nodes"] for name in each["pods"]]
+    assert sorted(pods) == ["default/one", "default/web-0", "default/web-1", "default/web-2"]
+    # The DaemonSet's pod takes its part of every node.
+    assert sum(each["requests"]["cpu"] for each in answer["new_nodes"]) == 4600 + 200 * len(answer["new_nodes"])
+
+
+def test_node_pools_can_come_from_a_file_of_their_own_and_need_no_state(tmp_path, types):
+    bare = {"kind": "NodePool", "metadata": {"name": "bare"}, "spec": {"template": {"spec": {}}}}
+    pools = _cluster(tmp_path / "p", bare)
+    cluster = _cluster(tmp_path / "c", node_pool("other"), pod("web"))
+    (bought,) = _json("-f", cluster, "--catalogue", types, "--node-pools", pools)["new_nodes"]
+    assert bought["pool"] == "bare"
+
+
+def test_node_pools_of_any_provider_count(tmp_path, types):
+    aws = node_pool()
+    aws["spec"]["template"]["spec"]["nodeClassRef"] = {
+        "group": "karpenter.k8s.aws",
+        "kind": "EC2NodeClass",
+        "name": "x",
+    }
+    cluster = _cluster(tmp_path / "c", aws, pod("web"))
+    assert len(_json("-f", cluster, "--catalogue", types)["new_nodes"]) == 1
+
+
+def test_pods_that_nobody_has_tried_are_planned_for_where_that_is_asked_for(tmp_path, types):
+    cluster = _cluster(tmp_path / "c", node_pool(), pod("fresh", status={"phase": "Pending"}))
+    result = _run("-f", cluster, "--catalogue", types)
+    assert "No node to buy" in result.stdout
+    assert "1 pod not planned for" in result.stdout
+    assert _json("-f", cluster)["not_tried"] == ["default/fresh"]
+    assert len(_json("-f", cluster, "--assume-unschedulable")["new_nodes"]) == 1
+
+
+def test_nodes_without_karpenter_can_be_adopted(tmp_path):
+    group = "eks.amazonaws.com/nodegroup"
+    labels = {group: "workers", "node.kubernetes.io/instance-type": "m5.large", "kubernetes.io/arch": "amd64"}
+    cluster = _cluster(
+        tmp_path / "c", node("n1", cpu="2", zone="z1", **labels), pod("web", cpu="2"), pod("two", cpu="2")
+    )
+    answer = _json("-f", cluster, "--adopt-nodes")
+    (bought,) = answer["new_nodes"]
+    assert (bought["pool"], bought["cheapest_type"]) == ("workers", "m5.large")
+    assert answer["existing"] == {"n1": ["default/web"]}
+
+
+def test_why_tells_what_pools_and_nodes_answered(tmp_path, types):
+    taint = {"key": "gpu", "effect": "NoSchedule"}
+    nodes = (node("n1", cpu="2"), node("n2", taints=[taint]))
+    cluster = _cluster(tmp_path / "c", node_pool(), node_pool("tainted", taints=[taint]), *nodes, pod("web", cpu="99"))
+    lines = _lines(_run("-f", cluster, "--catalogue", types, "--why", "web"))
+    assert any(line.startswith("pool no instance type has enough resources") for line in lines)
+    assert "tainted did not tolerate taint (taint=gpu:NoSchedule)" in lines
+    assert 'n1 has {"cpu":"97000m"} too little' in lines
+    assert "n2 did not tolerate taint (taint=gpu:NoSchedule)" in lines
+    assert any(line.startswith("default/web stays: ") for line in lines)
+
+
+def test_the_status_tells_whether_a_pod_stays_where_that_is_asked_for(tmp_path, types):
+    cluster = _cluster(tmp_path / "c", node_pool(), pod("web", cpu="99"))
+    assert _run("-f", cluster, "--catalogue", types, "--exit-code").exit_code == 3
+    assert _run("-f", cluster, "--catalogue", types).exit_code == 0
+
+
+# ------------------------------------------------------------ bad input
+
+
+def _offer(**change):
+    whole = json.loads(json.dumps(TYPES[0]))
+    whole["offerings"][0].update(change)
+    return [TYPES[1], {**whole, "offerings": [{k: v for k, v in whole["offerings"][0].items() if v != "gone"}]}]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (_offer(price=-1), "[1].offerings[0].price: -1 is not a price"),
+        (_offer(price="gone"), "[1].offerings[0].price: is missing"),
+        (_offer(requirements=[required(ZONE, "Near")]), '[1].offerings[0].requirements[0].operator: "Near" is not one'),
+        ({"items": []}, "catalogue: is not a list of instance types"),
+        ([3], "[0]: is not an object"),
+        ([{"name": "a"}], "[0].resources: is missing"),
+    ],
+)
+def test_a_fault_of_the_catalogue_is_named_by_file_and_field(tmp_path, content, text):
+    path = tmp_path / "types.json"
+    path.write_text(json.dumps(content))
+    result = _run("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", path)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {path}: {text}")
+
+
+def test_a_catalogue_that_is_no_json_is_told(tmp_path):
+    (tmp_path / "t").write_text("a: b")
+    result = _run("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", tmp_path / "t")
+    assert f"{tmp_path / 't'}: not JSON" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        (
+            node_pool(requirements=[required(ZONE, "Near", "z")]),
+            'NodePool pool: spec.template.spec.requirements[0].operator: "Near" is not one of In, NotIn,',
+        ),
+        (pod("web", cpu="lots"), "Pod default/web: spec.containers[0].resources.requests[cpu]: "),
+        ({**node(), "status": 3}, "Node node-1: status: expected object, got int"),
+        ({**node(), "metadata": {}}, "Node: metadata.name: is missing"),
+    ],
+)
+def test_a_fault_of_an_object_is_named_by_file_and_field(tmp_path, item, text):
+    path = _cluster(tmp_path / "c.yaml", node_pool("first"), item)
+    result = _run("-f", path)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {path}: document 2: {text}")
+
+
+def test_an_object_that_is_there_twice_must_be_the_same(tmp_path):
+    one = _cluster(tmp_path / "one", node_pool(), node("n1"), pod("web"))
+    other = _cluster(tmp_path / "other", node("n1"))
+    assert _run("-f", one, "-f", other).exit_code == 0
+    other = _cluster(tmp_path / "other", node("n1", cpu="8"))
+    result = _run("-f", one, "-f", other)
+    assert f"{other}: document 1: Node n1: is there with other contents in {one}: document 2" in result.stderr
+
+
+@pytest.mark.parametrize("count", [-1, "many", 10**9])
+def test_an_unusable_number_of_replicas_is_named(tmp_path, count):
+    added = _cluster(tmp_path / "a", _deployment("web", count))
+    result = _run("-f", _cluster(tmp_path / "c", node_pool()), "--add", added)
+    assert result.exit_code == 1
+    assert f"{added}: document 1: spec.replicas: {count!r} is not a number of pods" in result.stderr
+
+
+def test_a_cluster_without_node_pools_is_told_what_to_add(tmp_path):
+    result = _run("-f", _cluster(tmp_path / "c", node(), pod("web")))
+    assert result.exit_code == 1
+    assert "--node-pools FILE" in result.stderr
+    assert "--adopt-nodes" in result.stderr
+
+
+def test_without_nodes_there_is_nothing_to_adopt(tmp_path):
+    result = _run("-f", _cluster(tmp_path / "c", pod("web")), "--adopt-nodes")
+    assert (result.exit_code, "there are no nodes" in result.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("requirements", "text"),
+    [
+        (
+            [required(CORES, "Gt", "8"), required(CORES, "Lt", "4")],
+            f"the requirements on {CORES} contradict each other",
+        ),
+        ([required(ZONE, "In", "mars")], f"no instance type of the catalogue has {ZONE} In [mars]"),
+        (
+            [required("kubernetes.io/arch", "In", "arm64"), required(CORES, "In", "2")],
+            "no instance type of the catalogue has all that it requires together",
+        ),
+    ],
+)
+def test_a_pool_that_nothing_can_be_bought_from_is_explained(tmp_path, types, requirements, text):
+    cluster = _cluster(tmp_path / "c", node_pool(requirements=requirements), pod("web"))
+    answer = _json("-f", cluster, "--catalogue", types)
+    assert answer["skipped"]["pool"].endswith(text)
+    assert [each["pod"] for each in answer["unschedulable"]] == ["default/web"]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [({"ready": False}, "NodePool is not ready"), ({"replicas": 2}, "NodePool has a fixed number of replicas")],
+)
+def test_a_pool_that_is_not_bought_from_is_explained(tmp_path, change, text):
+    answer = _json("-f", _cluster(tmp_path / "c", node_pool(**change), pod("web")))
+    assert answer["skipped"] == {"pool": text}
+    assert answer["unschedulable"][0]["reason"] == "no dynamic nodepools found"
+
+
+def test_a_pod_that_contradicts_itself_stays_with_the_reason(tmp_path, types):
+    selector = {"kubernetes.io/arch": "arm64", CORES: "2"}
+    answer = _json("-f", _cluster(tmp_path / "c", node_pool(), pod("web", nodeSelector=selector)), "--catalogue", types)
+    assert "no instance type" in answer["unschedulable"][0]["pools"]["pool"]
+
+
+def test_a_cluster_without_nodes_or_pods_has_an_empty_plan(tmp_path, types):
+    answer = _json("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", types)
+    assert (answer["new_nodes"], answer["monthly_cost"]) == ([], 0)
+    assert answer["utilisation"]["after"]["cpu"] == {"requested": 0, "allocatable": 0}
+    assert "No node to buy" in _run("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", types).stdout
+
+
+def test_an_empty_catalogue_is_explained(tmp_path):
+    (tmp_path / "t").write_text("[]")
+    answer = _json("-f", _cluster(tmp_path / "c", node_pool(), pod("web")), "--catalogue", tmp_path / "t")
+    assert answer["skipped"]["pool"].endswith(": the catalogue is empty")
+
+
+@pytest.mark.parametrize("name", ["nobody", "web"])
+def test_a_pod_to_explain_has_to_be_there_once(tmp_path, name):
+    other = pod("web", metadata={"namespace": "other"})
+    result = _run("-f", _cluster(tmp_path / "c", node_pool(), pod("web"), other), "--why", name)
+    assert result.exit_code == 1
+    assert f"{name}: there " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--cases", "x"], "--cases brings its own clusters"),
+        (["--kubeconfig", "x"], "give either files with -f"),
+        (["--node-pools", "x", "--adopt-nodes"], "give either --node-pools or --adopt-nodes"),
+        (["--adopt-nodes"], "--adopt-nodes is for clusters without NodePools"),
+        (["--add", "/no/such/file"], "/no/such/file: No such file"),
+    ],
+)
+def test_mistake_is_named(tmp_path, arguments, text):
+    result = _run("-f", _cluster(tmp_path / "c", node_pool()), *arguments)
+    assert result.exit_code != 0
+    assert text in " ".join(result.stderr.split())

@@ -1,0 +1,206 @@
+"""A cluster from files or an API server, completed so that it can be planned.
+
+Owns what is filled in: the metadata and defaults that an API server would add, the state of NodePools that no Karpenter
+has looked at, and the pods of workloads that are only planned. Never reads a file: it takes what `engine.files` found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from podium.engine.admission import Admission
+from podium.engine.files import Found
+from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
+from podium.engine.templates import pod_like, template_of
+from podium.objects.core import ObjectMeta, Taint
+from podium.objects.errors import FieldError
+from podium.objects.resource_types import ALL, PODS, ResourceType
+from podium.objects.wire import without_nulls
+from podium.provisioner.objects import (
+    ClusterObjects,
+    Condition,
+    DaemonSet,
+    LabelRequirement,
+    NodeClaim,
+    NodeClaimSpec,
+    NodeClaimTemplate,
+    NodeClassReference,
+    NodePool,
+    NodePoolSpec,
+    NodePoolStatus,
+)
+from podium.provisioner.reading import KINDS, read_named_objects
+from podium.provisioner.templates import NODE_CLASS
+
+NODE_POOLS: Final = ResourceType("NodePool", "/apis/karpenter.sh/v1/nodepools", NodePool)
+NODE_CLAIMS: Final = ResourceType("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims", NodeClaim)
+DAEMON_SETS: Final = ResourceType("DaemonSet", "/apis/apps/v1/daemonsets", DaemonSet)
+
+RESOURCES: Final[tuple[ResourceType[Any], ...]] = (
+    *(each for each in ALL if each.kind in KINDS),
+    NODE_POOLS,
+    NODE_CLAIMS,
+    DAEMON_SETS,
+)
+"""Every kind that a plan depends on."""
+
+REPLICAS_MAX: Final = 100_000
+"""How many pods of one workload are planned."""
+
+_GROUPS: Final[Mapping[str, str]] = {each.kind: each.group for each in RESOURCES}
+_NAMESPACED: Final = frozenset(each.kind for each in RESOURCES if is_namespaced(each))
+_NODE_CLASS: Final = NodeClassReference(group=NODE_CLASS[0], kind=NODE_CLASS[1], name="default")
+_READY: Final = ("ValidationSucceeded", "NodeClassReady", "Ready")
+_UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+
+
+def read_cluster(found: Sequence[Found], *, assume_unschedulable: bool = False) -> ClusterObjects:
+    """The objects of a cluster that planning reads.
+
+    Args:
+        assume_unschedulable: whether pods that kube-scheduler has not tried yet count as fitting nowhere.
+
+    Raises:
+        FieldError: an object cannot be read, or is there twice with different contents.
+    """
+    admission = Admission(each.manifest for each in found)
+    known: dict[tuple[str, str, str], tuple[Manifest, str]] = {}
+    for each in found:
+        manifest = each.manifest
+        kind = str(manifest["kind"])
+        if not _is_read(manifest):
+            continue
+        metadata = _named(each, kind)
+        identity = (kind, str(metadata["namespace"]), str(metadata["name"]))
+        whole = without_nulls({**manifest, "metadata": metadata})
+        if (resource := resource_of(manifest)) is not None:
+            whole = dict(admission.admit(whole, resource))
+        if kind == NODE_POOLS.kind:
+            whole = _with_state(whole)
+        elif kind == PODS.kind and assume_unschedulable:
+            whole = _unschedulable(whole)
+        other, where = known.setdefault(identity, (whole, each.where))
+        if other != whole:
+            raise FieldError(f"{each.where}: {_key(identity)}", f"is there with other contents in {where}")
+    return read_named_objects(
+        (manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in known.items()
+    )
+
+
+def pods_of_workloads(found: Sequence[Found], name: str) -> Iterator[Found]:
+    """The objects of a file of workloads, with as many unscheduled pods in place of each workload as it asks for.
+
+    DaemonSets stay, since their pods come with each node, and so do objects without pods.
+
+    Args:
+        name: what to call the file.
+
+    Raises:
+        FieldError: there is nothing to plan, or a workload asks for a number of pods that is not usable.
+    """
+    if all(template_of(each.manifest) is None and not _is_read(each.manifest) for each in found):
+        kinds = ", ".join(dict.fromkeys(str(each.manifest["kind"]) for each in found)) or "nothing"
+        raise FieldError(name, f"expected pods or workloads, found {kinds}")
+    for each in found:
+        template = template_of(each.manifest)
+        if template is None or each.manifest.get("kind") == DAEMON_SETS.kind:
+            yield each
+        elif template is each.manifest:
+            yield Found(_unbound(each.manifest), each.where)
+        else:
+            made = _unbound(pod_like(each.manifest, template))
+            metadata = made["metadata"]
+            for index in range(_replicas(each)):
+                named = {**metadata, "name": f"{metadata.get('name', '')}-{index}"}
+                yield Found({**made, "metadata": named}, each.where)
+
+
+def ready_pool(
+    name: str, labels: Mapping[str, str], taints: Iterable[Taint], allowed: Mapping[str, Sequence[str]]
+) -> NodePool:
+    """A NodePool that is ready, whose nodes have these labels and taints, and one of the allowed values of others."""
+    requirements = tuple(
+        LabelRequirement(key=key, operator="In", values=tuple(values)) for key, values in allowed.items()
+    )
+    spec = NodeClaimSpec(requirements=requirements, taints=tuple(taints), node_class_ref=_NODE_CLASS)
+    template = NodeClaimTemplate(metadata=ObjectMeta(labels=dict(labels)), spec=spec)
+    conditions = tuple(Condition(type=each, status="True") for each in _READY)
+    return NodePool(
+        metadata=ObjectMeta(name=name),
+        spec=NodePoolSpec(template=template),
+        status=NodePoolStatus(conditions=conditions),
+    )
+
+
+# ---------------------------------------------------------------- one object
+
+
+def _is_read(manifest: Manifest) -> bool:
+    return _GROUPS.get(str(manifest["kind"])) == str(manifest.get("apiVersion", "")).rpartition("/")[0]
+
+
+def _named(found: Found, kind: str) -> dict[str, Any]:
+    """The metadata with a namespace and a uid."""
+    metadata = found.manifest.get("metadata")
+    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
+        raise FieldError(f"{found.where}: {kind}: metadata.name", "is missing")
+    namespace = (metadata.get("namespace") or DEFAULT_NAMESPACE) if kind in _NAMESPACED else ""
+    uid = metadata.get("uid") or f"{kind}/{namespace}/{metadata['name']}"
+    return {**metadata, "namespace": namespace, "uid": uid}
+
+
+def _key(identity: tuple[str, str, str]) -> str:
+    kind, namespace, name = identity
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
+def _with_state(pool: dict[str, Any]) -> dict[str, Any]:
+    """The NodePool; one that no Karpenter has looked at counts as ready."""
+    status = pool.get("status")
+    if not (isinstance(status, dict) and status.get("conditions")):
+        pool = {**pool, "status": {"conditions": [{"type": each, "status": "True"} for each in _READY]}}
+    spec = pool.get("spec")
+    template = spec.get("template") if isinstance(spec, dict) else None
+    inner = template.get("spec") if isinstance(template, dict) else None
+    if not isinstance(inner, dict) or inner.get("nodeClassRef"):
+        return pool
+    assert isinstance(spec, dict)
+    assert isinstance(template, dict)
+    reference = msgspec.to_builtins(_NODE_CLASS)
+    return {**pool, "spec": {**spec, "template": {**template, "spec": {**inner, "nodeClassRef": reference}}}}
+
+
+def _unschedulable(pod: dict[str, Any]) -> dict[str, Any]:
+    """A pod that nobody has tried to schedule, as if kube-scheduler had found no node for it."""
+    spec, status = pod.get("spec"), pod.get("status") or {}
+    if not isinstance(spec, dict) or not isinstance(status, dict):
+        return pod
+    if spec.get("nodeName") or spec.get("schedulingGates") or status.get("phase") in ("Succeeded", "Failed"):
+        return pod
+    conditions = [each for each in status.get("conditions") or () if each.get("type") != _UNSCHEDULABLE["type"]]
+    return {**pod, "status": {**status, "conditions": [*conditions, _UNSCHEDULABLE]}}
+
+
+def _unbound(pod: Manifest) -> dict[str, Any]:
+    """The pod of a workload that is only planned."""
+    spec = pod.get("spec")
+    left = {name: value for name, value in spec.items() if name != "nodeName"} if isinstance(spec, dict) else spec
+    return {**pod, "spec": left, "status": {"phase": "Pending", "conditions": [_UNSCHEDULABLE]}}
+
+
+def _replicas(workload: Found) -> int:
+    spec = workload.manifest.get("spec")
+    name = "replicas"
+    if workload.manifest.get("kind") in ("Job", "CronJob"):
+        name = "parallelism"
+    if workload.manifest.get("kind") == "CronJob":
+        spec = ((spec or {}).get("jobTemplate") or {}).get("spec")
+    count = (spec or {}).get(name)
+    if count is None:
+        return 1
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= REPLICAS_MAX:
+        raise FieldError(f"{workload.where}: spec.{name}", f"{count!r} is not a number of pods up to {REPLICAS_MAX:,}")
+    return count

@@ -1,0 +1,252 @@
+"""What a cluster would buy, as people and programs ask for it: nodes with their cost, and why pods stay.
+
+Owns what is told beyond a recorded answer: costs, utilisation before and after, the reasons by NodePool, why a NodePool
+is left out, and why nodes refuse a pod.
+
+Units: prices per hour, monthly costs for 730 hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from podium.objects.core import Pod
+from podium.objects.errors import FieldError
+from podium.objects.requests import Requests
+from podium.objects.resource_names import CPU, MEMORY, PODS
+from podium.provisioner.amounts import requests_of, total
+from podium.provisioner.catalogue import GENERATED_ZONES, Catalogue, generated_catalogue
+from podium.provisioner.existing_nodes import ExistingNode
+from podium.provisioner.instance_types import InstanceType, in_price_and_name_order
+from podium.provisioner.labels import ZONE, current_name
+from podium.provisioner.objects import ClusterObjects, NodePool
+from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.plans import Purchase, purchase_as_told
+from podium.provisioner.provisioning import NO_POOLS, ProvisioningPass, provision
+from podium.provisioner.requirements import Requirements
+from podium.provisioner.settings import Settings
+from podium.provisioner.templates import unusable_reason
+from podium.provisioner.topology import pool_requirements
+from podium.provisioner.validation import is_mirror, is_owned_by_daemon_set, is_provisionable
+
+HOURS_PER_MONTH: Final = 730
+SHOWN: Final = (CPU, MEMORY, PODS)
+"""The resources whose utilisation is told."""
+
+
+@dataclass(frozen=True, eq=False)
+class PurchasePlan:
+    """The plan of one pass over a cluster."""
+
+    basis: PlanBasis
+    found: ProvisioningPass
+
+    @classmethod
+    def of(cls, objects: ClusterObjects, catalogue: Catalogue, settings: Settings, now: float) -> PurchasePlan:
+        """Plan the cluster.
+
+        Args:
+            now: the time, in seconds since the epoch.
+
+        Raises:
+            FieldError: an object has a value that has no meaning.
+        """
+        basis = PlanBasis(objects, catalogue, settings)
+        return cls(basis, provision(basis, now))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The whole plan, sorted by names where nothing else orders it."""
+        nodes = [_node(each, self.basis.well_known) for each in self._purchases]
+        nodes.sort(key=lambda each: (each["pool"], -len(each["pods"]), each["pods"]))
+        existing = {each.state.name: sorted(pod.key for pod in each.pods) for each in self._existing() if each.pods}
+        return {
+            "new_nodes": nodes,
+            "existing": dict(sorted(existing.items())),
+            "unschedulable": self._staying(),
+            "ignored": dict(sorted(self.found.ignored.items())),
+            "skipped": self._skipped(),
+            "not_tried": sorted(each.key for each in self.basis.objects.pods if _is_not_tried(each)),
+            "hourly_cost": sum(each["price"] for each in nodes),
+            "monthly_cost": sum(each["monthly_cost"] for each in nodes),
+            "utilisation": self._utilisation(),
+        }
+
+    def why(self, name: str) -> dict[str, Any]:
+        """What became of a pod, what each NodePool answered, and why the nodes that are there refuse it.
+
+        Args:
+            name: its namespace and name, or its name if no other pod has the same.
+
+        Raises:
+            FieldError: there is no such pod, or more than one.
+        """
+        pod = self._pod(name)
+        told: dict[str, Any] = {"pod": pod.key, "outcome": self._outcome(pod)}
+        solver, results = self.found.solver, self.found.results
+        if solver is None or results is None or all(each.uid != pod.uid for each in self.found.pods):
+            return told
+        refusal = results.refusals.get(pod.uid)
+        if refusal is not None:
+            told["pools"] = {pool: each.text() for pool, each in refusal.by_pool.items()}
+        told["nodes"] = solver.refusals_of_nodes(pod.uid)
+        told["new_nodes"] = solver.refusals_of_claims(pod.uid)
+        return told
+
+    # ------------------------------------------------------------ parts
+
+    @property
+    def _purchases(self) -> Sequence[Purchase]:
+        return self.found.outcome.purchases if self.found.outcome is not None else ()
+
+    def _existing(self) -> Sequence[ExistingNode]:
+        return self.found.results.existing if self.found.results is not None else ()
+
+    def _staying(self) -> list[dict[str, Any]]:
+        """The pods that stay, with the reason of each NodePool."""
+        results, outcome = self.found.results, self.found.outcome
+        pods = sorted(self.found.pods, key=lambda each: each.key)
+        if results is None or outcome is None:
+            return [{"pod": each.key, "reason": NO_POOLS, "pools": {}} for each in pods]
+        told: list[dict[str, Any]] = []
+        for pod in pods:
+            reason = outcome.errors.get(pod.key)
+            if reason is not None:
+                refusal = results.refusals.get(pod.uid)
+                pools = {pool: each.text() for pool, each in refusal.by_pool.items()} if refusal is not None else {}
+                told.append({"pod": pod.key, "reason": reason, "pools": pools})
+        return told
+
+    def _skipped(self) -> dict[str, str]:
+        skipped = self.found.results.skipped if self.found.results is not None else {}
+        told: dict[str, str] = {}
+        for pool in self.basis.objects.node_pools:
+            name = pool.metadata.name
+            reason = unusable_reason(pool, self.basis.settings.node_class)
+            if reason is not None:
+                told[name] = reason
+            elif name in skipped:
+                told[name] = f"{skipped[name]}: {unmet_part(pool, self.basis.catalogue.instance_types)}"
+        return told
+
+    def _utilisation(self) -> dict[str, Any]:
+        """What pods request of what nodes have, now and after the plan."""
+        nodes = self.basis.nodes
+        before = _shares(total(*(each.requests for each in nodes)), total(*(each.allocatable for each in nodes)))
+        staying = [each for each in nodes if not each.is_leaving]
+        used = total(
+            *(each.requests for each in staying),
+            *(requests_of(pod) for each in self._existing() for pod in each.pods),
+            *(each.claim.final_requests() for each in self._purchases),
+        )
+        have = total(
+            *(each.allocatable for each in staying),
+            *(_cheapest(each, self.basis.well_known).allocatable for each in self._purchases),
+        )
+        return {"before": before, "after": _shares(used, have)}
+
+    def _outcome(self, pod: Pod) -> str:
+        if pod.key in self.found.ignored:
+            return f"is ignored: {self.found.ignored[pod.key]}"
+        for each in self._existing():
+            if any(other.uid == pod.uid for other in each.pods):
+                return f"goes to node {each.state.name}"
+        for purchase in self._purchases:
+            if any(other.uid == pod.uid for other in purchase.claim.pods):
+                return f"goes to a new node of NodePool {purchase.claim.template.name}"
+        for stay in self._staying():
+            if stay["pod"] == pod.key:
+                return f"stays: {stay['reason']}"
+        if pod.node_name:
+            return f"is on node {pod.node_name}"
+        return _why_not_tried(pod)
+
+    def _pod(self, name: str) -> Pod:
+        found = [each for each in self.basis.objects.pods if name in (each.key, each.metadata.name)]
+        if len(found) != 1:
+            raise FieldError(name, f"there are {len(found)} pods of this name" if found else "there is no such pod")
+        return found[0]
+
+
+def built_in_catalogue(objects: ClusterObjects) -> Catalogue:
+    """The generic instance types, in the zones of the cluster's nodes if these are in other zones."""
+    zones = {zone for each in objects.nodes if (zone := each.metadata.labels.get(ZONE))}
+    return generated_catalogue() if zones <= set(GENERATED_ZONES) else generated_catalogue(tuple(sorted(zones)))
+
+
+def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
+    """Which of a NodePool's requirements no instance type meets, for a NodePool that has none left."""
+    if not instance_types:
+        return "the catalogue is empty"
+    whole = pool_requirements(pool)
+    contradictory = [
+        each.key
+        for each in whole
+        if not each.values
+        and not each.complement
+        and all(
+            other.operator != "DoesNotExist"
+            for other in pool.spec.template.spec.requirements
+            if current_name(other.key) == each.key
+        )
+    ]
+    if contradictory:
+        return f"the requirements on {', '.join(sorted(contradictory))} contradict each other"
+    unmet = [
+        str(each)
+        for each in whole
+        if not any(other.requirements.intersects(Requirements((each,))) for other in instance_types)
+    ]
+    if unmet:
+        return f"no instance type of the catalogue has {', '.join(sorted(unmet))}"
+    return "no instance type of the catalogue has all that it requires together"
+
+
+def _cheapest(purchase: Purchase, well_known: frozenset[str]) -> InstanceType:
+    return in_price_and_name_order(purchase.instance_types, purchase.requirements, well_known)[0]
+
+
+def _node(purchase: Purchase, well_known: frozenset[str]) -> dict[str, Any]:
+    told, cheapest = purchase_as_told(purchase, well_known), _cheapest(purchase, well_known)
+    return {
+        "pool": told["pool"],
+        "cheapest_type": cheapest.name,
+        "instance_types": told["types"],
+        "price": told["price"],
+        "price_at_worst": cheapest.worst_launch_price(purchase.requirements, well_known),
+        "monthly_cost": told["price"] * HOURS_PER_MONTH,
+        "pods": sorted(told["pods"]),
+        "requests": told["requests"],
+        "allocatable": dict(cheapest.allocatable),
+        "requirements": sorted(told["requirements"], key=lambda each: (each["key"], each["operator"])),
+        "min_values_relaxed": purchase.is_lowered,
+    }
+
+
+def _shares(used: Requests, have: Requests) -> dict[str, Any]:
+    return {name: {"requested": used.get(name, 0), "allocatable": have.get(name, 0)} for name in SHOWN}
+
+
+def _is_not_tried(pod: Pod) -> bool:
+    """Whether the pod waits for a node, but not for one to be bought."""
+    return not (
+        pod.node_name
+        or pod.has_ended
+        or pod.is_terminating
+        or is_provisionable(pod)
+        or is_owned_by_daemon_set(pod)
+        or is_mirror(pod)
+    )
+
+
+def _why_not_tried(pod: Pod) -> str:
+    if pod.has_ended:
+        return "has ended"
+    if is_owned_by_daemon_set(pod):
+        return "is a DaemonSet's: nodes come with room for it"
+    if pod.status.nominated_node_name:
+        return f"is nominated to node {pod.status.nominated_node_name}"
+    if pod.spec.scheduling_gates:
+        return "has scheduling gates"
+    return "was not found unschedulable by kube-scheduler yet, so that no node is bought for it"

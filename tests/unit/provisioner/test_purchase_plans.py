@@ -1,0 +1,80 @@
+"""Plans as people ask for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.objects.errors import FieldError
+from podium.provisioner.purchase_plans import PurchasePlan, built_in_catalogue
+from podium.provisioner.reading import read_objects
+from podium.provisioner.settings import Settings
+from tests.unit.provisioner.clusters import (
+    CAPACITY_TYPE,
+    NOW,
+    catalogue,
+    instance_type,
+    node,
+    node_pool,
+    owned_by,
+    pod,
+    required,
+)
+
+
+def planned(*objects: dict[str, Any], **settings: Any) -> PurchasePlan:
+    return PurchasePlan.of(read_objects([node_pool(), *objects]), catalogue(), Settings(**settings), NOW)
+
+
+@pytest.mark.parametrize(
+    ("document", "outcome"),
+    [
+        (pod("a", node="node-1"), "is on node node-1"),
+        (pod("a"), "goes to node node-1"),
+        (pod("a", cpu="5"), "goes to a new node of NodePool pool"),
+        (pod("a", cpu="99"), "stays: no instance type has enough resources"),
+        (pod("a", nodeSelector={"kubernetes.io/hostname": "n"}), "is ignored: using label"),
+        (pod("a", status={"phase": "Succeeded"}), "has ended"),
+        (pod("a", metadata=owned_by("DaemonSet", "d")), "is a DaemonSet's"),
+        (pod("a", status={"nominatedNodeName": "n"}), "is nominated to node n"),
+        (pod("a", status={"phase": "Pending"}, schedulingGates=[{"name": "g"}]), "has scheduling gates"),
+        (pod("a", status={"phase": "Pending"}), "was not found unschedulable by kube-scheduler yet"),
+    ],
+)
+def test_what_becomes_of_a_pod_is_told(document: dict[str, Any], outcome: str) -> None:
+    assert planned(node(), document).why("a")["outcome"].startswith(outcome)
+
+
+def test_without_a_pool_every_pod_stays() -> None:
+    plan = PurchasePlan.of(read_objects([pod("a")]), catalogue(), Settings(), NOW)
+    assert plan.as_dict()["unschedulable"] == [
+        {"pod": "default/a", "reason": "no dynamic nodepools found", "pools": {}}
+    ]
+
+
+def test_reasons_are_told_for_planned_nodes_too() -> None:
+    told = planned(pod("a", cpu="15"), pod("b", cpu="14")).why("b")
+    (reason,) = told["new_nodes"].values()
+    assert "no instance type has enough resources" in reason
+
+
+def test_a_pod_has_to_be_named() -> None:
+    with pytest.raises(FieldError, match="c: there is no such pod"):
+        planned(pod("a")).why("c")
+
+
+def test_a_pool_that_wants_too_many_different_values_buys_nothing() -> None:
+    types = catalogue(instance_type("a", 4, "4Gi"))
+    pools = node_pool(requirements=[required(CAPACITY_TYPE, "Exists", minValues=3)])
+    plan = PurchasePlan.of(read_objects([pools, pod("a")]), types, Settings(), NOW).as_dict()
+    assert "minValues" in plan["skipped"]["pool"]
+
+
+def test_the_built_in_catalogue_is_in_the_zones_of_the_nodes() -> None:
+    def zones(*objects: dict[str, Any]) -> set[str]:
+        found = built_in_catalogue(read_objects(objects)).instance_types[0]
+        return {each.zone for each in found.offerings}
+
+    assert zones() == zones(node(zone="test-zone-a")) == {f"test-zone-{each}" for each in "abcd"}
+    assert zones(node("a", zone="x"), node("b", zone="y")) == {"x", "y"}
