@@ -22,6 +22,7 @@ from benchmarks import (
     machine,
     neighbours,
     profiles,
+    provisioning,
     report,
     results,
     start_up,
@@ -246,6 +247,14 @@ def measure_forks(options: argparse.Namespace) -> None:
     _write(options, "forks", {"machine": machine.describe(), "costs": asdict(costs)})
 
 
+def measure_provisioning(options: argparse.Namespace) -> None:
+    """Plans of nodes to buy, with the pods of Karpenter's own benchmark: how long they take, and how that grows."""
+    plans = {(each.name, each.pods): provisioning.measure(each) for each in provisioning.QUESTIONS}
+    _console.print(provisioning.table(plans.values()))
+    _show(list(provisioning.checks(plans)))
+    _write(options, "provisioning", {"machine": machine.describe(), "plans": [asdict(each) for each in plans.values()]})
+
+
 def _rates(rates: list[in_process.Rate]) -> dict[str, Any]:
     listed = [{**asdict(each), "attempts_per_s": each.attempts_per_s} for each in rates]
     return {"machine": machine.describe(), "rates": listed}
@@ -293,6 +302,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "in-process": measure_in_process,
     "growth": measure_growth,
     "forks": measure_forks,
+    "provisioning": measure_provisioning,
     "profile": profile,
     "instructions": count_instructions,
     "report": write_page,

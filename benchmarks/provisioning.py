@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -93,10 +93,10 @@ def checks(plans: Mapping[tuple[str, int], Planned]) -> Iterator[Check]:
         yield at_most("growth from 2,000 to 20,000 pods, for each pod", many.cpu_s / few.cpu_s / 10, GROWTH_MAX)
 
 
-def table(plans: Mapping[tuple[str, int], Planned]) -> Table:
+def table(plans: Iterable[Planned]) -> Table:
     """The figures for people."""
     found = Table("pods", "", "nodes to buy", "onto nodes", "left", "CPU s", "us per pod")
-    for each in plans.values():
+    for each in plans:
         counts = (f"{count:,}" for count in (each.claims, each.on_nodes, each.errors))
         found.add_row(f"{each.pods:,}", each.name, *counts, f"{each.cpu_s:.2f}", f"{each.cpu_s / each.pods * 1e6:.0f}")
     return found
