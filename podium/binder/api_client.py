@@ -17,6 +17,7 @@ import anyio
 import msgspec
 from msgspec import Struct
 
+from podium.binder.object_lifecycle import create_object, delete_object, read_object
 from podium.binder.object_patch import patch_object
 from podium.binder.status_patch import condition_removal, status_patch
 from podium.client.answers import check_deleted, check_object, check_success, read
@@ -261,12 +262,30 @@ class ApiClient:
         assert failure is not None
         raise failure
 
-    async def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> ObjectT:
+    async def patch(
+        self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
+    ) -> ObjectT:
         """Apply the change, a JSON merge patch, to the object, if it is unchanged since `item` was read.
 
         Raises: as `patch_object`.
         """
-        return await patch_object(self._dispatcher, resource, item, change)
+        return await patch_object(self._dispatcher, resource, item, change, subresource)
+
+    async def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> ObjectT:
+        """Create an object. Raises: as `create_object`."""
+        return await create_object(self._dispatcher, resource, item, manifest)
+
+    async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
+        """The object of that name as it is now. Raises: as `read_object`."""
+        return await read_object(self._dispatcher, resource, item)
+
+    async def delete(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
+        """Delete this very object. Raises: as `delete_object`."""
+        await delete_object(self._dispatcher, resource, item)
+
+    async def merge_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        """Merge these fields into the pod's status. Raises: as `patch_status`."""
+        await self._patch_status(pod, _encode({"metadata": {"uid": pod.uid}, "status": status}))
 
     async def _send_binding(self, pod: Pod, path: str, body: bytes | Compose) -> None:
         binding, namespace = path + "/binding", pod.metadata.namespace

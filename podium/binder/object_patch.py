@@ -6,28 +6,32 @@ if it has not been applied. Two patches with one resource version can be applied
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import anyio
 import msgspec
 
+from podium.binder.object_lifecycle import parsed, read_content, typed
 from podium.client.answers import check_object
 from podium.client.dispatcher import Dispatcher, Priority
 from podium.client.session import MERGE_PATCH
-from podium.objects.api_errors import ApiError, Conflict, Malformed, NotFound
-from podium.objects.core import ObjectMeta
+from podium.objects.api_errors import ApiError, Conflict, NotFound
 from podium.objects.resource_types import ObjectT, ResourceType
-from podium.objects.wire import without_nulls
 
 _TRIES: Final = 3
-_READ_PAUSES_S: Final = (0.0, 0.1, 0.5, 2.0)
 
 
 async def patch_object(
-    dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]
+    dispatcher: Dispatcher,
+    resource: ResourceType[ObjectT],
+    item: ObjectT,
+    change: Mapping[str, Any],
+    subresource: str = "",
 ) -> ObjectT:
     """Merge the change into the object, if it is unchanged since `item` was read.
+
+    Args:
+        subresource: `status` to change the status, which nothing else does.
 
     Returns:
         The object with the change applied, whether or not the server's response was received.
@@ -38,6 +42,7 @@ async def patch_object(
         ApiError: any other error response; one that `may_have_happened` if the outcome could not be found out.
     """
     path, version = resource.object_path(item), item.metadata.resource_version
+    path = f"{path}/{subresource}" if subresource else path
     metadata = {**change.get("metadata", {}), "resourceVersion": version}
     body = msgspec.json.encode({**change, "metadata": metadata})
     doubt: ApiError | None = None
@@ -47,7 +52,7 @@ async def patch_object(
                 Priority.BINDING, "PATCH", path, body, content_type=MERGE_PATCH, namespace=item.metadata.namespace
             )
             check_object(answer, resource.api_version, resource.kind, item.metadata)
-            return _typed(resource, _parsed(answer))
+            return typed(resource, parsed(answer))
         except Conflict as error:
             if doubt is None:
                 raise
@@ -56,8 +61,14 @@ async def patch_object(
             if not error.may_have_happened:
                 raise
             doubt = error
-        seen = await _read(dispatcher, resource, item, path, doubt)
-        known = _typed(resource, seen)
+        try:
+            seen = await read_content(dispatcher, resource, item)
+        except NotFound:
+            raise
+        except ApiError as error:
+            doubt.add_note(f"the object could not be read again: {error}")
+            raise doubt from error
+        known = typed(resource, seen)
         if _contains(seen, change) and known.metadata.uid == item.metadata.uid:
             return known
         if known.metadata.resource_version != version or known.metadata.uid != item.metadata.uid:
@@ -66,40 +77,10 @@ async def patch_object(
     raise doubt
 
 
-async def _read(
-    dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT, path: str, doubt: ApiError
-) -> Any:
-    """The object of that name, which may be a different object by now."""
-    named = ObjectMeta(name=item.metadata.name, namespace=item.metadata.namespace)
-    for pause_s in _READ_PAUSES_S:
-        await anyio.sleep(pause_s)
-        try:
-            answer = await dispatcher.send(Priority.BINDING, "GET", path, namespace=item.metadata.namespace)
-            check_object(answer, resource.api_version, resource.kind, named)
-            return _parsed(answer)
-        except NotFound:
-            raise
-        except ApiError as error:
-            doubt.add_note(f"the object could not be read again: {error}")
-    raise doubt
-
-
 def _contains(seen: Any, change: Any) -> bool:
-    """Whether the object contains everything that the change sets."""
+    """Whether the object contains everything that the change sets; an API server may have added defaults."""
+    if isinstance(change, Sequence) and not isinstance(change, str):
+        return isinstance(seen, list) and len(seen) == len(change) and all(map(_contains, seen, change))
     if not isinstance(change, Mapping):
         return bool(seen == change)
     return isinstance(seen, Mapping) and all(_contains(seen.get(key), value) for key, value in change.items())
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return without_nulls(msgspec.json.decode(body))
-    except msgspec.DecodeError as error:
-        raise Malformed(f"not JSON, where an object was expected: {error}") from error
-
-
-def _typed(resource: ResourceType[ObjectT], content: Any) -> ObjectT:
-    try:
-        return msgspec.convert(content, resource.type)
-    except msgspec.ValidationError as error:
-        raise Malformed(f"not a {resource.kind}: {error}") from error

@@ -12,6 +12,7 @@ from contextlib import suppress
 from podium.binder import Binder, BindOutcome, BindPod
 from podium.cluster import Cache, CacheError
 from podium.daemon.backlog import Backlog
+from podium.daemon.clean_ups import clean_up
 from podium.daemon.confirmations import Confirmations
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.failures import Attempt, FailureHandler
@@ -104,11 +105,18 @@ class BindingCycles:
             return
         if self._is_stopping and outcome.has_failed_at_permit:
             self._let_go(attempt, decision)
+            await self._clean_up(attempt)
             return
         write = self._not_bound(attempt, decision, outcome)
+        await self._clean_up(attempt)
         if write is not None:
             await self._statuses.write(write)
             self._backlog.tell_progress()
+
+    async def _clean_up(self, attempt: Attempt) -> None:
+        """Let the plugins write what Unreserve has left, unless the API server shows the pod on a node after all."""
+        if self._cache.pod(attempt.pod.uid) is None:
+            await clean_up(attempt)
 
     def _let_go(self, attempt: Attempt, decision: Suggested) -> None:
         """Undo the attempt's reservations, without an Event: another scheduler, or the next run, takes the pod."""

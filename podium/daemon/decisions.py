@@ -11,6 +11,7 @@ from podium.binder import Preemption, PreemptionExecutor
 from podium.cluster import CacheError
 from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
+from podium.daemon.clean_ups import start_clean_ups
 from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.status_writes import StatusWrite, StatusWrites
 from podium.engine.placing import Engine
@@ -66,6 +67,7 @@ class DecisionExecutor:
             self._write(self._failures.failed(attempt, error_status(error)), tasks)
             return
         if placed.status is not None:
+            start_clean_ups(attempt, tasks)
             self._write(self._not_let_through(attempt, decision.row, placed.status), tasks)
             return
         self._binding_cycles.start(attempt, decision, placed.waits, tasks)
@@ -91,6 +93,7 @@ class DecisionExecutor:
         if plan is not None and plan.victims and self._failures.waiting(attempt.pod) is not None:
             preemption = self._preemption.begin(attempt.pod, plan.nominated_node_name, plan.victims)
         nominated = plan.nominated_node_name if plan is not None else None
+        start_clean_ups(attempt, tasks)
         self._write(self._failures.does_not_fit(attempt, decision.error, nominated), tasks)
         if preemption is not None:
             tasks.create_task(self._preempt(preemption), name="preemption")

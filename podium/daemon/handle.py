@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from random import Random
+from typing import Any, TypeVar, cast
 
 from podium.binder import EventRecorder, WaitingPods
 from podium.binder.events.event import plugin_event
 from podium.client.informer_set import InformerSet
 from podium.cluster import Cache, Snapshot
-from podium.framework.contract.interface import ApiClient, Lister, Preemptions
+from podium.framework.contract.interface import ApiClient, Handle, Lister, Preemptions
 from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import ObjectT, ResourceType
 from podium.queues import Nominator
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class PluginHandle:
     cache: Cache
     informers: InformerSet
     pod_groups: PodGroups | None = None
+    _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
         """The snapshot of the current attempt."""
@@ -39,6 +44,12 @@ class PluginHandle:
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
         """The informer's lister; the resource is watched from the start if a plugin asks for it at construction."""
         return self.informers.informer(resource)
+
+    def shared(self, make: Callable[[Handle], T]) -> T:
+        """What all plugins and profiles share."""
+        if make not in self._shared:
+            self._shared[make] = make(self)
+        return cast(T, self._shared[make])
 
     def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
         """Queue an Event about the pod for writing.

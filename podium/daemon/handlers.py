@@ -9,7 +9,7 @@ bound pod that is pending again, as after a restore of etcd, is scheduled again;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -28,10 +28,12 @@ from podium.framework.contract.cluster_event import (
     ClusterEvent,
     EventResource,
 )
+from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
+from podium.objects.devices import DeviceClass
 from podium.objects.errors import FieldError
 from podium.objects.pod_limits import excess
 from podium.objects.requests import filter_requests
@@ -171,6 +173,35 @@ class ResourceHandler(_Measured):
     def on_delete(self, old: KubeObject) -> None:
         """An object was deleted."""
         self.measured(self._deleted.label, self._queue.move_all, self._deleted, old, None)
+
+
+class DeviceClassHandler:
+    """Drops cached answers about nodes: which resources are left to devices depends on the classes."""
+
+    def __init__(self, frameworks: Iterable[Framework]) -> None:
+        self._frameworks = tuple(frameworks)
+
+    def on_add(self, new: DeviceClass) -> None:
+        """A class was added."""
+        del new
+        self._forget()
+
+    def on_update(self, old: DeviceClass, new: DeviceClass) -> None:
+        """A class has changed."""
+        if old.spec.extended_resource_name != new.spec.extended_resource_name:
+            self._forget()
+
+    def on_delete(self, old: DeviceClass) -> None:
+        """A class was deleted."""
+        del old
+        self._forget()
+
+    def on_broken(self, broken: BrokenObject) -> None:
+        """A class cannot be decoded: its earlier state, if there is one, stays in use."""
+
+    def _forget(self) -> None:
+        for framework in self._frameworks:
+            framework.signatures.forget()
 
 
 RESOURCE_EVENTS: Mapping[ResourceType[Any], EventResource] = {

@@ -28,6 +28,7 @@ from podium.telemetry import Metrics
 
 _COORDINATION = "coordination.k8s.io"
 _EVENTS = "events.k8s.io"
+_DEVICES = "resource.k8s.io"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,6 +66,15 @@ _WRITES: Mapping[str, tuple[Permission, ...]] = {
         Permission("", resource, verb)
         for resource in ("persistentvolumes", "persistentvolumeclaims")
         for verb in ("get", "patch")
+    ),
+    "DynamicResources": (
+        *(Permission(_DEVICES, "resourceclaims", verb) for verb in ("create", "delete", "get", "patch")),
+        # Newer API servers ask for the right to change allocations and reservations besides.
+        *(
+            Permission(_DEVICES, f"resourceclaims/{part}", verb)
+            for part in ("status", "binding")
+            for verb in ("patch", "update")
+        ),
     ),
 }
 

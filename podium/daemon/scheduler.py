@@ -28,7 +28,14 @@ from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
-from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
+from podium.daemon.handlers import (
+    RESOURCE_EVENTS,
+    BrokenObjects,
+    DeviceClassHandler,
+    NodeHandler,
+    PodHandler,
+    ResourceHandler,
+)
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import Observers, read_statistics
 from podium.daemon.options import Options
@@ -40,8 +47,9 @@ from podium.framework.cycle.scoring import NearBest, choose
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
-from podium.objects.resource_types import NODES, PODS
+from podium.objects.resource_types import DEVICE_CLASSES, NODES, PODS, RESOURCE_CLAIMS
 from podium.plugins.default_preemption import DefaultPreemption
+from podium.plugins.shared.cluster_devices import ClusterDevices
 from podium.queues import Nominator, PodBackoff, QueueProfile, QueueState, QueueTimes, SchedulingQueue, build_hint_map
 from podium.service.election import Term
 from podium.service.supervision import Tasks
@@ -146,7 +154,7 @@ class Scheduler:
     # ------------------------------------------------------------ deciding
 
     def _make_frameworks(self, nominator: Nominator) -> Mapping[str, Framework]:
-        handle = PluginHandle(
+        self._handle = handle = PluginHandle(
             self.clock,
             self._random,
             self.writes.client,
@@ -284,9 +292,19 @@ class Scheduler:
                 binding_cycles=self.binding_cycles.under_way,
             )
         )
-        for resource in informers.resources:
-            if (events := RESOURCE_EVENTS.get(resource)) is not None:
-                informers.informer(resource).add_handler(ResourceHandler(events, queue, clock, metrics))
+        for resource in tuple(informers.resources):
+            if (events := RESOURCE_EVENTS.get(resource)) is None:
+                continue
+            handler = ResourceHandler(events, queue, clock, metrics)
+            if resource == RESOURCE_CLAIMS:
+                # An allocation that was written requeues pods at once, before the watch shows it.
+                claims = self._handle.shared(ClusterDevices).claims
+                claims.add_handler(handler)
+                claims.read()
+                continue
+            if resource == DEVICE_CLASSES:
+                informers.informer(resource).add_handler(DeviceClassHandler(self.frameworks.values()))
+            informers.informer(resource).add_handler(handler)
 
     def _export_statistics(self) -> None:
         queue = self.queue

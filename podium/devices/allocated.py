@@ -6,32 +6,43 @@ are not counted: a device that two claims wrongly hold is free when the first cl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from podium.devices.inventory import DeviceID
-from podium.objects.claims import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
+from podium.objects.claims import AllocationResult, DeviceRequestAllocationResult
 from podium.objects.core import RawQuantity
-from podium.objects.quantity import parse
+from podium.objects.quantity import QuantityError, parse
 
 
 class ConsumedCapacity:
     """How much of its capacities is taken of each shared device, in billionths.
 
+    Args:
+        base: what has been taken as well.
+
     Invariant: a device whose amounts have all become zero has no entry.
     """
 
-    __slots__ = ("_amounts",)
+    __slots__ = ("_amounts", "_base")
 
-    def __init__(self) -> None:
+    def __init__(self, base: ConsumedCapacity | None = None) -> None:
         self._amounts: dict[DeviceID, dict[str, int]] = {}
+        self._base = base
 
     def __contains__(self, device: DeviceID) -> bool:
         """Whether some of the device has been taken."""
-        return device in self._amounts
+        return device in self._amounts or (self._base is not None and device in self._base)
 
     def of(self, device: DeviceID) -> Mapping[str, int]:
         """What has been taken of a device, by capacity."""
-        return self._amounts.get(device, {})
+        own = self._amounts.get(device, {})
+        if self._base is None:
+            return own
+        total = dict(self._base.of(device))
+        for name, amount in own.items():
+            total[name] = total.get(name, 0) + amount
+        return total
 
     def add(self, device: DeviceID, amounts: Mapping[str, int]) -> None:
         """Take some of a device. Without amounts it is only marked as taken."""
@@ -51,31 +62,29 @@ class ConsumedCapacity:
 
 
 class AllocatedDevices:
-    """The devices that allocations of claims hold."""
+    """The devices that allocations of claims hold.
 
-    __slots__ = ("_dedicated", "_shares", "consumed")
+    Args:
+        base: devices that are held as well; it may change.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_base", "_dedicated", "_shares", "consumed")
+
+    def __init__(self, base: AllocatedDevices | None = None) -> None:
+        self._base = base
         self._dedicated: set[DeviceID] = set()
         self._shares: dict[DeviceID, set[str]] = {}
-        self.consumed = ConsumedCapacity()
-
-    @classmethod
-    def of(cls, claims: Iterable[ResourceClaim]) -> AllocatedDevices:
-        """What these claims hold."""
-        allocated = cls()
-        for claim in claims:
-            if claim.status.allocation is not None:
-                allocated.add(claim.status.allocation)
-        return allocated
+        self.consumed: ConsumedCapacity = ConsumedCapacity(None if base is None else base.consumed)
 
     def is_dedicated(self, device: DeviceID) -> bool:
         """Whether a claim has the device for itself."""
-        return device in self._dedicated
+        return device in self._dedicated or (self._base is not None and self._base.is_dedicated(device))
 
     def is_allocated(self, device: DeviceID) -> bool:
         """Whether any claim has the device or a share of it."""
-        return device in self._dedicated or device in self._shares or device in self.consumed
+        if device in self._dedicated or device in self._shares or device in self.consumed:
+            return True
+        return self._base is not None and self._base.is_allocated(device)
 
     def add(self, allocation: AllocationResult) -> None:
         """A claim got these devices."""
@@ -109,4 +118,9 @@ def _counted(allocation: AllocationResult) -> Iterator[tuple[DeviceID, DeviceReq
 
 
 def _amounts(capacity: Mapping[str, RawQuantity]) -> dict[str, int]:
-    return {name: parse(raw).nano_value for name, raw in capacity.items()}
+    """The amounts in billionths. One that cannot be parsed, which no API server admits, counts for nothing."""
+    amounts = {}
+    for name, raw in capacity.items():
+        with suppress(QuantityError):
+            amounts[name] = parse(raw).nano_value
+    return amounts

@@ -6,6 +6,7 @@ Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresou
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Mapping
 from typing import Final
 
@@ -32,6 +33,22 @@ def binding_of(claim: ResourceClaim) -> Binding:
             if state is not Binding.READY:
                 return state
     return Binding.READY
+
+
+def failure_of(claim: ResourceClaim) -> str:
+    """Why the first device that failed has failed, in the words that users see; "" if none has."""
+    devices = {(each.driver, each.pool, each.device): each for each in claim.status.devices}
+    for result in _results(claim):
+        status = devices.get((result.driver, result.pool, result.device))
+        if not result.binding_conditions or status is None:
+            continue
+        for condition in status.conditions:
+            if condition.type in result.binding_failure_conditions and condition.status == _TRUE:
+                message = json.dumps(condition.message, ensure_ascii=False)
+                return (
+                    f"device binding failed: claim={claim.metadata.name}, reason={condition.reason}, message={message}"
+                )
+    return ""
 
 
 def has_timed_out(claim: ResourceClaim, now_s: float, timeout_s: float) -> bool:

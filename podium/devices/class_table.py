@@ -56,4 +56,7 @@ def _goes_before(new: DeviceClass, other: DeviceClass) -> bool:
 
 def _created_s(device_class: DeviceClass) -> float:
     created = device_class.metadata.creation_timestamp
-    return float("-inf") if created is None else parse_time(created)
+    try:
+        return float("-inf") if created is None else parse_time(created)
+    except ValueError:
+        return float("-inf")

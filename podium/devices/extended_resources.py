@@ -6,20 +6,43 @@ Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/extendeddyna
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from msgspec.structs import replace
+
+from podium.devices.class_table import IMPLICIT_PREFIX
 from podium.objects.claims import DeviceRequest, ExactDeviceRequest
-from podium.objects.core import Container, PodSpec
+from podium.objects.core import Container, PodSpec, Value, once_per_spec
+from podium.objects.errors import FieldError
 from podium.objects.quantity import parse
+from podium.objects.requests import pod_requests
+from podium.objects.resource_names import is_extended_resource
 
 
-@dataclass(frozen=True, slots=True)
-class RequestMapping:
+class RequestMapping(Value, frozen=True):
     """The request that provides a container with an extended resource."""
 
     container_name: str
     resource_name: str
     request_name: str
+
+
+@once_per_spec
+def extended_requests(spec: PodSpec) -> Mapping[str, int]:
+    """The resources that the pod requests and that devices might back, and how much of each.
+
+    Requests that cannot be parsed are those of a pod that NodeResourcesFit rejects; they count as none.
+    """
+    try:
+        requests = pod_requests(spec)
+    except FieldError:
+        return {}
+    return {name: amount for name, amount in requests.items() if amount and may_be_devices(name)}
+
+
+def may_be_devices(resource: str) -> bool:
+    """Whether devices may back the resource: it is an extended one, or the implicit one of a class."""
+    return resource.startswith(IMPLICIT_PREFIX) or is_extended_resource(resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +114,10 @@ def _need_of(
         return None, ()
     mappings: list[RequestMapping] = []
     for other in reusable:
-        mappings.append(RequestMapping(container.name, resource, other.name))
+        mappings.append(RequestMapping(container_name=container.name, resource_name=resource, request_name=other.name))
         wanted -= other.count
         if wanted <= 0:
             return None, mappings
     need = _Need(f"container-{index}-request-{sorted(requests).index(resource)}", wanted)
-    return need, [*mappings, RequestMapping(container.name, resource, need.name)]
+    own = RequestMapping(container_name=container.name, resource_name=resource, request_name=need.name)
+    return need, [*mappings, own]

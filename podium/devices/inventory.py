@@ -1,17 +1,21 @@
 """The devices of a cluster, as its ResourceSlices list them.
 
 Owns what is computed once per slice: its devices with parsed values, who can reach it, and which slices a pool has.
+Differs: a slice with a quantity or selector that cannot be parsed, which no API server admits, makes its pool invalid;
+upstream's attempts end with an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from podium.cel import BoundDevice, compile_selector
-from podium.objects.core import NodeSelector
-from podium.objects.devices import Device, ResourceSlice
-from podium.objects.quantity import parse
+from podium.objects.core import NodeSelector, RawQuantity
+from podium.objects.devices import Device, DeviceCapacity, ResourceSlice
+from podium.objects.quantity import QuantityError, parse
 from podium.objects.selectors import NodeMatcher, compile_node_selector
 
 _ANSWERS_MAX: Final = 256
@@ -32,10 +36,6 @@ class DeviceID(NamedTuple):
         return "/".join(self)
 
 
-class NodeSelectionError(Exception):
-    """A node selector cannot be parsed."""
-
-
 class NodeSelection:
     """The nodes that can reach a slice or a device: one by name, all, or those that a selector matches. Else none."""
 
@@ -51,20 +51,18 @@ class NodeSelection:
         """Whether any of them is given."""
         return bool(self._node_name) or self._all_nodes or self._matcher is not None
 
-    def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
-        """Whether the node can reach it.
+    @property
+    def is_readable(self) -> bool:
+        """Whether the selector can be parsed, if there is one."""
+        return self._matcher is None or not self._matcher.errors
 
-        Raises: NodeSelectionError.
-        """
+    def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
+        """Whether the node can reach it."""
         if self._node_name:
             return self._node_name == node_name
         if self._all_nodes:
             return True
-        if self._matcher is None:
-            return False
-        if self._matcher.errors:
-            raise NodeSelectionError(f"failed to parse node selector: {self._matcher.errors[0]}")
-        return self._matcher.matches(labels, node_name)
+        return self._matcher is not None and self._matcher.matches(labels, node_name)
 
 
 class SliceDevice:
@@ -75,7 +73,7 @@ class SliceDevice:
         consumes: how much it takes of which counter, in the order of the device's entries.
     """
 
-    __slots__ = ("_answers", "_bound", "consumes", "device", "id", "selection", "slice")
+    __slots__ = ("_answers", "_bound", "_dedicated", "consumes", "device", "id", "selection", "slice")
 
     def __init__(self, item: ResourceSlice, device: Device) -> None:
         self.slice = item
@@ -91,11 +89,21 @@ class SliceDevice:
         )
         self._bound: BoundDevice | None = None
         self._answers: dict[str, bool] = {}
+        self._dedicated: SliceDevice | None = None
 
     @property
     def is_shared(self) -> bool:
         """Whether it may be allocated several times."""
         return bool(self.device.allow_multiple_allocations)
+
+    @property
+    def dedicated(self) -> SliceDevice:
+        """The device as it would be if it were not shared."""
+        if not self.is_shared:
+            return self
+        if self._dedicated is None:
+            self._dedicated = SliceDevice(self.slice, replace(self.device, allow_multiple_allocations=None))
+        return self._dedicated
 
     def matches(self, expression: str) -> bool:
         """Whether the selector selects the device. Answers are kept, errors are not.
@@ -115,62 +123,119 @@ class SliceDevice:
 
 
 class InventorySlice:
-    """A ResourceSlice with its devices."""
+    """A ResourceSlice with its devices.
 
-    __slots__ = ("counters", "devices", "item", "pool", "selection")
+    Attributes:
+        is_readable: whether every quantity and selector can be parsed. If not, there are no devices and no counters.
+    """
+
+    __slots__ = ("counters", "devices", "has_counters", "is_readable", "item", "pool", "selection")
 
     def __init__(self, item: ResourceSlice) -> None:
         spec = item.spec
         self.item = item
         self.pool = (spec.driver, spec.pool.name)
         self.selection = NodeSelection(spec.node_name, spec.all_nodes, spec.node_selector)
-        self.devices = tuple(SliceDevice(item, device) for device in spec.devices)
-        self.counters = [
-            (each.name, {name: parse(counter.value).nano_value for name, counter in each.counters.items()})
-            for each in spec.shared_counters
-        ]
+        self.has_counters = bool(spec.shared_counters)
+        self.devices: tuple[SliceDevice, ...] = ()
+        self.counters: list[tuple[str, dict[str, int]]] = []
+        self.is_readable = self._read()
 
-    @property
-    def has_counters(self) -> bool:
-        """Whether it holds shared counters, and so offers no devices."""
-        return bool(self.counters)
+    def _read(self) -> bool:
+        spec = self.item.spec
+        try:
+            counters = [
+                (each.name, {name: parse(counter.value).nano_value for name, counter in each.counters.items()})
+                for each in spec.shared_counters
+            ]
+            devices = tuple(SliceDevice(self.item, device) for device in spec.devices)
+            for device in spec.devices:
+                for capacity in (device.capacity or {}).values():
+                    for quantity in _quantities(capacity):
+                        parse(quantity)
+        except QuantityError:
+            return False
+        selections = (self.selection, *(each.selection for each in devices))
+        if not all(each is None or each.is_readable for each in selections):
+            return False
+        self.devices, self.counters = devices, counters
+        return True
 
     def reaches(self, node_name: str, labels: Mapping[str, str]) -> bool:
-        """Whether it matters to the node.
-
-        Raises: NodeSelectionError.
-        """
-        if self.has_counters:
+        """Whether it matters to the node. A slice with a selector that cannot be parsed may matter to any node."""
+        if self.has_counters or not self.selection.is_readable:
             return True
         if self.selection.is_set:
             return self.selection.matches(node_name, labels)
+        if not self.is_readable:
+            return bool(self.item.spec.per_device_node_selection)
         selections = (device.selection for device in self.devices)
         return any(each is not None and each.matches(node_name, labels) for each in selections)
 
 
 class Inventory:
-    """All slices of a cluster.
+    """All slices of a cluster. Slices are read when a node is first looked at that they may matter to."""
 
-    Args:
-        slices: in the order in which an API server lists them.
-    """
-
-    def __init__(self, slices: Iterable[ResourceSlice]) -> None:
-        self._by_node: dict[str, list[InventorySlice]] = {}
-        self._without_node: list[InventorySlice] = []
-        self._by_pool: dict[tuple[str, str], list[InventorySlice]] = {}
+    def __init__(self, slices: Iterable[ResourceSlice] = ()) -> None:
+        self._of_node: dict[str, dict[str, ResourceSlice]] = {}
+        self._without_node: dict[str, ResourceSlice] = {}
+        self._of_pool: dict[tuple[str, str], dict[str, ResourceSlice]] = {}
+        self._read: dict[str, InventorySlice] = {}
         for item in slices:
-            entry = InventorySlice(item)
-            if not item.spec.node_name or entry.has_counters:
-                self._without_node.append(entry)
-            else:
-                self._by_node.setdefault(item.spec.node_name, []).append(entry)
-            self._by_pool.setdefault(entry.pool, []).append(entry)
+            self.put(item)
+
+    def put(self, new: ResourceSlice, old: ResourceSlice | None = None) -> None:
+        """A slice is there, or has replaced an older state of itself."""
+        if old is not None:
+            self.remove(old)
+        key = new.key
+        self._place(new)[key] = new
+        self._of_pool.setdefault(_pool_of(new), {})[key] = new
+
+    def remove(self, old: ResourceSlice) -> None:
+        """A slice is gone."""
+        key = old.key
+        self._read.pop(key, None)
+        self._place(old).pop(key, None)
+        node_name, pool = old.spec.node_name, _pool_of(old)
+        if node_name and not self._of_node.get(node_name):
+            self._of_node.pop(node_name, None)
+        if (others := self._of_pool.get(pool)) is not None:
+            others.pop(key, None)
+            if not others:
+                del self._of_pool[pool]
 
     def candidates(self, node_name: str) -> list[InventorySlice]:
         """The slices that may matter to a node: its own ones, and all that name no node or hold counters."""
-        return [*self._by_node.get(node_name, ()), *self._without_node]
+        own = self._of_node.get(node_name, {})
+        return [self._entry(item) for items in (own, self._without_node) for item in items.values()]
 
     def of_pool(self, pool: tuple[str, str]) -> list[InventorySlice]:
         """The slices of a pool, given by driver and name, of every generation and node."""
-        return self._by_pool.get(pool, [])
+        return [self._entry(item) for item in self._of_pool.get(pool, {}).values()]
+
+    def _place(self, item: ResourceSlice) -> dict[str, ResourceSlice]:
+        if item.spec.node_name and not item.spec.shared_counters:
+            return self._of_node.setdefault(item.spec.node_name, {})
+        return self._without_node
+
+    def _entry(self, item: ResourceSlice) -> InventorySlice:
+        entry = self._read.get(item.key)
+        if entry is None:
+            entry = self._read[item.key] = InventorySlice(item)
+        return entry
+
+
+def _pool_of(item: ResourceSlice) -> tuple[str, str]:
+    return item.spec.driver, item.spec.pool.name
+
+
+def _quantities(capacity: DeviceCapacity) -> Iterator[RawQuantity]:
+    """Every quantity of a capacity."""
+    yield capacity.value
+    policy = capacity.request_policy
+    if policy is None:
+        return
+    limits = policy.valid_range
+    bounds = () if limits is None else (limits.min, limits.max, limits.step)
+    yield from (each for each in (policy.default, *policy.valid_values, *bounds) if each is not None)

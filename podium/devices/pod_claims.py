@@ -18,9 +18,14 @@ GetClaim = Callable[[str], ResourceClaim | None]
 
 @dataclass(frozen=True, slots=True)
 class ClaimProblem:
-    """Why the pod cannot have its claims now, in the words that users see."""
+    """Why the pod cannot have its claims now, in the words that users see.
+
+    Attributes:
+        is_error: whether the claim is such that an API server would refuse it, so that no event can help.
+    """
 
     reason: str
+    is_error: bool = False
 
 
 def claims_of_pod(pod: Pod, claim_of: GetClaim) -> tuple[ResourceClaim, ...] | ClaimProblem:
@@ -52,6 +57,8 @@ def problem_with_requests(claim: ResourceClaim, class_of: GetClass) -> ClaimProb
             return ClaimProblem(f"resource claim {claim.key}, request {request.name}: unknown request type")
         for name, alternative in _alternatives(request):
             class_name = alternative.device_class_name
+            if not class_name:
+                return ClaimProblem(f"request {name}: unsupported request type", is_error=True)
             if class_of(class_name) is None:
                 return ClaimProblem(f"request {name}: device class {class_name} does not exist")
     return None

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from podium.devices.errors import AllocationError
-from podium.devices.inventory import Counters, Inventory, InventorySlice, NodeSelectionError, SliceDevice
+from podium.devices.inventory import Counters, Inventory, InventorySlice, SliceDevice
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,9 +39,6 @@ def pools_of_node(inventory: Inventory, node_name: str, labels: Mapping[str, str
     """The pools that the node can reach, in the order in which their devices are tried.
 
     Pools go by driver and name; those with devices that have binding conditions come last.
-
-    Raises:
-        AllocationError: a node selector cannot be parsed.
     """
     usual: list[Pool] = []
     conditional: list[Pool] = []
@@ -60,12 +56,8 @@ def _relevant(
     """The slices that matter to the node, by pool: those of the highest generation among them."""
     found: dict[tuple[str, str], list[InventorySlice]] = {}
     for entry in inventory.candidates(node_name):
-        try:
-            if not entry.reaches(node_name, labels):
-                continue
-        except NodeSelectionError as error:
-            reason = f"failed to perform node selection for slice {entry.item.metadata.name}: {error}"
-            raise AllocationError(f"gather pool information: {reason}") from None
+        if not entry.reaches(node_name, labels):
+            continue
         slices = found.setdefault(entry.pool, [])
         if slices and _generation(entry) > _generation(slices[0]):
             slices.clear()
@@ -76,6 +68,7 @@ def _relevant(
 
 def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySlice]) -> Pool | None:
     """The pool with these slices; None if it is obsolete."""
+    slices = sorted(slices, key=lambda entry: entry.item.metadata.name)
     wanted, kept_aside = slices[0].item.spec.pool, list[InventorySlice]()
     if len(slices) != wanted.resource_slice_count:
         everywhere = inventory.of_pool((driver, name))
@@ -85,13 +78,13 @@ def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySl
         if len(current) != wanted.resource_slice_count:
             return Pool(driver, name, is_incomplete=True)
         kept_aside = [entry for entry in current if entry not in slices]
-    slices = sorted(slices, key=lambda entry: entry.item.metadata.name)
     devices = _devices(entry for entry in slices if not entry.has_counters)
     sets = [each for entry in slices for each in entry.counters]
     counters = dict(sets)
     others = _devices(kept_aside)
     is_invalid = (
-        len({device.id for device in devices}) != len(devices)
+        not all(entry.is_readable for entry in (*slices, *kept_aside))
+        or len({device.id for device in devices}) != len(devices)
         or len(counters) != len(sets)
         or not all(_has_counters_of(each, counters) for each in (*_devices(slices), *others))
     )

@@ -14,7 +14,7 @@ from podium.devices.allocated import AllocatedDevices
 from podium.devices.capacity import has_room
 from podium.devices.constraints import Constraint, new_constraint
 from podium.devices.errors import AllocationError
-from podium.devices.inventory import NodeSelectionError, SliceDevice
+from podium.devices.inventory import SliceDevice
 from podium.devices.pools import Pool
 from podium.objects.claims import DeviceRequest, ExactDeviceRequest, ResourceClaim
 from podium.objects.core import RawQuantity
@@ -115,12 +115,7 @@ class RequestReader:
         selected = _all_match(device, data.device_class.spec.selectors, f"class {data.device_class.key}")
         if not selected or not _all_match(device, data.request.selectors, f"claim {data.claim.key}"):
             return False
-        if device.selection is None:
-            return True
-        try:
-            return device.selection.matches(self.node_name, self.labels)
-        except NodeSelectionError as error:
-            raise AllocationError(str(error)) from None
+        return device.selection is None or device.selection.matches(self.node_name, self.labels)
 
     def _claim(self, claim: ResourceClaim) -> ClaimData:
         requests = tuple(tuple(self._alternatives(claim, each)) for each in claim.spec.devices.requests)

@@ -4,8 +4,9 @@ Owns `podium.Cluster`, reading objects from files, and the steps from a decision
 does I/O except reading a given file, and never reads the machine's clock. Plugins get stand-ins that refuse to write.
 """
 
-from podium.engine.cluster import Cluster, Placement
+from podium.engine.cluster import Cluster
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
+from podium.engine.placement import Placement
 
 __all__ = ["Cluster", "ClusterError", "Evaluation", "ManifestError", "Placement"]

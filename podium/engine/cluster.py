@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, Final, Self, TypeAlias, cast
@@ -32,7 +32,9 @@ from podium.engine.evaluation import Evaluation
 from podium.engine.files import Found, read_objects, unpack_lists
 from podium.engine.manifests import Manifest, is_namespaced, read_manifest, resource_of
 from podium.engine.offline import OfflineHandle
-from podium.engine.placing import Engine, Placed
+from podium.engine.placement import Placement
+from podium.engine.placing import Engine
+from podium.engine.plugin_writes import carry_out, undo, writes_after_failure, writes_before_binding
 from podium.engine.store import ObjectStore
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import ScheduleError, Status, demand_status
@@ -64,30 +66,6 @@ Objects: TypeAlias = str | os.PathLike[str] | Manifest | Iterable[Manifest]
 """The path of a file of manifests, a list of them such as kubectl prints, or manifests one by one."""
 Config: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | KubeSchedulerConfiguration
 """The path of a KubeSchedulerConfiguration, its content as parsed from JSON or YAML, or a loaded one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """The result of placing a pod.
-
-    Attributes:
-        node: the name of the node on which the pod counts from now on; None if it was not placed.
-        message: why it was not placed, as its condition would say; "" if it has a node.
-        nominated_node: the node where preemption makes, or would make, room for it; None if there is none.
-        victims: the pods that are, or would be, evicted there.
-    """
-
-    pod: Pod
-    node: str | None
-    message: str = ""
-    nominated_node: str | None = None
-    victims: tuple[Pod, ...] = ()
-    _placed: Placed | None = field(default=None, repr=False, compare=False)
-    _before: Pod | None = field(default=None, repr=False, compare=False)
-
-    def as_dict(self) -> dict[str, str]:
-        """The pod's key, and its node if it has one, as `podium evaluate` prints them."""
-        return {"pod": self.pod.key} if self.node is None else {"pod": self.pod.key, "node": self.node}
 
 
 class _State:
@@ -148,6 +126,7 @@ class _State:
     def frameworks(self) -> Mapping[str, Framework]:
         """The profiles by name, built on first use."""
         if self._frameworks is None:
+            self.store.forget_handlers()
             handle = OfflineHandle(
                 ManualClock(_NOW_S), self.random, self.nominator, self.cache.snapshot, self.store.lister
             )
@@ -377,14 +356,20 @@ class Cluster:
             help_ = decision.post_filter
             nominated = help_.nominated_node_name if help_ is not None else ""
             victims = tuple(help_.victims) if help_ is not None and nominated else ()
-            return Placement(pod, None, decision.error.message, nominated or None, victims)
+            writes = writes_after_failure(cycle.framework, cycle.state, pod)
+            return Placement(pod, None, decision.error.message, nominated or None, victims, writes, cycle.state)
         assert isinstance(decision, Suggested)
         placed = state.engine.place(cycle, decision.node_name)
         if placed.status is not None:
             return Placement(pod, None, placed.status.message)
+        written = writes_before_binding(cycle.framework, cycle.state, pod, decision.node_name)
+        if isinstance(written, str):
+            state.engine.take_back(placed)
+            return Placement(pod, None, written)
+        carry_out(state.store, written)
         before = state.store.get(PODS, pod.key)
         state.store.put(PODS, pod.on_node(decision.node_name))
-        return Placement(pod, decision.node_name, _placed=placed, _before=before)
+        return Placement(pod, decision.node_name, writes=written, state=cycle.state, placed=placed, before=before)
 
     def undo(self, placement: Placement) -> None:
         """Undo a `place` of this cluster; undo the latest placement first.
@@ -392,14 +377,15 @@ class Cluster:
         Raises:
             ClusterError: the pod does not count on a node by that placement (any more).
         """
-        placed, state = placement._placed, self._state
+        placed, state = placement.placed, self._state
         framework = None if placed is None else state.frameworks.get(placed.pod.spec.scheduler_name)
         if placed is None or placed.framework is not framework or not state.cache.is_assumed(placed.pod.uid):
             raise ClusterError(f"Pod {placement.pod.key} was not placed on a node here by that placement")
-        if placement._before is None:
+        if placement.before is None:
             state.store.drop(PODS, placed.pod)
         else:
-            state.store.put(PODS, placement._before)
+            state.store.put(PODS, placement.before)
+        undo(state.store, placement.writes)
         state.engine.take_back(placed)
 
     def place_all(self, pods: Iterable[PodLike] | None = None) -> list[Placement]:
@@ -518,7 +504,9 @@ class Cluster:
         return found
 
     def _make_room(self, placement: Placement) -> Placement:
-        """Carry a preemption out: nominate the pod and remove its victims."""
+        """Carry a preemption out: nominate the pod and remove its victims. Do what plugins want to be written."""
+        if placement.node is None and placement.writes:
+            carry_out(self._own().store, placement.writes)
         if placement.nominated_node is not None:
             state = self._own()
             if state.store.get(PODS, placement.pod.key) is None:

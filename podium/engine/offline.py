@@ -8,15 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from podium.cluster import Snapshot
-from podium.framework.contract.interface import ApiClient, Lister, Nominator, Preemptions, WaitingPod, WaitingPods
+from podium.framework.contract.interface import (
+    ApiClient,
+    Handle,
+    Lister,
+    Nominator,
+    Preemptions,
+    WaitingPod,
+    WaitingPods,
+)
 from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
 from podium.lib.error_text import UserFacingError
 from podium.objects.core import Pod
 from podium.objects.resource_types import ObjectT, ResourceType
+
+T = TypeVar("T")
 
 
 class WriteRefusedError(UserFacingError):
@@ -30,10 +40,30 @@ class RefusingClient:
         """Raise `WriteRefusedError`."""
         raise WriteRefusedError(f"there is no API server to bind {pod.key} to {node_name}")
 
-    async def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> ObjectT:
+    async def patch(
+        self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
+    ) -> ObjectT:
         """Raise `WriteRefusedError`."""
-        del change
+        del change, subresource
         raise WriteRefusedError(f"there is no API server to patch {resource.kind} {item.key}")
+
+    async def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> ObjectT:
+        """Raise `WriteRefusedError`."""
+        del manifest
+        raise WriteRefusedError(f"there is no API server to create {resource.kind} {item.key}")
+
+    async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
+        """Raise `WriteRefusedError`."""
+        raise WriteRefusedError(f"there is no API server to read {resource.kind} {item.key}")
+
+    async def delete(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
+        """Raise `WriteRefusedError`."""
+        raise WriteRefusedError(f"there is no API server to delete {resource.kind} {item.key}")
+
+    async def merge_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        """Raise `WriteRefusedError`."""
+        del status
+        raise WriteRefusedError(f"there is no API server to patch {pod.key}")
 
 
 class NoPreemptions:
@@ -82,6 +112,7 @@ class OfflineHandle:
     client: ApiClient = field(default_factory=RefusingClient)
     preemptions: Preemptions = field(default_factory=NoPreemptions)
     pod_groups: PodGroups | None = None
+    _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
         """The snapshot that the current attempt decides on."""
@@ -90,6 +121,12 @@ class OfflineHandle:
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
         """The stored objects of a kind."""
         return self.lister_of(resource)
+
+    def shared(self, make: Callable[[Handle], T]) -> T:
+        """What all plugins and profiles of one cluster share."""
+        if make not in self._shared:
+            self._shared[make] = make(self)
+        return cast(T, self._shared[make])
 
     def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
         """Do nothing: there is no API server for Events."""

@@ -15,12 +15,18 @@ class StoredObjects(Generic[ObjectT]):
 
     Attributes:
         is_asked: whether a plugin has read any of the objects.
+        handlers: called for every change; see `client.informer.Handler`.
     """
 
     def __init__(self, store: ObjectStore, resource: ResourceType[ObjectT]) -> None:
         self._store = store
         self._resource = resource
         self.is_asked = False
+        self.handlers: list[Any] = []
+
+    def add_handler(self, handler: Any) -> None:
+        """Add a handler for every change from now on."""
+        self.handlers.append(handler)
 
     def get(self, key: str) -> ObjectT | None:
         """The object with that key; None if there is none."""
@@ -102,13 +108,26 @@ class ObjectStore:
     def put(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
         """Add an object, or replace the one of its name."""
         found = self._own(resource.path)
-        if item.key not in found:
+        before = found.get(item.key)
+        if before is None:
             self._unsorted.add(resource.path)
         found[item.key] = item
+        for handler in self.lister(resource).handlers:
+            if before is None:
+                handler.on_add(item)
+            else:
+                handler.on_update(before, item)
 
     def drop(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
         """Remove an object."""
-        del self._own(resource.path)[item.key]
+        before = self._own(resource.path).pop(item.key)
+        for handler in self.lister(resource).handlers:
+            handler.on_delete(before)
+
+    def forget_handlers(self) -> None:
+        """Drop the handlers of all kinds: the plugins are built again."""
+        for lister in self._listers.values():
+            lister.handlers.clear()
 
     def lister(self, resource: ResourceType[ObjectT]) -> StoredObjects[ObjectT]:
         """The lister of one kind for plugins: a live view of this store."""

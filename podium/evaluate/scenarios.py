@@ -7,7 +7,7 @@ plugins would requeue the pod for it). Or it holds a device selector and one dev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,8 +18,11 @@ from podium.config import ConfigError, FeatureGateError, KubeSchedulerConfigurat
 from podium.engine.cluster import Cluster
 from podium.engine.configurations import Configurations
 from podium.engine.errors import ClusterError, ManifestError
+from podium.engine.evaluation import as_status
 from podium.engine.manifests import read_manifest, resource_of
+from podium.engine.placement import Placement
 from podium.engine.store import ObjectStore
+from podium.evaluate.devices import devices_of_attempt, devices_of_queue
 from podium.evaluate.events import Change, events_of, hints_for
 from podium.evaluate.pod_groups import PodGroupQueue
 from podium.evaluate.selectors import answer_selector
@@ -30,6 +33,7 @@ from podium.objects.devices import Device
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
+from podium.plugins.dynamic_resources.plugin import DynamicResources
 
 _SIDES = {"Add": (False, True), "Update": (True, True), "Delete": (True, False)}
 """Whether a change has an old and a new object."""
@@ -112,18 +116,34 @@ class Evaluator:
             pods = [read_manifest(each, PODS) for each in scenario.pods]
             if gates.pod_groups is not None:
                 return PodGroupQueue(config, gates.pod_groups, store, self._classes, pods).answer()
-            placements = self._cluster(config, store, *pods).place_all(pods)
-            return {"placements": [each.as_dict() for each in placements]}
+            return _answer_queue(self._cluster(config, store, *pods).place_all(pods))
         pod = read_manifest(scenario.pod, PODS)
         cluster = self._cluster(config, store, pod)
         if scenario.event is not None:
             return _answer_event(cluster, pod, _change(scenario.event))
-        return cluster.evaluate(pod).as_dict()
+        return _answer_pod(cluster, pod)
 
     def _cluster(self, config: KubeSchedulerConfiguration, store: ObjectStore, *pods: Pod) -> Cluster:
         for pod in pods:
             store.put(PODS, pod)
         return Cluster(config, store, self._classes, asked=[pod.key for pod in pods])
+
+
+def _answer_queue(placements: Sequence[Placement]) -> dict[str, Any]:
+    answer: dict[str, Any] = {"placements": [each.as_dict() for each in placements], **devices_of_queue(placements)}
+    messages = {each.pod.key: each.message for each in placements if each.node is None and each.state is not None}
+    return {**answer, "messages": messages} if messages else answer
+
+
+def _answer_pod(cluster: Cluster, pod: Pod) -> dict[str, Any]:
+    gates = [as_status(gate) for gate in cluster.gates_of(pod) if gate.plugin == DynamicResources.name]
+    gated = {"preenqueue": gates[0]} if gates else {}
+    try:
+        evaluation = cluster.evaluate(pod)
+    except ScheduleError as error:
+        return {**gated, "error": str(error)}
+    answer = evaluation.as_dict()
+    return {**gated, **answer, **devices_of_attempt(evaluation.found.state, answer["feasible"])}
 
 
 def _change(event: RecordedChange) -> Change:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import field
 
-from podium.objects.core import Int64, NamespacedObject, NodeSelector, RawQuantity, Toleration, Value
+from podium.objects.core import Int64, NamespacedObject, NodeSelector, ObjectMeta, RawQuantity, Toleration, Value
 from podium.objects.devices import DeviceSelector, OpaqueDeviceConfiguration
+
+EXTENDED_RESOURCE_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
+"""The annotation of claims that schedulers make for extended resources."""
+
+DELETE_PROTECTION: Final = "resource.kubernetes.io/delete-protection"
+"""The finalizer of allocated claims."""
 
 # ---------------------------------------------------------------- requests
 
@@ -153,8 +161,20 @@ class ResourceClaimStatus(Value, frozen=True):
     devices: tuple[AllocatedDeviceStatus, ...] = ()
 
 
+class ResourceClaimMeta(ObjectMeta, frozen=True):
+    """The metadata of a claim, with the fields that are written."""
+
+    generate_name: str = ""
+    finalizers: tuple[str, ...] = ()
+
+
 class ResourceClaim(NamespacedObject, frozen=True):
     """A claim to devices."""
 
+    metadata: ResourceClaimMeta = ResourceClaimMeta()
     spec: ResourceClaimSpec = ResourceClaimSpec()
     status: ResourceClaimStatus = ResourceClaimStatus()
+
+    def is_reserved_for(self, uid: str) -> bool:
+        """Whether the pod with that uid may use it."""
+        return any(each.uid == uid for each in self.status.reserved_for)

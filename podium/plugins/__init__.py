@@ -10,7 +10,7 @@ from typing import Final
 from podium.framework.contract.interface import Plugin
 from podium.plugins.default_binder import DefaultBinder
 from podium.plugins.default_preemption import DefaultPreemption
-from podium.plugins.dynamic_resources import DynamicResources
+from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.gang_scheduling import GangScheduling
 from podium.plugins.image_locality import ImageLocality
 from podium.plugins.inter_pod_affinity.plugin import InterPodAffinity

@@ -31,8 +31,10 @@ from podium.framework.contract.interface import (
 from podium.framework.contract.status import SKIP, Status, error_status
 from podium.objects.core import Pod, PodSpec
 from podium.objects.errors import FieldError
-from podium.objects.requests import pod_requests_with_status
+from podium.objects.requests import pod_requests, pod_requests_with_status
 from podium.plugins.shared.allocation_strategies import CountedResources
+from podium.plugins.shared.cluster_devices import ClusterDevices
+from podium.plugins.shared.device_totals import DeviceTotals
 
 _HALF: Final = MAX_NODE_SCORE // 2
 _NO_GAIN: Final = _HALF + _HALF // 2
@@ -45,8 +47,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
     """
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
-        del handle
         self._resources = args.resources
+        self._totals = DeviceTotals.of_resources(handle.shared(ClusterDevices), args.resources)
         self._counted_resources = CountedResources(args.resources)
 
     def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
@@ -67,6 +69,12 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
             )
             for resource, wanted in self._counted(pod)
         ]
+        if self._totals is not None:
+            classes = self._totals.classes(pod_requests_with_status(pod))
+            for (resource, _), column in zip(self._counted(pod), columns, strict=True):
+                if resource.name in classes:
+                    device_class = classes[resource.name]
+                    self._totals.add_to(column.allocatable, column.in_use, device_class, snapshot, rows)
         if all(np.count_nonzero(column.allocatable) == len(rows) for column in columns):
             return _gain(columns, len(rows))
         scores = np.empty(len(rows), np.int64)
@@ -83,18 +91,20 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
         del state
         without: list[float] = []
         with_pod: list[float] = []
+        classes = {} if self._totals is None else self._totals.classes(pod_requests_with_status(pod))
         for resource, wanted in self._counted(pod):
-            allocatable = node.allocatable(resource.name)
+            allocatable, in_use = node.allocatable(resource.name), node.requested(resource.name)
+            if self._totals is not None and not allocatable and resource.name in classes:
+                allocatable, in_use = self._totals.of(node, classes[resource.name])
             if allocatable:
-                in_use = node.requested(resource.name)
                 without.append(_fraction(in_use, allocatable))
                 with_pod.append(_fraction(in_use + wanted, allocatable))
         return _HALF + (_HALF + _evenness(with_pod) - _evenness(without)) // 2
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """USAGE: the score depends on what the pods on the node request."""
-        del spec
-        return Scope.PODS_ON_NODE
+        """PODS_ON_NODE: the score depends on what the pods on the node request; CLUSTER if devices count."""
+        has_devices = self._totals is not None and self._totals.classes(pod_requests(spec))
+        return Scope.CLUSTER if has_devices else Scope.PODS_ON_NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """None: the plugin rejects no node."""

@@ -3,12 +3,13 @@
 Runs at: PreFilter, Filter, PreScore, Score, PlacementScore.
 Verdict: Unschedulable if deleting pods could free enough, UnschedulableAndUnresolvable if even the empty node has too
 little, each with every failing resource. UnschedulableAndUnresolvable from PreFilter if a request cannot be parsed.
-Requeue: a pod is deleted or scaled down; a node is added or grows on which the pod fits when it is empty.
+Requeue: a pod is deleted or scaled down; a node is added or grows on which the pod fits when it is empty; a device
+class comes to provide a requested resource.
 Cost: two gathers per requested resource.
-Source: kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go, v1.36.2.
-Differs: extended resources are never delegated to devices (DynamicResources), so DeviceClasses do not requeue. Of the
-resources that a pod requests beyond the 60th, an explanation names only one. An unreadable request, which the API
-server would not admit, rejects the pod instead of failing every attempt.
+Source: kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go, v1.36.2. Where a node offers none of an
+extended resource that a device class provides, DynamicResources decides.
+Differs: of the resources that a pod requests beyond the 60th, an explanation names only one. An unreadable request,
+which the API server would not admit, rejects the pod instead of failing every attempt.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import NodeResourcesFitArgs
+from podium.devices.class_table import IMPLICIT_PREFIX
 from podium.framework.contract.cluster_event import (
     ActionType,
     EventRegistration,
@@ -44,10 +46,20 @@ from podium.framework.contract.interface import (
 from podium.framework.contract.pod_groups import ProposedGroup
 from podium.framework.contract.status import Code, Status, error_status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
+from podium.objects.devices import DeviceClass
 from podium.objects.errors import FieldError
-from podium.objects.requests import Requests, filter_requests, node_allocatable, requests_on_node, scoring_requests
+from podium.objects.requests import (
+    Requests,
+    filter_requests,
+    node_allocatable,
+    pod_requests,
+    requests_on_node,
+    scoring_requests,
+)
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended_resource
 from podium.plugins.shared.allocation_strategies import MostAllocated, strategy_of
+from podium.plugins.shared.cluster_devices import ClusterDevices
+from podium.plugins.shared.device_totals import DeviceTotals
 from podium.plugins.shared.hints import is_about, occupies_node, queue_if
 
 _TOO_MANY_PODS: Final = 1
@@ -92,7 +104,8 @@ class NodeResourcesFit(
     """
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
-        del handle
+        self._devices = handle.shared(ClusterDevices)
+        self._totals = DeviceTotals.of_resources(self._devices, args.scoring_strategy.resources)
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._strategy = strategy_of(args.scoring_strategy)
@@ -128,6 +141,8 @@ class NodeResourcesFit(
             short = allocatable - snapshot.requested(resource).take(rows) < amount
             if not np.count_nonzero(short):
                 continue
+            if resource not in _NATIVE_ORDER and self._devices.class_for(resource) is not None:
+                short &= allocatable > 0
             if verdicts is None:
                 verdicts = np.zeros(len(rows), np.int64)
             verdicts |= short * np.int64(_bit(index))
@@ -149,10 +164,14 @@ class NodeResourcesFit(
         unresolvable_too = False
         for resource, amount in self._held_demands(pod.spec):
             allocatable = node.allocatable(resource)
-            if amount > allocatable - node.requested(resource):
+            if amount > allocatable - node.requested(resource) and not self._are_devices(resource, allocatable):
                 reasons.append(f"Insufficient {resource}")
                 unresolvable_too |= amount > allocatable
         return Status(_code(unresolvable_too), tuple(reasons)) if reasons else None
+
+    def _are_devices(self, resource: str, allocatable: int) -> bool:
+        """Whether DynamicResources decides about the resource on a node that offers this much of it."""
+        return allocatable <= 0 and resource not in _NATIVE_ORDER and self._devices.class_for(resource) is not None
 
     def _held_demands(self, spec: PodSpec) -> tuple[Demand, ...]:
         demands = _demands(spec)
@@ -179,12 +198,12 @@ class NodeResourcesFit(
     def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """The strategy's score, from 0 to MAX_NODE_SCORE."""
         del state
-        return self._strategy.score_rows(scoring_requests(pod.spec), snapshot, rows)
+        return self._strategy.score_rows(scoring_requests(pod.spec), snapshot, rows, self._totals)
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """The strategy's score, from 0 to MAX_NODE_SCORE."""
         del state
-        return self._strategy.score(scoring_requests(pod.spec), node)
+        return self._strategy.score(scoring_requests(pod.spec), node, self._totals)
 
     def score_placement(self, group: ProposedGroup, snapshot: Snapshot) -> int:
         """How full the group makes the placement's nodes together, from 0 to MAX_NODE_SCORE."""
@@ -199,9 +218,9 @@ class NodeResourcesFit(
         return Scope.USAGE
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """USAGE: the answer depends on what the pods on the node request."""
-        del spec
-        return Scope.PODS_ON_NODE
+        """PODS_ON_NODE: the answer depends on what the pods on the node request; CLUSTER if devices count."""
+        has_devices = self._totals is not None and self._totals.classes(scoring_requests(spec))
+        return Scope.CLUSTER if has_devices else Scope.PODS_ON_NODE
 
     # ------------------------------------------------------------ requeueing
 
@@ -222,6 +241,13 @@ class NodeResourcesFit(
                 hint=self.after_node_change,
                 scope=HintScope.SPEC,
             ),
+            on(
+                EventResource.DEVICE_CLASS,
+                ActionType.ADD,
+                ActionType.UPDATE,
+                hint=self.after_class_change,
+                scope=HintScope.SPEC,
+            ),
         )
 
     def after_pod_change(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
@@ -239,16 +265,29 @@ class NodeResourcesFit(
         """Queue if the pod fits on the empty node, and the node is new or has more of a requested resource."""
         demands = _demands(pod.spec)
         allocatable, allowed_pods = node_allocatable(new)
-        if allowed_pods < 1 or any(amount > allocatable.get(name, 0) for name, amount in demands):
+        if allowed_pods < 1 or any(
+            amount > allocatable.get(name, 0) and not self._are_devices(name, allocatable.get(name, 0))
+            for name, amount in demands
+        ):
             return QueueingHint.SKIP
         if old is None:
             return QueueingHint.QUEUE
         allocatable_before, allowed_before = node_allocatable(old)
-        return queue_if(allowed_pods > allowed_before or _grew(demands, allocatable_before, allocatable))
+        return queue_if(allowed_pods > allowed_before or self._grew(demands, allocatable_before, allocatable))
 
+    def after_class_change(self, pod: Pod, old: DeviceClass | None, new: DeviceClass) -> QueueingHint:
+        """Queue if the class has come to provide a resource that the pod requests."""
+        requests, provided = pod_requests(pod.spec), new.spec.extended_resource_name
+        if old is None and f"{IMPLICIT_PREFIX}{new.key}" in requests:
+            return QueueingHint.QUEUE
+        is_news = old is None or (old.spec.extended_resource_name or "") != (provided or "")
+        return queue_if(is_news and provided is not None and provided in requests)
 
-def _grew(demands: tuple[Demand, ...], before: Requests, after: Requests) -> bool:
-    return any(after.get(name, 0) > before.get(name, 0) for name, _ in demands)
+    def _grew(self, demands: tuple[Demand, ...], before: Requests, after: Requests) -> bool:
+        return any(
+            after.get(name, 0) > before.get(name, 0) or self._are_devices(name, after.get(name, 0))
+            for name, _ in demands
+        )
 
 
 def _code(unresolvable_too: bool) -> Code:

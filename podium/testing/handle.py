@@ -38,16 +38,40 @@ class RecordingClient:
 
     bound: dict[str, str] = field(default_factory=dict)
     patches: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    created: list[Mapping[str, Any]] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Record the node of the pod by the pod's key."""
         self.bound[pod.key] = node_name
 
-    async def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> ObjectT:
+    async def patch(
+        self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
+    ) -> ObjectT:
         """Record the change by the object's key. The object is not changed."""
-        del resource
+        del resource, subresource
         self.patches.append((item.key, change))
         return item
+
+    async def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> ObjectT:
+        """Record the manifest."""
+        del resource
+        self.created.append(manifest)
+        return item
+
+    async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
+        """The object as it is."""
+        del resource
+        return item
+
+    async def delete(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
+        """Record the object's key."""
+        del resource
+        self.deleted.append(item.key)
+
+    async def merge_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        """Record the change by the pod's key."""
+        self.patches.append((pod.key, {"status": status}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from podium.plugins import IN_TREE
-from tests.parity.recorded import HINTS, SCENARIOS, SELECTORS, SEQUENCES, Case, all_cases, cases, categories
+from tests.parity.recorded import (
+    DEVICE_HINTS,
+    DEVICES,
+    HINTS,
+    SCENARIOS,
+    SELECTORS,
+    SEQUENCES,
+    Case,
+    all_cases,
+    cases,
+    categories,
+)
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "parity.md"
@@ -48,7 +59,10 @@ _SETS = {
     "queue of pods": SEQUENCES,
     "change of the cluster": HINTS,
     "device selector": SELECTORS,
+    "devices": DEVICES,
+    "change of devices": DEVICE_HINTS,
 }
+_BY_PLUGIN = (SCENARIOS, HINTS, DEVICES, DEVICE_HINTS)
 _PREEMPTION = "preemption: "
 
 
@@ -85,7 +99,7 @@ def _by_plugin() -> str:
     kinds: dict[str, Counter[str]] = defaultdict(Counter)
     scenarios: Counter[str] = Counter()
     alike: Counter[str] = Counter()
-    for case in (*all_cases(SCENARIOS), *all_cases(HINTS)):
+    for case in (case for name in _BY_PLUGIN for case in all_cases(name)):
         expected, answer = facts(case.expected), facts(case.answer)
         for plugin in expected.keys() | answer.keys():
             scenarios[plugin] += 1
@@ -104,7 +118,7 @@ def _or_dash(count: int) -> str:
 
 
 def _unseen() -> str:
-    seen = {plugin for case in (*all_cases(SCENARIOS), *all_cases(HINTS)) for plugin in facts(case.expected)}
+    seen = {plugin for name in _BY_PLUGIN for case in all_cases(name) for plugin in facts(case.expected)}
     names = ", ".join(sorted(IN_TREE.keys() - seen))
     return (
         f"\nPlugins that leave no trace in these recordings, and have tests of their own: {names}.\n" if names else ""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
@@ -33,6 +33,7 @@ from podium.lib.clock import Clock
 from podium.objects.core import Pod, PodSpec
 from podium.objects.resource_types import ObjectT, ResourceType
 
+T = TypeVar("T")
 ListedT_co = TypeVar("ListedT_co", covariant=True)
 
 MAX_NODE_SCORE = 100
@@ -49,8 +50,26 @@ class ApiClient(Protocol):
     def bind(self, pod: Pod, node_name: str) -> Awaitable[None]:
         """Bind the pod to the node."""
 
-    def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> Awaitable[ObjectT]:
-        """Merge-patch the object, with the resourceVersion of `item` as precondition, and return its new state."""
+    def patch(
+        self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
+    ) -> Awaitable[ObjectT]:
+        """Merge-patch the object, with the resourceVersion of `item` as precondition, and return its new state.
+
+        Args:
+            subresource: `status` to change the status.
+        """
+
+    def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> Awaitable[ObjectT]:
+        """Create the object `item` from the manifest, and return it as the API server has it."""
+
+    def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> Awaitable[ObjectT]:
+        """The object of that name as the API server has it now."""
+
+    def delete(self, resource: ResourceType[ObjectT], item: ObjectT) -> Awaitable[None]:
+        """Delete this very object. Harmless if it is gone."""
+
+    def merge_status(self, pod: Pod, status: Mapping[str, Any]) -> Awaitable[None]:
+        """Merge these fields into the pod's status."""
 
 
 class Lister(Protocol[ListedT_co]):
@@ -165,6 +184,12 @@ class Handle(Protocol):
         """The lister of a resource.
 
         Call it only in the plugin's constructor, so that the resource is watched in time.
+        """
+
+    def shared(self, make: Callable[[Handle], T]) -> T:
+        """What all plugins and profiles share: made by the first call with `make`, the same for all later ones.
+
+        Call it only in the plugin's constructor, as `lister`.
         """
 
     def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:

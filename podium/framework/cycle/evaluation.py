@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import PostFilterResult
 from podium.framework.contract.status import Status
 from podium.framework.cycle.cycle import Cycle
@@ -28,8 +29,9 @@ class Help:
 
 @dataclass(frozen=True, slots=True)
 class FullEvaluation:
-    """The full result of one attempt. `scores` is set if a node fits, `help` if none does."""
+    """The full result of one attempt. `scores` is set if a node fits, `help` if none does; `state` is the plugins'."""
 
+    state: CycleState
     filtered: FilterResult
     diagnosis: Diagnosis
     scores: Scores | None
@@ -55,6 +57,6 @@ def evaluate_all(cycle: Cycle) -> FullEvaluation:
     """
     filtered, diagnosis = filter_all(cycle), cycle.diagnosis
     if len(filtered.rows):
-        return FullEvaluation(filtered, diagnosis, score_nodes(cycle, filtered.rows), None)
+        return FullEvaluation(cycle.state, filtered, diagnosis, score_nodes(cycle, filtered.rows), None)
     result, status = run_unasked(run_post_filter(cycle))
-    return FullEvaluation(filtered, diagnosis, None, Help(status, result))
+    return FullEvaluation(cycle.state, filtered, diagnosis, None, Help(status, result))

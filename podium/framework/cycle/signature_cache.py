@@ -326,6 +326,10 @@ class SignatureCache:
         self._known[key] = known  # the most recently used is last
         return known
 
+    def forget(self) -> None:
+        """Drop everything: plugins' scopes, or answers that they declared to depend on the spec, have changed."""
+        self._known.clear()
+
     def statistics(self) -> Mapping[str, int]:
         """How many signatures are cached, and how many specs were seen once."""
         signatures = sum(isinstance(each, PodSignature) for each in self._known.values())

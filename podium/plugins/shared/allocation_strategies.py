@@ -30,6 +30,7 @@ from podium.config.args import (
 from podium.framework.contract.interface import MAX_NODE_SCORE
 from podium.objects.requests import Requests
 from podium.objects.resource_names import is_scalar_resource
+from podium.plugins.shared.device_totals import DeviceTotals
 
 MAX_UTILIZATION: Final = 100
 _SHAPE_SCALE: Final = 10
@@ -78,13 +79,18 @@ class Strategy(ABC):
     def resource_score(self, in_use: int, allocatable: int) -> int:
         """One resource's score on one node; allocatable is not 0."""
 
-    def score_rows(self, requests: Requests, snapshot: Snapshot, rows: Rows) -> IntArray:
+    def score_rows(
+        self, requests: Requests, snapshot: Snapshot, rows: Rows, totals: DeviceTotals | None = None
+    ) -> IntArray:
         """The score by row; 0 if no resource counts. Shape: one entry per row of `rows`."""
         total = np.zeros(len(rows), np.int64)
         weight: IntArray | int = 0
+        classes = {} if totals is None else totals.classes(requests)
         for resource, amount in self._counted.of(requests):
             allocatable = snapshot.allocatable(resource.name).take(rows)
             in_use = snapshot.nonzero_requested(resource.name).take(rows)
+            if totals is not None and resource.name in classes:
+                totals.add_to(allocatable, in_use, classes[resource.name], snapshot, rows)
             in_use += amount
             counts: BoolArray | int = 1
             if np.count_nonzero(allocatable) == len(rows):
@@ -101,14 +107,17 @@ class Strategy(ABC):
         weight = np.maximum(weight, 1)
         return (2 * total + weight) // (2 * weight) if self.only_positive else total // weight
 
-    def score(self, requests: Requests, node: NodeInfo) -> int:
+    def score(self, requests: Requests, node: NodeInfo, totals: DeviceTotals | None = None) -> int:
         """The score of one node; 0 if no resource counts."""
         total = weight = 0
+        classes = {} if totals is None else totals.classes(requests)
         for resource, amount in self._counted.of(requests):
-            allocatable = node.allocatable(resource.name)
+            allocatable, in_use = node.allocatable(resource.name), node.nonzero_requested(resource.name)
+            if totals is not None and allocatable == 0 and resource.name in classes:
+                allocatable, in_use = totals.of(node, classes[resource.name])
             if allocatable == 0:
                 continue
-            score = self.resource_score(node.nonzero_requested(resource.name) + amount, allocatable)
+            score = self.resource_score(in_use + amount, allocatable)
             if score > 0 or not self.only_positive:
                 total += score * resource.weight
                 weight += resource.weight

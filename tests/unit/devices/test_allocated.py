@@ -1,9 +1,6 @@
-import msgspec
-
 from podium.devices import AllocatedDevices, DeviceID
 from podium.devices.allocated import ConsumedCapacity
-from podium.objects.claims import ResourceClaimStatus
-from tests.unit.devices.cluster import DRIVER, allocation, claim
+from tests.unit.devices.cluster import DRIVER, allocation
 
 G = DeviceID(DRIVER, "p", "g")
 GI = 2**30 * 10**9
@@ -55,10 +52,23 @@ def test_share_without_capacity_holds_the_device_but_no_capacity():
     assert G not in allocated.consumed
 
 
-def test_claims_without_an_allocation_hold_nothing():
-    held = msgspec.structs.replace(claim(), status=ResourceClaimStatus(allocation=allocation({"device": "g"})))
-    assert AllocatedDevices.of([claim(), held]).is_allocated(G)
-    assert not AllocatedDevices.of([claim()]).is_allocated(G)
+def test_what_others_hold_counts_as_well():
+    base = AllocatedDevices()
+    own = AllocatedDevices(base)
+    base.add(allocation({"device": "g"}, share("a", memory="1Gi") | {"device": "h"}))
+    own.add(allocation(share("b", memory="2Gi") | {"device": "h"}))
+    h = DeviceID(DRIVER, "p", "h")
+    assert own.is_dedicated(G)
+    assert own.is_allocated(h)
+    assert h in own.consumed
+    assert own.consumed.of(h) == {"memory": 3 * GI}
+    assert base.consumed.of(h) == {"memory": GI}
+
+
+def test_amount_that_cannot_be_parsed_counts_for_nothing():
+    allocated = AllocatedDevices()
+    allocated.add(allocation(share("a", memory="much", cores="2")))
+    assert allocated.consumed.of(G) == {"cores": 2 * 10**9}
 
 
 def test_device_that_was_taken_without_amounts_stays_marked():

@@ -1,7 +1,7 @@
 import pytest
 
 from podium.cel import EvaluationError
-from podium.devices.inventory import DeviceID, Inventory, InventorySlice, NodeSelection, NodeSelectionError
+from podium.devices.inventory import DeviceID, Inventory, InventorySlice, NodeSelection
 from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from tests.unit.devices.cluster import DRIVER, a_slice, device
 
@@ -18,9 +18,28 @@ def test_name_goes_before_all_nodes_and_both_before_the_selector():
     assert not NodeSelection(None, None, None).matches("n2", {})
 
 
-def test_selector_that_cannot_be_parsed_is_an_error():
-    with pytest.raises(NodeSelectionError, match="failed to parse node selector"):
-        NodeSelection(None, None, selector("Near")).matches("n1", {})
+def test_selector_that_cannot_be_parsed_is_noticed():
+    assert not NodeSelection(None, None, selector("Near")).is_readable
+    assert NodeSelection(None, None, selector()).is_readable
+
+
+def test_slices_come_change_and_go():
+    first, second = a_slice("s1"), a_slice("s1", nodeName="n2", pool="q")
+    inventory = Inventory([first])
+    assert [each.item for each in inventory.candidates("n1")] == [first]
+    inventory.put(second, first)
+    assert inventory.candidates("n1") == inventory.of_pool((DRIVER, "p")) == []
+    assert [each.item for each in inventory.candidates("n2")] == [second]
+    inventory.remove(second)
+    assert inventory.candidates("n2") == inventory.of_pool((DRIVER, "q")) == []
+
+
+def test_device_that_is_not_shared_is_its_own_dedicated_one():
+    shared, plain = InventorySlice(a_slice("s", device("g", allowMultipleAllocations=True), "h")).devices
+    assert plain.dedicated is plain
+    assert shared.matches("device.allowMultipleAllocations")
+    assert not shared.dedicated.matches("device.allowMultipleAllocations")
+    assert shared.dedicated is shared.dedicated
 
 
 def test_slice_with_counters_matters_to_every_node():

@@ -1,6 +1,6 @@
 import pytest
 
-from podium.devices import AllocationError, Inventory
+from podium.devices import Inventory
 from podium.devices.pools import pools_of_node
 from tests.unit.devices.cluster import DRIVER, a_slice, device
 
@@ -86,7 +86,18 @@ def test_slice_that_leaves_nodes_to_its_devices_matters_if_one_of_them_does():
     assert pools(a_slice("1", device("g", nodeName="n2"), perDeviceNodeSelection=True)) == []
 
 
-def test_node_selector_that_cannot_be_parsed_ends_the_attempt():
-    odd = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Near"}]}]}
-    with pytest.raises(AllocationError, match=r"gather pool information: .* for slice 1: failed to parse"):
-        pools(a_slice("1", "g", nodeSelector=odd))
+ODD = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Near"}]}]}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        a_slice("1", "g", nodeSelector=ODD),
+        a_slice("1", device("g", capacity={"memory": "much"})),
+        a_slice("1", device("g", capacity={"memory": {"value": "1Gi", "requestPolicy": {"default": "much"}}})),
+        a_slice("1", device("g", consumesCounters=[{"counterSet": "s", "counters": {"memory": {"value": "much"}}}])),
+    ],
+)
+def test_slice_that_cannot_be_read_makes_its_own_pool_invalid_only(odd):
+    found = pools(odd, a_slice("2", "h", pool="q"))
+    assert [(pool.name, pool.is_invalid, len(pool.devices)) for pool in found] == [("p", True, 0), ("q", False, 1)]

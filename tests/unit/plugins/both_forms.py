@@ -12,6 +12,7 @@ from podium.config.args import (
     LEAST_ALLOCATED,
     MOST_ALLOCATED,
     REQUESTED_TO_CAPACITY_RATIO,
+    DynamicResourcesArgs,
     InterPodAffinityArgs,
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
@@ -77,7 +78,7 @@ CONFIGURED: Mapping[str, tuple[Any, ...]] = {
     "NodeVolumeLimits": (None,),
     "VolumeBinding": (VolumeBindingArgs(),),
     "VolumeZone": (None,),
-    "DynamicResources": (None,),
+    "DynamicResources": (DynamicResourcesArgs(),),
     "NodeDeclaredFeatures": (None,),
 }
 """Every in-tree plugin that has both forms, with the args to try."""

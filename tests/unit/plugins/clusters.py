@@ -66,6 +66,7 @@ class RecordingHandle:
     attempts: int = 0
     pod_groups: GroupsOfPods = field(default_factory=GroupsOfPods)
     waiting_pods: Any = field(default_factory=NoWaitingPods)
+    made: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def preemptions(self) -> RecordingHandle:
@@ -88,6 +89,11 @@ class RecordingHandle:
 
     def lister(self, resource: ResourceType[Any]) -> Listed:
         return Listed(self.objects.get(resource, ()))
+
+    def shared(self, make: Any) -> Any:
+        if make not in self.made:
+            self.made[make] = make(self)
+        return self.made[make]
 
 
 class Listed:

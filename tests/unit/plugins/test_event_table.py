@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from podium.config import ARGS_BY_PLUGIN, args
@@ -15,7 +16,10 @@ from podium.framework.contract.cluster_event import ActionType, ClusterEvent, Ev
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import ManualClock
+from podium.objects.claims import ResourceClaim
 from podium.objects.core import Pod
+from podium.objects.devices import DeviceClass
+from podium.objects.resource_types import RESOURCE_CLAIMS
 from podium.plugins import IN_TREE
 from podium.queues import HintMap, QueueObserver, build_hint_map
 from podium.queues.hints import Hints, Strategy
@@ -89,17 +93,6 @@ TABLE: Mapping[str, Mapping[str, str]] = {
     "NodeDeclaredFeatures": {"Node": f"Add UpdateNodeDeclaredFeature {SHIM}", "Pod": "Update"},
     "GangScheduling": {"Pod": "Add", "scheduling.k8s.io/PodGroup": "Add"},
 }
-NOT_YET = {
-    (plugin, resource, action)
-    for plugin, resource in (
-        ("DynamicResources", "resource.k8s.io/ResourceClaim"),
-        ("DynamicResources", "resource.k8s.io/DeviceClass"),
-        ("DynamicResources", "resource.k8s.io/ResourceSlice"),
-        ("NodeResourcesFit", "resource.k8s.io/DeviceClass"),
-    )
-    for action in ("Add", "Update")
-}
-"""Rows about devices. podium does not place pods on devices yet: another try would end as the last one did."""
 _SINGLE_UPDATES = [each for each in ActionType if each in ActionType.UPDATE]
 
 
@@ -110,11 +103,24 @@ def _label(action: ActionType) -> str:
 ACTIONS = {_label(each): each for each in (*_SINGLE_UPDATES, ActionType.ADD, ActionType.DELETE, ActionType.UPDATE)}
 
 
+def device_claim(name: str = "gpu", **status: Any) -> ResourceClaim:
+    metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}"}
+    return msgspec.convert({"metadata": metadata, "status": status}, ResourceClaim)
+
+
+def device_class(name: str, resource: str | None = None) -> DeviceClass:
+    return msgspec.convert({"metadata": {"name": name}, "spec": {"extendedResourceName": resource}}, DeviceClass)
+
+
+DEVICE_CLAIM = device_claim()
+
+
 def in_tree_hints() -> HintMap:
     plugins: list[Plugin] = []
     for name, kind in IN_TREE.items():
         known = ARGS_BY_PLUGIN.get(name)
-        plugins.append(kind(args.RawArgs(None) if known is None else known(), RecordingHandle()))
+        handle = RecordingHandle(objects={RESOURCE_CLAIMS: [DEVICE_CLAIM]})
+        plugins.append(kind(args.RawArgs(None) if known is None else known(), handle))
     return build_hint_map(plugins)
 
 
@@ -147,7 +153,7 @@ def test_plugins_are_registered_for_what_kube_schedulers_are() -> None:
         for resource, named in by_resource.items()
         for action in named.split()
     }
-    assert set(rows()) == expected - NOT_YET
+    assert set(rows()) == expected
     assert {plugin for plugin, registrations in HINT_MAP.items() if not registrations} == {
         "DefaultBinder",
         "ImageLocality",
@@ -190,7 +196,10 @@ def _needs(**affinity: Any) -> Pod:
     return pod(affinity=affinity)
 
 
-CLASS_RESOURCE = "deviceclass.resource.kubernetes.io/gpu"
+WANTS_CLASS = pod(
+    spec={"containers": [{"name": "main", "resources": {"requests": {"deviceclass.resource.kubernetes.io/gpu": "1"}}}]}
+)
+CLAIMING = pod(spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]})
 WEB, DB = {"app": "web"}, {"app": "db"}
 PLAIN = pod()
 MEMBER = pod(group="gang")
@@ -508,6 +517,38 @@ CASES = [
         not_=(pod("other"), pod("other")),
     ),
     *changes(
+        "DynamicResources",
+        "resource.k8s.io/ResourceClaim",
+        "Add",
+        CLAIMING,
+        helps=(None, DEVICE_CLAIM),
+        not_=(None, device_claim("other")),
+    ),
+    *changes(
+        "DynamicResources",
+        "resource.k8s.io/ResourceClaim",
+        "Update",
+        CLAIMING,
+        helps=(device_claim("other", allocation={}), device_claim("other")),
+        not_=(device_claim("other"), device_claim("other", allocation={})),
+    ),
+    *changes(
+        "NodeResourcesFit",
+        "resource.k8s.io/DeviceClass",
+        "Add",
+        WANTS_CLASS,
+        helps=(None, device_class("gpu")),
+        not_=(None, device_class("other", "example.com/other")),
+    ),
+    *changes(
+        "NodeResourcesFit",
+        "resource.k8s.io/DeviceClass",
+        "Update",
+        pod(spec={"containers": [{"name": "main", "resources": {"requests": {"example.com/gpu": "1"}}}]}),
+        helps=(device_class("gpu"), device_class("gpu", "example.com/gpu")),
+        not_=(device_class("gpu", "example.com/gpu"), device_class("gpu", "example.com/gpu")),
+    ),
+    *changes(
         "NodeDeclaredFeatures",
         "Node",
         "Add",
@@ -541,10 +582,6 @@ CASES = [
     ),
 ]
 
-CLAIMING = pod(spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]})
-WANTS_CLASS = pod(spec={"containers": [{"name": "main", "resources": {"requests": {CLASS_RESOURCE: "1"}}}]})
-REJECTED_FOR_DEVICES = {"DynamicResources": CLAIMING, "NodeResourcesFit": WANTS_CLASS}
-
 ALWAYS = {
     ("NodeVolumeLimits", "storage.k8s.io/CSINode", "Add"),
     ("VolumeBinding", "storage.k8s.io/StorageClass", "Add"),
@@ -577,15 +614,6 @@ WITHOUT_HINT = [row for row, registration in rows().items() if registration.hint
 @pytest.mark.parametrize("row", WITHOUT_HINT, ids="-".join)
 def test_a_change_in_a_row_without_a_hint_always_is(row: Row) -> None:
     assert strategy(*row, PLAIN, object(), object()) is Strategy.AFTER_BACKOFF
-
-
-@pytest.mark.parametrize("row", sorted(NOT_YET), ids="-".join)
-def test_nobody_is_tried_again_in_vain_for_a_change_of_devices(row: Row) -> None:
-    plugin, resource, action = row
-    item = REJECTED_FOR_DEVICES[plugin]
-    assert strategy(plugin, resource, action, item, object(), object()) is Strategy.SKIP
-    # Other events of the same pod do count, so it is asked about at all.
-    assert strategy(plugin, "Node", SHIM, item, node(), node()) is Strategy.AFTER_BACKOFF
 
 
 def test_every_row_with_a_hint_has_a_change_that_helps_and_one_that_does_not() -> None:

@@ -1,0 +1,131 @@
+"""Creates, reads and deletes any object.
+
+Owns what a lost response to such a request means. Never guesses: an object is created under a name that was chosen
+before, so that a repeated request finds it; and it is deleted under its uid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import anyio
+import msgspec
+
+from podium.client.answers import check_deleted, check_object
+from podium.client.dispatcher import Dispatcher, Priority
+from podium.objects.api_errors import AlreadyExists, ApiError, Conflict, Malformed, NotFound
+from podium.objects.core import ObjectMeta
+from podium.objects.resource_types import KubeObject, ObjectT, ResourceType
+from podium.objects.wire import without_nulls
+
+_TRIES: Final = 3
+_READ_PAUSES_S: Final = (0.0, 0.1, 0.5, 2.0)
+
+
+async def create_object(
+    dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]
+) -> ObjectT:
+    """Create an object.
+
+    Args:
+        item: its name and namespace, and the controller that tells it from another object of its name.
+        manifest: the object as it is sent.
+
+    Raises:
+        AlreadyExists: another object has its name.
+        ApiError: any other error response; one that `may_have_happened` if the outcome could not be found out.
+    """
+    metadata = item.metadata
+    collection = resource.object_path(item).rpartition("/")[0]
+    named = ObjectMeta(name=metadata.name, namespace=metadata.namespace)
+    body = msgspec.json.encode(manifest)
+    doubt: ApiError | None = None
+    for _ in range(_TRIES):
+        try:
+            answer = await dispatcher.send(Priority.BINDING, "POST", collection, body, namespace=metadata.namespace)
+            check_object(answer, resource.api_version, resource.kind, named)
+            return typed(resource, parsed(answer))
+        except AlreadyExists:
+            if doubt is None:
+                raise
+            known = await read_object(dispatcher, resource, item)
+            if known.metadata.controller != metadata.controller:
+                raise
+            return known
+        except ApiError as error:
+            if not error.may_have_happened:
+                raise
+            doubt = error
+    assert doubt is not None
+    raise doubt
+
+
+async def read_object(dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
+    """The object of that name as it is now; it may be a different object.
+
+    Raises:
+        NotFound: there is none.
+        ApiError: it cannot be read.
+    """
+    return typed(resource, await read_content(dispatcher, resource, item))
+
+
+async def read_content(dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT) -> Any:
+    """As `read_object`, as parsed from JSON."""
+    path, metadata = resource.object_path(item), item.metadata
+    named = ObjectMeta(name=metadata.name, namespace=metadata.namespace)
+    failure: ApiError | None = None
+    for pause_s in _READ_PAUSES_S:
+        await anyio.sleep(pause_s)
+        try:
+            answer = await dispatcher.send(Priority.BINDING, "GET", path, namespace=metadata.namespace)
+            check_object(answer, resource.api_version, resource.kind, named)
+            return parsed(answer)
+        except NotFound:
+            raise
+        except ApiError as error:
+            failure = error
+    assert failure is not None
+    raise failure
+
+
+async def delete_object(dispatcher: Dispatcher, resource: ResourceType[Any], item: KubeObject) -> None:
+    """Delete this very object. Harmless if it is gone.
+
+    Raises:
+        ApiError: the error of the last try.
+    """
+    metadata = item.metadata
+    path, options = resource.object_path(item), {"apiVersion": "v1", "kind": "DeleteOptions"}
+    body = msgspec.json.encode({**options, "preconditions": {"uid": metadata.uid}})
+    doubt: ApiError | None = None
+    for _ in range(_TRIES):
+        try:
+            answer = await dispatcher.send(Priority.BINDING, "DELETE", path, body, namespace=metadata.namespace)
+            check_deleted(answer, resource.api_version, resource.kind, metadata)
+            return
+        except (NotFound, Conflict):
+            return
+        except ApiError as error:
+            if not error.may_have_happened:
+                raise
+            doubt = error
+    assert doubt is not None
+    raise doubt
+
+
+def parsed(body: bytes) -> Any:
+    """An answer as parsed from JSON, without nulls. Raises: `Malformed`."""
+    try:
+        return without_nulls(msgspec.json.decode(body))
+    except msgspec.DecodeError as error:
+        raise Malformed(f"not JSON, where an object was expected: {error}") from error
+
+
+def typed(resource: ResourceType[ObjectT], content: Any) -> ObjectT:
+    """The object. Raises: `Malformed`."""
+    try:
+        return msgspec.convert(content, resource.type)
+    except msgspec.ValidationError as error:
+        raise Malformed(f"not a {resource.kind}: {error}") from error

@@ -1,0 +1,53 @@
+"""A claim as it is written for a pod: allocated, protected from deletion, and reserved.
+
+Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (bindClaim), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from podium.objects.claims import (
+    DELETE_PROTECTION,
+    AllocationResult,
+    ResourceClaim,
+    ResourceClaimConsumerReference,
+)
+from podium.objects.core import Pod
+from podium.objects.times import format_time
+
+
+class ReservationError(Exception):
+    """The claim cannot be written for the pod any more. The message says why."""
+
+
+def protected(claim: ResourceClaim) -> ResourceClaim:
+    """The claim with the finalizer of allocated claims."""
+    finalizers = claim.metadata.finalizers
+    if DELETE_PROTECTION in finalizers:
+        return claim
+    return replace(claim, metadata=replace(claim.metadata, finalizers=(*finalizers, DELETE_PROTECTION)))
+
+
+def reserved(claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod, now_s: float) -> ResourceClaim:
+    """The claim reserved for the pod.
+
+    Args:
+        allocation: what was decided for it; None if it is allocated already.
+
+    Raises:
+        ReservationError: the claim is not what it was when that was decided.
+    """
+    if claim.metadata.deletion_timestamp is not None:
+        raise ReservationError(f"claim {claim.key} got deleted in the meantime")
+    if allocation is None:
+        allocation = claim.status.allocation
+        if allocation is None:
+            raise ReservationError(f"claim {claim.key} got deallocated elsewhere in the meantime")
+    elif claim.status.allocation is not None:
+        raise ReservationError(f"claim {claim.key} got allocated elsewhere in the meantime")
+    if allocation.allocation_timestamp is None:
+        allocation = replace(allocation, allocation_timestamp=format_time(now_s))
+    user = ResourceClaimConsumerReference(resource="pods", name=pod.metadata.name, uid=pod.uid)
+    users = (*claim.status.reserved_for, user)
+    return replace(claim, status=replace(claim.status, allocation=allocation, reserved_for=users))

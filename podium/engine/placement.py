@@ -1,0 +1,41 @@
+"""The result of placing a pod in a cluster in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from podium.engine.placing import Placed
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.writing import ObjectWrite
+from podium.objects.core import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The result of placing a pod.
+
+    Attributes:
+        node: the name of the node on which the pod counts from now on; None if it was not placed.
+        message: why it was not placed, as its condition would say; "" if it has a node.
+        nominated_node: the node where preemption makes, or would make, room for it; None if there is none.
+        victims: the pods that are, or would be, evicted there.
+        writes: the other objects that plugins write, or would write, for it.
+        state: what the plugins found out, if an attempt was made.
+        placed: what `Cluster.undo` undoes.
+        before: the pod as it was stored before.
+    """
+
+    pod: Pod
+    node: str | None
+    message: str = ""
+    nominated_node: str | None = None
+    victims: tuple[Pod, ...] = ()
+    writes: Sequence[ObjectWrite] = field(default=(), repr=False, compare=False)
+    state: CycleState | None = field(default=None, repr=False, compare=False)
+    placed: Placed | None = field(default=None, repr=False, compare=False)
+    before: Pod | None = field(default=None, repr=False, compare=False)
+
+    def as_dict(self) -> dict[str, str]:
+        """The pod's key, and its node if it has one, as `podium evaluate` prints them."""
+        return {"pod": self.pod.key} if self.node is None else {"pod": self.pod.key, "node": self.node}

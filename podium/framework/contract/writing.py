@@ -1,0 +1,48 @@
+"""Plugins whose writes change what the next pod finds, such as the allocation of devices.
+
+Source: none: upstream's plugins write in PostFilter and Unreserve themselves, which wait for the API server.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import Plugin
+from podium.objects.core import Pod
+from podium.objects.resource_types import ResourceType
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectWrite:
+    """An object before and after a write; None where it does not exist."""
+
+    resource: ResourceType[Any]
+    before: Any
+    after: Any
+
+
+class WritingPlugin(Plugin):
+    """Writes objects before a pod is bound, or after it was not; these writes change what the next pod finds."""
+
+    @abstractmethod
+    def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
+        """What PreBind writes, for callers without an API server.
+
+        Raises:
+            PluginError: PreBind fails.
+        """
+
+    @abstractmethod
+    def writes_after_failure(self, state: CycleState, pod: Pod) -> Sequence[ObjectWrite]:
+        """What `clean_up` writes if no node fits, for callers without an API server."""
+
+    @abstractmethod
+    def clean_up(self, state: CycleState, pod: Pod) -> Coroutine[Any, Any, None] | None:
+        """Write what PostFilter or Unreserve has left to be written; None if there is nothing.
+
+        Called after an attempt or a binding that failed.
+        """

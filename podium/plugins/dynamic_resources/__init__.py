@@ -1,0 +1,1 @@
+"""DynamicResources: devices for pods that claim them; see `plugin`."""

@@ -1,0 +1,262 @@
+"""Writing a pod's claims: allocation and reservation before the pod is bound, and what takes them back afterwards.
+
+Owns the order of writes, and what conflicts with other writers mean. Decides nothing.
+
+Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (bindClaim, Unreserve) and
+extendeddynamicresources.go, v1.36.2.
+Differs: changes are patched with the resource version as precondition, where upstream writes the whole object. The
+claim for extended resources gets its name from podium, in the API server's style, so that it is found again if the
+answer to its creation is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from podium.devices.reservations import ReservationError, protected, reserved
+from podium.framework.contract.interface import Handle
+from podium.framework.contract.status import PluginError
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError, Conflict, NotFound
+from podium.objects.claims import DELETE_PROTECTION, AllocationResult, ResourceClaim
+from podium.objects.core import Pod
+from podium.objects.resource_types import RESOURCE_CLAIMS
+from podium.plugins.dynamic_resources.pod_devices import NO_MAPPINGS, SPECIAL_NAME, NodeDevices, PodDevices
+from podium.plugins.shared.cluster_devices import ClusterDevices
+
+log = get_logger("devices")
+
+_TRIES: Final = 5
+_PAUSE_S: Final = 0.01
+_JITTER: Final = 0.1
+_SEEN_POLL_S: Final = 0.1
+_SEEN_TIMEOUT_S: Final = 120.0
+_SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH: Final = 5
+_NAME_LENGTH_MAX: Final = 63
+
+
+class ClaimWriter:
+    """Writes claims for pods. The states that an API server returns are assumed at once."""
+
+    def __init__(self, handle: Handle, devices: ClusterDevices) -> None:
+        self._handle = handle
+        self._devices = devices
+
+    # ------------------------------------------------------------ before the binding
+
+    async def write(self, found: PodDevices, pod: Pod, node_name: str) -> None:
+        """Allocate and reserve the pod's claims, in order, and put the written ones in place of the known ones.
+
+        Raises:
+            PluginError: a claim cannot be written.
+        """
+        for index, claim in enumerate(found.claims):
+            if claim.is_reserved_for(pod.uid):
+                continue
+            allocation = found.reserved.get(index)
+            is_special = index >= found.user_count
+            if is_special and allocation is None:
+                continue
+            try:
+                if is_special:
+                    await self._write_special(found, pod, found.by_node[node_name], allocation)
+                else:
+                    found.claims[index] = await self._reserve(claim, allocation, pod)
+                    self._devices.claims.assume(found.claims[index])
+            finally:
+                uid = found.in_flight.pop(index, None)
+                if uid is not None:
+                    self._devices.end_allocation(uid)
+
+    async def _reserve(self, claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod) -> ResourceClaim:
+        """Write the allocation, if one was decided, and the reservation for the pod.
+
+        Raises:
+            PluginError: that failed, or the claim is not what it was any more.
+        """
+        doing = "add reservation to" if allocation is None else "add allocation and reservation to"
+        failure: ApiError | None = None
+        for attempt in range(_TRIES):
+            if attempt:
+                claim = await self._again(claim)
+            try:
+                reserved(claim, allocation, pod, self._handle.clock.now())
+                if allocation is not None:
+                    claim = await self._protect(claim)
+                wanted = reserved(claim, allocation, pod, self._handle.clock.now())
+                return await self._patch_status(claim, _reservation(claim, wanted))
+            except ReservationError as error:
+                raise PluginError(str(error)) from error
+            except Conflict as error:
+                failure = error
+            except ApiError as error:
+                raise PluginError(f"{doing} claim {claim.key}: {error}") from error
+        raise PluginError(f"{doing} claim {claim.key}: {failure}") from failure
+
+    async def _protect(self, claim: ResourceClaim) -> ResourceClaim:
+        wanted = protected(claim)
+        if wanted is claim:
+            return claim
+        change = {"metadata": {"finalizers": list(wanted.metadata.finalizers)}}
+        try:
+            return await self._handle.client.patch(RESOURCE_CLAIMS, claim, change)
+        except Conflict:
+            raise
+        except ApiError as error:
+            raise PluginError(f"add finalizer to claim {claim.key}: {error}") from error
+
+    async def _again(self, claim: ResourceClaim) -> ResourceClaim:
+        """The claim as it is now, after a conflict."""
+        import anyio
+
+        await anyio.sleep(_PAUSE_S * (1 + _JITTER * self._handle.random.random()))
+        try:
+            return await self._handle.client.read(RESOURCE_CLAIMS, claim)
+        except ApiError as error:
+            raise PluginError(f"get updated claim {claim.key} after conflict: {error}") from error
+
+    def _patch_status(self, claim: ResourceClaim, status: dict[str, Any]) -> Awaitable[ResourceClaim]:
+        return self._handle.client.patch(RESOURCE_CLAIMS, claim, {"status": status}, "status")
+
+    # ------------------------------------------------------------ the claim for extended resources
+
+    async def _write_special(
+        self, found: PodDevices, pod: Pod, on_node: NodeDevices, allocation: AllocationResult | None
+    ) -> None:
+        """Create the claim, allocate and reserve it, and tell the pod about it."""
+        assert on_node.special is not None
+        created = await self._create(on_node.special)
+        # Noted before anything else can fail, so that the claim is deleted then.
+        found.claims[-1] = created
+        found.claims[-1] = written = await self._reserve(created, allocation, pod)
+        if not on_node.mappings:
+            raise PluginError(NO_MAPPINGS.format(pod=pod.key))
+        mappings = [msgspec.to_builtins(each) for each in on_node.mappings]
+        status = {"resourceClaimName": written.metadata.name, "requestMappings": mappings}
+        try:
+            await self._handle.client.merge_status(pod, {"extendedResourceClaimStatus": status})
+        except ApiError as error:
+            raise PluginError(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from error
+        await self._wait_until_seen(written)
+
+    async def _create(self, special: ResourceClaim) -> ResourceClaim:
+        metadata = special.metadata
+        name = _generated_name(metadata.generate_name, self._handle.random)
+        named = replace(special, metadata=replace(metadata, uid="", name=name))
+        manifest = {
+            "apiVersion": RESOURCE_CLAIMS.api_version,
+            "kind": RESOURCE_CLAIMS.kind,
+            "metadata": msgspec.to_builtins(named.metadata),
+            "spec": msgspec.to_builtins(named.spec),
+        }
+        try:
+            return await self._handle.client.create(RESOURCE_CLAIMS, named, manifest)
+        except ApiError as error:
+            where = f"{metadata.namespace}/{SPECIAL_NAME}"
+            raise PluginError(f"create claim for extended resources {where}: {error}") from error
+
+    async def _wait_until_seen(self, claim: ResourceClaim) -> None:
+        """Wait until the watch has shown the claim, so that its devices count as allocated from then on."""
+        import anyio
+
+        claims = self._devices.claims
+        for _ in range(int(_SEEN_TIMEOUT_S / _SEEN_POLL_S)):
+            if claims.get(claim.key) is not None:
+                claims.assume(claim)
+                return
+            await anyio.sleep(_SEEN_POLL_S)
+        log.warning("The watch has not shown a claim that was created", claim=claim.key)
+
+    # ------------------------------------------------------------ after a failure
+
+    async def take_back(self, found: PodDevices, pod: Pod) -> None:
+        """Take back the reservations of a pod that is not bound, and what PostFilter wants to be taken back."""
+        claims, user_count = found.claims, found.user_count
+        if found.is_unreserved:
+            for claim in claims[:user_count]:
+                if claim.status.allocation is not None and claim.is_reserved_for(pod.uid):
+                    await self._try(self._release, claim, pod)
+            special = found.special
+            if special is not None and special.metadata.name != SPECIAL_NAME:
+                await self._try(self._delete, special, pod)
+        if found.deallocated is not None:
+            await self._try(self._deallocate, found.deallocated, pod)
+        if found.deleted is not None:
+            await self._try(self._delete, found.deleted, pod)
+
+    async def _try(
+        self, write: Callable[[ResourceClaim, Pod], Awaitable[None]], claim: ResourceClaim, pod: Pod
+    ) -> None:
+        """Make a write. If it fails, a later attempt at the pod comes to it again."""
+        try:
+            await write(claim, pod)
+        except NotFound:
+            log.info("A claim is gone already", claim=claim.key, pod=pod.key)
+        except (ApiError, PluginError) as error:
+            log.warning("A claim could not be taken back", claim=claim.key, pod=pod.key, error=str(error))
+
+    async def _release(self, claim: ResourceClaim, pod: Pod) -> None:
+        """Remove the pod from those that the claim is reserved for."""
+        uid = claim.metadata.uid
+        for attempt in range(_TRIES):
+            if attempt:
+                claim = await self._again(claim)
+            if claim.metadata.uid != uid or not claim.is_reserved_for(pod.uid):
+                return
+            kept = [msgspec.to_builtins(each) for each in claim.status.reserved_for if each.uid != pod.uid]
+            try:
+                await self._patch_status(claim, {"reservedFor": kept or None})
+            except Conflict:
+                continue
+            return
+        raise PluginError("the claim keeps changing")
+
+    async def _deallocate(self, claim: ResourceClaim, pod: Pod) -> None:
+        """Clear the allocation. Not repeated after a conflict: the claim may be in use by now."""
+        del pod
+        await self._patch_status(claim, {"allocation": None, "reservedFor": None, "devices": None})
+
+    async def _delete(self, claim: ResourceClaim, pod: Pod) -> None:
+        """Delete a claim for extended resources, without the finalizer that would keep it."""
+        del pod
+        uid = claim.metadata.uid
+        for attempt in range(_TRIES):
+            if attempt:
+                claim = await self._again(claim)
+            if claim.metadata.uid != uid:
+                return
+            kept = [each for each in claim.metadata.finalizers if each != DELETE_PROTECTION]
+            try:
+                if len(kept) != len(claim.metadata.finalizers):
+                    claim = await self._handle.client.patch(
+                        RESOURCE_CLAIMS, claim, {"metadata": {"finalizers": kept or None}}
+                    )
+                await self._handle.client.delete(RESOURCE_CLAIMS, claim)
+            except Conflict:
+                continue
+            return
+        raise PluginError("the claim keeps changing")
+
+
+def _generated_name(base: str, random: Random) -> str:
+    """The base, cut to leave room, and a suffix as API servers append it."""
+    suffix = "".join(random.choices(_SUFFIX_CHARACTERS, k=_SUFFIX_LENGTH))
+    return f"{base[: _NAME_LENGTH_MAX - _SUFFIX_LENGTH]}{suffix}"
+
+
+def _reservation(claim: ResourceClaim, wanted: ResourceClaim) -> dict[str, Any]:
+    """The changes of the status."""
+    before, after = claim.status.allocation, wanted.status.allocation
+    assert after is not None
+    change: dict[str, Any] = {"reservedFor": [msgspec.to_builtins(each) for each in wanted.status.reserved_for]}
+    if before is None:
+        change["allocation"] = msgspec.to_builtins(after)
+    elif before.allocation_timestamp is None:
+        change["allocation"] = {"allocationTimestamp": after.allocation_timestamp}
+    return change

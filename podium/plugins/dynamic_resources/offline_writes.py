@@ -1,0 +1,47 @@
+"""What PreBind writes, as values: for callers without an API server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from podium.devices.reservations import ReservationError, protected, reserved
+from podium.framework.contract.status import PluginError
+from podium.framework.contract.writing import ObjectWrite
+from podium.objects.claims import ResourceClaim
+from podium.objects.core import Pod
+from podium.objects.resource_types import RESOURCE_CLAIMS
+from podium.plugins.dynamic_resources.pod_devices import NO_MAPPINGS, PodDevices
+
+_SUFFIX = 5
+"""How many characters of its uid end the name of a claim that an API server would name."""
+
+
+def written_claims(found: PodDevices, pod: Pod, node_name: str, now_s: float) -> Sequence[ObjectWrite]:
+    """The pod's claims, allocated and reserved for it.
+
+    Raises:
+        PluginError: a claim cannot be written.
+    """
+    writes = []
+    on_node = found.by_node.get(node_name)
+    for index, claim in enumerate(found.claims):
+        allocation = found.reserved.get(index)
+        if claim.is_reserved_for(pod.uid):
+            continue
+        before: ResourceClaim | None = claim
+        if claim is found.special:
+            if allocation is None or on_node is None or on_node.special is None:
+                continue
+            if not on_node.mappings:
+                raise PluginError(NO_MAPPINGS.format(pod=pod.key))
+            before, own = None, on_node.special.metadata
+            name = f"{own.generate_name}{own.uid[-_SUFFIX:]}"
+            claim = replace(on_node.special, metadata=replace(own, name=name))
+        try:
+            after = reserved(claim, allocation, pod, now_s)
+        except ReservationError as error:
+            raise PluginError(str(error)) from error
+        writes.append(ObjectWrite(RESOURCE_CLAIMS, before, after if allocation is None else protected(after)))
+    return writes

@@ -1,0 +1,402 @@
+"""DynamicResources: pods go to nodes where devices can be allocated to their claims, and get them before binding.
+
+Runs at: PreEnqueue, PreFilter, Filter, PostFilter, Score, NormalizeScores, Reserve, PreBind.
+Verdict: PreEnqueue: UnschedulableAndUnresolvable while a claim is missing or unusable. Filter:
+UnschedulableAndUnresolvable if devices cannot be allocated on the node, or an allocated claim cannot be used there; an
+Error if a claim or class is such that it cannot be allocated at all. PostFilter: Unschedulable, and an allocation that
+stands in the pod's way is taken back.
+Requeue: a claim of the pod changes, any claim loses its allocation, a class or a slice is added or changes; a node is
+added, changes labels or grows; the pod's own claims have been generated.
+Cost: nothing for pods without claims and without extended resources that devices back; otherwise one search for
+devices on each node.
+Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.36.2.
+Differs: `filterTimeout` limits the steps of a search, 50,000 for a second, so that the same question has the same
+answer; no limit (0) counts as 10 s, because no other pod is tried meanwhile. After an error on one node, the others are
+not looked at. The allocation that PostFilter takes back is cleared after the attempt, which does not wait for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final
+
+import numpy as np
+from msgspec.structs import replace
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.config.args import DynamicResourcesArgs
+from podium.devices import AllocationError, Allocator, Refusal, StepsExceededError
+from podium.devices.availability import is_bound_or_may_be
+from podium.devices.extended_resources import RequestMapping, extended_requests
+from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
+    FilteredNodes,
+    FilterPlugin,
+    Handle,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreBindPreFlightResult,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    ReservePlugin,
+    Scope,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
+from podium.framework.contract.writing import ObjectWrite, WritingPlugin
+from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
+from podium.objects.core import Pod, PodSpec
+from podium.objects.resource_types import RESOURCE_CLAIMS
+from podium.objects.selectors import compile_node_selector
+from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready
+from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
+from podium.plugins.dynamic_resources.offline_writes import written_claims
+from podium.plugins.dynamic_resources.pod_devices import NO_CLAIMS, SPECIAL_NAME, NodeDevices, PodDevices
+from podium.plugins.dynamic_resources.special_claim import new_special_claim, special_claim_on
+from podium.plugins.shared.cluster_devices import ClusterDevices
+from podium.plugins.shared.hints import is_about, queue_if
+from podium.plugins.shared.normalize import default_normalize
+
+_STEPS_PER_S: Final = 50_000
+_FILTER_TIMEOUT_S: Final = 10.0
+_NO_CLAIMS_TO_TAKE: Final = unschedulable("no new claims to deallocate")
+_UNAVAILABLE: Final = unresolvable("resourceclaim not available on the node")
+
+
+class DynamicResources(
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    TableFilterPlugin,
+    FilterPlugin,
+    PostFilterPlugin,
+    TableScorePlugin,
+    ScorePlugin,
+    ReservePlugin,
+    PreBindPlugin,
+    WritingPlugin,
+):
+    """Allocates devices to the claims of pods, and has the allocations written before the pods are bound."""
+
+    def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
+        self._handle = handle
+        self._devices = handle.shared(ClusterDevices)
+        self._steps_max = int((args.filter_timeout_s or _FILTER_TIMEOUT_S) * _STEPS_PER_S)
+        self._binding_timeout_s = args.binding_timeout_s
+        self._writer = ClaimWriter(handle, self._devices)
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Return UnschedulableAndUnresolvable if a claim is missing, being deleted, or somebody else's."""
+        if not pod.spec.resource_claims:
+            return None
+        claims = self._claims_of(pod)
+        return unresolvable(claims.reason) if isinstance(claims, ClaimProblem) else None
+
+    def _claims_of(self, pod: Pod) -> tuple[ResourceClaim, ...] | ClaimProblem:
+        return claims_of_pod(pod, self._devices.claims.get)
+
+    # ------------------------------------------------------------ filtering
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """CLUSTER for pods that may need devices, otherwise NODE."""
+        return Scope.CLUSTER if spec.resource_claims or self._has_backed_resources(spec) else Scope.NODE
+
+    def score_scope(self, spec: PodSpec) -> Scope:
+        """As `filter_scope`."""
+        return self.filter_scope(spec)
+
+    def _has_backed_resources(self, spec: PodSpec) -> bool:
+        """Whether a class provides one of the extended resources that the pod requests."""
+        requests = extended_requests(spec)
+        return bool(requests) and any(self._devices.class_for(resource) is not None for resource in requests)
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Return Skip for a pod without claims, UnschedulableAndUnresolvable if a claim cannot be allocated now."""
+        del snapshot
+        state.write(NO_CLAIMS)
+        is_special = self._has_backed_resources(pod.spec)
+        if not pod.spec.resource_claims and not is_special:
+            return None, SKIP
+        claims = self._claims_of(pod)
+        if isinstance(claims, ClaimProblem):
+            return None, unresolvable(claims.reason)
+        found = PodDevices(list(claims), len(claims), extended_requests(pod.spec))
+        if is_special:
+            left_over = self._devices.claims.of_extended_resources(pod)
+            found.claims.append(left_over or new_special_claim(pod, self._handle.random))
+        if not found.claims:
+            return None, SKIP
+        problem = self._prepare(found)
+        if problem is None:
+            state.write(found)
+        return None, problem
+
+    def _prepare(self, found: PodDevices) -> Status | None:
+        """Complete what is known about the claims, or say why they cannot be used now."""
+        devices = self._devices
+        for index, claim in enumerate(found.claims):
+            allocation = claim.status.allocation
+            if allocation is not None:
+                if allocation.node_selector is not None:
+                    matcher = compile_node_selector(allocation.node_selector)
+                    if matcher.errors:
+                        return error_status(matcher.errors[0])
+                    found.selectors[index] = matcher
+                continue
+            if devices.is_in_flight(claim.metadata.uid):
+                return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
+            if index >= found.user_count:
+                continue
+            problem = problem_with_requests(claim, devices.class_named)
+            if problem is not None:
+                return error_status(problem.reason) if problem.is_error else unresolvable(problem.reason)
+        if found.wanted:
+            found.allocator = Allocator(
+                devices.inventory(),
+                devices.class_named,
+                devices.allocated(),
+                self._handle.random,
+                self._steps_max,
+            )
+        return None
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """The number of each node's status among those of the attempt."""
+        found = state.find(PodDevices)
+        if found is None:
+            raise PluginError("not found")
+        if not found.claims:
+            return None
+        statuses = (self.filter(state, pod, snapshot.node(row)) for row in rows.tolist())
+        return np.array([0 if status is None else found.number_of(status) for status in statuses], np.int64)
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """The status of that number."""
+        del pod
+        return state.read(PodDevices).statuses[verdict - 1]
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Return success, UnschedulableAndUnresolvable, or an Error that ends the attempt."""
+        found = state.find(PodDevices)
+        if found is None:
+            return error_status(PluginError("not found"))
+        if not found.claims:
+            return None
+        if found.error is None:
+            try:
+                return self._filter(found, pod, node)
+            except StepsExceededError:
+                found.error = error_status(f"node {node.name}: timed out trying to allocate devices")
+            except (AllocationError, ValueError) as error:
+                found.error = error_status(str(error))
+        return found.error
+
+    def _filter(self, found: PodDevices, pod: Pod, node: NodeInfo) -> Status | None:
+        special = found.special
+        own: ResourceClaim | None = None
+        mappings: tuple[RequestMapping, ...] = ()
+        if special is not None:
+            answer = special_claim_on(
+                node, special, pod, found.requests, bool(found.user_count), self._devices.class_for
+            )
+            if isinstance(answer, Status):
+                return answer
+            own, mappings = answer
+            if own is None and not found.user_count:
+                return None
+        unavailable = [index for index, claim in enumerate(found.claims) if not self._is_available(found, index, node)]
+        results: tuple[AllocationResult, ...] = ()
+        if found.allocator is not None:
+            wanted = [found.claims[index] for index in found.wanted]
+            if own is not None and wanted[-1] is special:
+                wanted[-1] = own
+            allocated = found.allocator.allocate(node.name, node.labels, wanted)
+            if isinstance(allocated, Refusal):
+                return unresolvable(allocated.value)
+            results = allocated
+        if unavailable:
+            found.unavailable.update(unavailable)
+            return _UNAVAILABLE
+        if found.allocator is not None:
+            found.by_node[node.name] = NodeDevices(results, own, mappings)
+        return None
+
+    def _is_available(self, found: PodDevices, index: int, node: NodeInfo) -> bool:
+        """Whether the node can use the claim, if it is allocated."""
+        claim, selector = found.claims[index], found.selectors.get(index)
+        if selector is not None and not selector.matches(node.labels, node.name):
+            return False
+        if claim.status.allocation is None or self._binding_timeout_s is None:
+            return True
+        return is_bound_or_may_be(claim, self._handle.clock.now(), self._binding_timeout_s)
+
+    def post_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+    ) -> tuple[PostFilterResult | None, Status | None]:
+        """Return Unschedulable. An allocation that no other pod uses is taken back if nodes could not use it."""
+        del snapshot, filtered
+        found = state.find(PodDevices)
+        if found is None:
+            return None, error_status(PluginError("not found"))
+        if not found.claims:
+            return None, _NO_CLAIMS_TO_TAKE
+        special = found.special
+        is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
+        unavailable = sorted(found.unavailable)
+        self._handle.random.shuffle(unavailable)
+        for index in unavailable:
+            claim = found.claims[index]
+            if claim is special:
+                if is_left_over:
+                    break
+                continue
+            users = claim.status.reserved_for
+            if not users or (len(users) == 1 and users[0].uid == pod.uid):
+                found.deallocated = replace(claim, status=ResourceClaimStatus())
+                return None, unschedulable("deallocation of ResourceClaim completed")
+        if is_left_over:
+            found.deleted = special
+            return None, unschedulable("deletion of ResourceClaim completed")
+        return None, unschedulable("still not schedulable")
+
+    # ------------------------------------------------------------ scoring
+
+    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """Higher the earlier the chosen alternatives stand in their requests; 0 if nothing was allocated."""
+        del pod
+        found = state.find(PodDevices)
+        if found is None or not found.by_node:
+            return np.zeros(len(rows), np.int64)
+        return np.array([found.preference_for(snapshot.name(row)) for row in rows.tolist()], np.int64)
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """As `score_rows`, for one node."""
+        del pod
+        found = state.find(PodDevices)
+        return 0 if found is None else found.preference_for(node.name)
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+        """Scores from 0 to MAX_NODE_SCORE."""
+        del state, pod
+        return default_normalize(scores)
+
+    # ------------------------------------------------------------ binding
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Note the allocations that were found on the node, so that no other pod gets these claims or devices."""
+        del pod
+        found = state.find(PodDevices)
+        if found is None or found.allocator is None:
+            return None
+        found.is_unreserved = False
+        wanted, on_node = found.wanted, found.by_node.get(node_name)
+        if on_node is None:
+            needs_none = all(index >= found.user_count for index in wanted)
+            return None if needs_none else error_status("claim allocation not found for node")
+        for index, allocation in zip(wanted, on_node.results, strict=True):
+            uid = found.claims[index].metadata.uid
+            found.reserved[index], found.in_flight[index] = allocation, uid
+            self._devices.start_allocation(uid, allocation)
+        return None
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Drop the allocations that have not been written."""
+        del pod, node_name
+        found = state.find(PodDevices)
+        if found is None or not found.claims:
+            return
+        for index, uid in found.in_flight.items():
+            if self._devices.end_allocation(uid):
+                self._devices.claims.restore(found.claims[index].key)
+        found.in_flight.clear()
+        found.is_unreserved = True
+
+    def pre_bind_pre_flight(
+        self, state: CycleState, pod: Pod, node_name: str
+    ) -> tuple[PreBindPreFlightResult | None, Status | None]:
+        """Return Skip for a pod without claims."""
+        del pod, node_name
+        found = state.find(PodDevices)
+        return PreBindPreFlightResult(allow_parallel=True), None if found is not None and found.claims else SKIP
+
+    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Write the allocations, reserve the claims for the pod, and wait until the devices are ready."""
+        found = state.find(PodDevices)
+        if found is None:
+            return None
+        try:
+            await self._writer.write(found, pod, node_name)
+            if self._binding_timeout_s is not None:
+                claims, timeout_s = self._devices.claims, self._binding_timeout_s
+                await wait_until_ready(self._handle, claims, found, pod, node_name, timeout_s)
+        except PluginError as error:
+            return error_status(error)
+        return None
+
+    def clean_up(self, state: CycleState, pod: Pod) -> Coroutine[Any, Any, None] | None:
+        """Release the claims of a pod that is not bound; carry out what PostFilter has chosen."""
+        found = state.find(PodDevices)
+        if found is None or not (found.is_unreserved or found.deallocated or found.deleted):
+            return None
+        return self._writer.take_back(found, pod)
+
+    def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
+        """The claims allocated and reserved for the pod."""
+        found = state.find(PodDevices)
+        return [] if found is None else written_claims(found, pod, node_name, self._handle.clock.now())
+
+    def writes_after_failure(self, state: CycleState, pod: Pod) -> Sequence[ObjectWrite]:
+        """The claim that loses its allocation, or is deleted."""
+        del pod
+        found, resource = state.find(PodDevices), RESOURCE_CLAIMS
+        if found is None:
+            return []
+        if found.deleted is not None:
+            return [ObjectWrite(resource, found.deleted, None)]
+        after = found.deallocated
+        return [] if after is None else [ObjectWrite(resource, self._devices.claims.get(after.key), after)]
+
+    # ------------------------------------------------------------ requeueing
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Whatever may make devices available, or the pod's claims usable."""
+        add, update = ActionType.ADD, ActionType.UPDATE
+        nodes = (add, ActionType.UPDATE_NODE_LABEL, ActionType.UPDATE_NODE_ALLOCATABLE)
+        generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        return (
+            on(EventResource.NODE, *nodes),
+            on(EventResource.RESOURCE_CLAIM, add, update, hint=self.after_claim_change),
+            on(EventResource.POD, generated, hint=self.after_claims_generated),
+            on(EventResource.DEVICE_CLASS, add, update),
+            on(EventResource.RESOURCE_SLICE, add, update),
+        )
+
+    def after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> QueueingHint:
+        """Queue if a claim lost its allocation, or the status of one of the pod's claims changed."""
+        claims = self._claims_of(pod)
+        if isinstance(claims, ClaimProblem):
+            return QueueingHint.SKIP
+        if old is not None and old.status.allocation is not None and new.status.allocation is None:
+            return QueueingHint.QUEUE
+        if not any(claim.metadata.uid == new.metadata.uid for claim in claims):
+            return QueueingHint.SKIP
+        return queue_if(old is None or old.status != new.status)
+
+    def after_claims_generated(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+        """Queue if the event is about the pod itself and all its claims are usable."""
+        del old
+        is_own = new is not None and is_about(pod, new)
+        return queue_if(is_own and new is not None and not isinstance(self._claims_of(new), ClaimProblem))

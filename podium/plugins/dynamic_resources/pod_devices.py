@@ -1,0 +1,115 @@
+"""What one attempt knows about a pod's claims and the devices for them.
+
+Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/claims.go and dynamicresources.go (stateData),
+v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from podium.devices import Allocator
+from podium.devices.extended_resources import RequestMapping
+from podium.framework.contract.status import Status
+from podium.objects.claims import AllocationResult, ResourceClaim
+from podium.objects.selectors import NodeMatcher
+
+SPECIAL_NAME: Final = "<extended-resources>"
+"""The name of the claim for extended resources until it is created; no API server would accept it."""
+
+NO_MAPPINGS: Final = "nil or empty request mappings, no update of pod {pod} ExtendedResourceClaimStatus"
+
+_ALTERNATIVES_MAX: Final = 8
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NodeDevices:
+    """What was found on a node.
+
+    Attributes:
+        results: the allocation of each claim that has none, in their order.
+        special: the claim for extended resources with its requests on this node.
+        mappings: which containers use which of these requests.
+    """
+
+    results: tuple[AllocationResult, ...]
+    special: ResourceClaim | None = None
+    mappings: tuple[RequestMapping, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class PodDevices:
+    """The pod's claims, what Filter found for them on each node, and what is to be done about them.
+
+    Dry runs share it: whatever they find holds for the attempt as well.
+
+    Attributes:
+        claims: in the order of the pod's spec, then the one for extended resources; PreBind replaces them as written.
+        user_count: how many of them are named in the pod's spec.
+        requests: the extended resources that the pod requests.
+        selectors: the nodes that can use a claim that is allocated, by the claim's index.
+        unavailable: the indexes of claims that some node could not use.
+        by_node: what was found, for every node that passed.
+        reserved: the allocations that Reserve has decided on, by the claim's index.
+        in_flight: under which uid such an allocation is known to be in flight.
+        statuses: the rejections of nodes so far, each once.
+        error: the error of a node's Filter, which ends the attempt.
+        is_unreserved: whether the pod is not bound after all.
+        deallocated: the claim that PostFilter wants to lose its allocation, as it will be.
+        deleted: the claim that PostFilter wants to be deleted.
+    """
+
+    claims: list[ResourceClaim] = field(default_factory=list)
+    user_count: int = 0
+    requests: Mapping[str, int] = field(default_factory=dict)
+    allocator: Allocator | None = None
+    selectors: dict[int, NodeMatcher] = field(default_factory=dict)
+    unavailable: set[int] = field(default_factory=set)
+    by_node: dict[str, NodeDevices] = field(default_factory=dict)
+    reserved: dict[int, AllocationResult] = field(default_factory=dict)
+    in_flight: dict[int, str] = field(default_factory=dict)
+    statuses: list[Status] = field(default_factory=list)
+    error: Status | None = None
+    is_unreserved: bool = False
+    deallocated: ResourceClaim | None = None
+    deleted: ResourceClaim | None = None
+
+    @property
+    def special(self) -> ResourceClaim | None:
+        """The claim for extended resources."""
+        return self.claims[-1] if len(self.claims) > self.user_count else None
+
+    @property
+    def wanted(self) -> list[int]:
+        """The indexes of the claims that are not allocated."""
+        return [index for index, claim in enumerate(self.claims) if claim.status.allocation is None]
+
+    def number_of(self, status: Status) -> int:
+        """The number of a rejection among `statuses`, from 1 on."""
+        if status not in self.statuses:
+            self.statuses.append(status)
+        return self.statuses.index(status) + 1
+
+    def preference_for(self, node_name: str) -> int:
+        """How early the chosen alternatives stand in their requests, over all claims."""
+        found = self.by_node.get(node_name)
+        if found is None:
+            return 0
+        results = iter(found.results)
+        return sum(_preference(claim, claim.status.allocation or next(results)) for claim in self.claims)
+
+
+NO_CLAIMS: Final = PodDevices()
+"""For pods that have nothing to do with devices. Never changed."""
+
+
+def _preference(claim: ResourceClaim, allocation: AllocationResult) -> int:
+    chosen = {result.request for result in allocation.devices.results}
+    return sum(
+        _ALTERNATIVES_MAX - index
+        for request in claim.spec.devices.requests
+        for index, alternative in enumerate(request.first_available)
+        if request.exactly is None and f"{request.name}/{alternative.name}" in chosen
+    )

@@ -1,0 +1,129 @@
+"""What the cluster's claims, classes and slices say about its devices; all profiles share it (`Handle.shared`).
+
+Owns the claims as assumed, the allocations that are decided and not yet written, the devices in use, the inventory of
+devices, and the classes that provide extended resources. Each is kept up to date change by change. Never writes.
+
+Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go, v1.36.2.
+Differs: what an attempt sees as allocated is not copied; it contains what the watch shows during the attempt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from podium.devices import AllocatedDevices, Inventory
+from podium.devices.class_table import ClassTable
+from podium.framework.contract.interface import Handle
+from podium.objects import resource_types
+from podium.objects.claims import AllocationResult, ResourceClaim
+from podium.objects.devices import DeviceClass, ResourceSlice
+from podium.plugins.shared.claim_cache import ClaimCache
+from podium.plugins.shared.followed import Followed
+
+
+@dataclass(slots=True)
+class _InFlight:
+    """An allocation that is decided and not yet written, and how many pods have decided on it."""
+
+    allocation: AllocationResult
+    sharers: int = 1
+
+
+class ClusterDevices:
+    """The devices of the cluster, who has them, and who is about to get them."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.claims = ClaimCache(handle.lister(resource_types.RESOURCE_CLAIMS))
+        self.claims.add_handler(self)
+        self._classes = handle.lister(resource_types.DEVICE_CLASSES)
+        self._class_table = ClassTable()
+        self._followed_classes = Followed(self._classes, self._class_changed)
+        self._inventory = Inventory()
+        self._followed_slices = Followed(handle.lister(resource_types.RESOURCE_SLICES), self._slice_changed)
+        self._allocated = AllocatedDevices()
+        self._in_flight: dict[str, _InFlight] = {}
+
+    # ------------------------------------------------------------ classes and slices
+
+    def class_named(self, name: str) -> DeviceClass | None:
+        """The device class of that name; None if there is none."""
+        return self._classes.get(name)
+
+    def class_for(self, resource: str) -> DeviceClass | None:
+        """The device class that provides an extended resource; None if there is none."""
+        self._followed_classes.read()
+        return self._class_table.get(resource)
+
+    def inventory(self) -> Inventory:
+        """All slices."""
+        self._followed_slices.read()
+        return self._inventory
+
+    def _class_changed(self, old: DeviceClass | None, new: DeviceClass | None) -> None:
+        if new is not None:
+            self._class_table.add(new, old)
+        elif old is not None:
+            self._class_table.remove(old)
+
+    def _slice_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        if new is not None:
+            self._inventory.put(new, old)
+        elif old is not None:
+            self._inventory.remove(old)
+
+    # ------------------------------------------------------------ allocations
+
+    def allocated(self) -> AllocatedDevices:
+        """The devices that claims hold, and those that they are about to get."""
+        self.claims.read()
+        if not self._in_flight:
+            return self._allocated
+        gathered = AllocatedDevices(self._allocated)
+        for each in self._in_flight.values():
+            gathered.add(each.allocation)
+        return gathered
+
+    def is_in_flight(self, uid: str) -> bool:
+        """Whether the claim with that uid is about to be allocated."""
+        return uid in self._in_flight
+
+    def start_allocation(self, uid: str, allocation: AllocationResult) -> None:
+        """A claim is about to be allocated for a pod, or for one more pod."""
+        known = self._in_flight.get(uid)
+        if known is None:
+            self._in_flight[uid] = _InFlight(allocation)
+        else:
+            known.sharers += 1
+
+    def end_allocation(self, uid: str) -> bool:
+        """A pod no longer needs the allocation in flight. Returns whether it was the last one."""
+        known = self._in_flight.get(uid)
+        if known is None:
+            return False
+        known.sharers -= 1
+        if not known.sharers:
+            del self._in_flight[uid]
+        return not known.sharers
+
+    def on_add(self, new: ResourceClaim) -> None:
+        """A claim was added."""
+        if new.status.allocation is not None:
+            self._in_flight.pop(new.metadata.uid, None)
+            self._allocated.add(new.status.allocation)
+
+    def on_update(self, old: ResourceClaim, new: ResourceClaim) -> None:
+        """A claim has changed, perhaps as assumed. The API server never changes an allocation, only sets or clears."""
+        before, after = old.status.allocation, new.status.allocation
+        if before is None and after is not None:
+            self.on_add(new)
+        elif before is not None and after is None:
+            self._allocated.remove(before)
+
+    def on_delete(self, old: ResourceClaim) -> None:
+        """A claim was deleted."""
+        if old.status.allocation is not None:
+            self._allocated.remove(old.status.allocation)
+
+    def on_broken(self, broken: Any) -> None:
+        """A claim cannot be decoded: its earlier state, if there is one, stays in use."""

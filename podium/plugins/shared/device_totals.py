@@ -1,0 +1,82 @@
+"""How many devices of a node provide an extended resource, and how many of them are allocated: for scores.
+
+Source: kubernetes pkg/scheduler/framework/plugins/noderesources/resource_allocation.go, v1.36.2. As upstream, slices
+count whatever their generation, and taints, counters and incomplete pools do not matter.
+Differs: NodeResourcesBalancedAllocation counts devices of classes with selectors too, where upstream panics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from podium.cel import CompileError, EvaluationError
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.config.args import ResourceSpec
+from podium.devices import AllocatedDevices
+from podium.devices.extended_resources import may_be_devices
+from podium.devices.inventory import SliceDevice
+from podium.objects.devices import DeviceClass
+from podium.objects.requests import Requests
+from podium.plugins.shared.cluster_devices import ClusterDevices
+
+
+class DeviceTotals:
+    """The devices behind extended resources that a strategy counts.
+
+    Args:
+        resources: these extended resources.
+    """
+
+    def __init__(self, devices: ClusterDevices, resources: Sequence[str]) -> None:
+        self._devices = devices
+        self._resources = resources
+
+    @classmethod
+    def of_resources(cls, devices: ClusterDevices, resources: Iterable[ResourceSpec]) -> DeviceTotals | None:
+        """The devices behind the resources that a strategy counts; None if it counts none that may be devices."""
+        names = [each.name for each in resources if may_be_devices(each.name)]
+        return cls(devices, names) if names else None
+
+    def classes(self, requests: Requests) -> Mapping[str, DeviceClass]:
+        """The classes of the requested resources that devices provide."""
+        found = {name: self._devices.class_for(name) for name in self._resources if requests.get(name, 0)}
+        return {name: device_class for name, device_class in found.items() if device_class is not None}
+
+    def add_to(
+        self, allocatable: IntArray, in_use: IntArray, device_class: DeviceClass, snapshot: Snapshot, rows: Rows
+    ) -> None:
+        """Fill in the devices of the rows whose allocatable is 0. Shape: one entry per row of `rows`."""
+        allocated = self._devices.allocated()
+        for position in np.flatnonzero(allocatable == 0).tolist():
+            total, taken = self._count(snapshot.node(int(rows[position])), device_class, allocated)
+            if total:
+                allocatable[position], in_use[position] = total, taken
+
+    def of(self, node: NodeInfo, device_class: DeviceClass) -> tuple[int, int]:
+        """How many devices of the node the class selects, and how many of them are allocated."""
+        return self._count(node, device_class, self._devices.allocated())
+
+    def _count(self, node: NodeInfo, device_class: DeviceClass, allocated: AllocatedDevices) -> tuple[int, int]:
+        total = taken = 0
+        try:
+            for entry in self._devices.inventory().candidates(node.name):
+                if not entry.item.spec.per_device_node_selection and not entry.selection.matches(
+                    node.name, node.labels
+                ):
+                    continue
+                for device in entry.devices:
+                    is_here = device.selection is None or device.selection.matches(node.name, node.labels)
+                    if is_here and _is_selected(device, device_class):
+                        total += 1
+                        taken += allocated.is_allocated(device.id)
+        except (CompileError, EvaluationError):
+            return 0, 0
+        return total, taken
+
+
+def _is_selected(device: SliceDevice, device_class: DeviceClass) -> bool:
+    """Whether the class selects the device. As upstream, selectors see every device as one that is not shared."""
+    selectors = device_class.spec.selectors
+    return all(each.cel is None or device.dedicated.matches(each.cel.expression) for each in selectors)

@@ -1,0 +1,68 @@
+"""Following the objects of a lister: whatever is derived from them is kept up to date change by change.
+
+Never derives anything itself. Nothing is read before it is needed, so that clusters without such objects pay nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, runtime_checkable
+
+from podium.framework.contract.interface import Lister
+from podium.objects.resource_types import ObjectT
+
+
+@runtime_checkable
+class Following(Protocol):
+    """A lister that reports changes, as informers do."""
+
+    def add_handler(self, handler: Any) -> None:
+        """Add a handler for every change from now on."""
+
+
+class Followed(Generic[ObjectT]):
+    """The objects of a lister, reported once, and all their later changes.
+
+    Args:
+        changed: called with the old and the new state; one of them is None for objects that come or go.
+        broken: called with each object that cannot be decoded.
+    """
+
+    def __init__(
+        self,
+        lister: Lister[ObjectT],
+        changed: Callable[[ObjectT | None, ObjectT | None], None],
+        broken: Callable[[Any], None] = lambda _: None,
+    ) -> None:
+        self._lister = lister
+        self._changed = changed
+        self._broken = broken
+        self._is_read = False
+        if isinstance(lister, Following):
+            lister.add_handler(self)
+
+    def read(self) -> None:
+        """Report the objects that exist, unless that has happened. From now on changes are reported as they happen."""
+        if not self._is_read:
+            self._is_read = True
+            for item in self._lister.list():
+                self._changed(None, item)
+
+    def on_add(self, new: ObjectT) -> None:
+        """An object was added."""
+        if self._is_read:
+            self._changed(None, new)
+
+    def on_update(self, old: ObjectT, new: ObjectT) -> None:
+        """An object has changed."""
+        if self._is_read:
+            self._changed(old, new)
+
+    def on_delete(self, old: ObjectT) -> None:
+        """An object was deleted."""
+        if self._is_read:
+            self._changed(old, None)
+
+    def on_broken(self, broken: Any) -> None:
+        """An object cannot be decoded: its earlier state, if there is one, stays in use."""
+        self._broken(broken)

@@ -1,0 +1,174 @@
+"""Pods with claims to devices on both API servers; the test plays the drivers and the claim controller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.daemon import configuration
+from tests.e2e.waiting import eventually
+from tests.manifests import nodes, pod
+
+pytestmark = pytest.mark.anyio
+
+Json = dict[str, Any]
+
+API = "/apis/resource.k8s.io/v1"
+CLASSES, SLICES = f"{API}/deviceclasses", f"{API}/resourceslices"
+CLAIMS = f"{API}/namespaces/default/resourceclaims"
+DRIVER = "gpu.example.com"
+FINALIZER = "resource.kubernetes.io/delete-protection"
+RESOURCE = "example.com/gpu"
+
+
+def device_class(name: str = "gpu", **spec: Any) -> Json:
+    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    manifest = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name}}
+    return {**manifest, "spec": {"selectors": [selector], **spec}}
+
+
+def device_slice(node_name: str, *devices: Json) -> Json:
+    """The devices of a node."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{node_name}-gpus"},
+        "spec": {
+            "driver": DRIVER,
+            "nodeName": node_name,
+            "pool": {"name": node_name, "generation": 1, "resourceSliceCount": 1},
+            "devices": list(devices),
+        },
+    }
+
+
+def claim(name: str, class_name: str = "gpu") -> Json:
+    request = {"name": "r", "exactly": {"deviceClassName": class_name, "allocationMode": "ExactCount", "count": 1}}
+    metadata = {"name": name, "namespace": "default"}
+    spec = {"devices": {"requests": [request]}}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
+
+
+def user(name: str, claim_name: str) -> Json:
+    item = pod(name, resourceClaims=[{"name": "gpu", "resourceClaimName": claim_name}])
+    item["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+    return item
+
+
+async def set_up(cluster: Cluster, *devices: Json, **spec: Any) -> None:
+    """Three nodes, of which the second has these devices."""
+    await cluster.create(*nodes(3))
+    await cluster.admin.create(CLASSES, device_class(**spec))
+    await cluster.admin.create(SLICES, device_slice("node-1", *(devices or ({"name": "gpu-0"},))))
+
+
+async def free(cluster: Cluster, name: str) -> None:
+    """Does what the claim controller does about a claim whose pods are gone."""
+    cleared = {"allocation": None, "reservedFor": None, "devices": None}
+    await cluster.admin.patch(f"{CLAIMS}/{name}/status", {"status": cleared})
+
+
+async def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound(cluster: Cluster, start: StartDaemon) -> None:
+    await set_up(cluster)
+    await cluster.admin.create(CLAIMS, claim("mine"))
+    await start(cluster)
+    await cluster.create(user("web", "mine"))
+    assert await cluster.wait_bound(["web"]) == {"web": "node-1"}
+    stored = await cluster.admin.get(f"{CLAIMS}/mine")
+    assert stored["metadata"]["finalizers"] == [FINALIZER]
+    (result,) = stored["status"]["allocation"]["devices"]["results"]
+    assert (result["driver"], result["pool"], result["device"], result["request"]) == (DRIVER, "node-1", "gpu-0", "r")
+    assert "allocationTimestamp" in stored["status"]["allocation"]
+    uid = (await cluster.pod("web"))["metadata"]["uid"]
+    assert stored["status"]["reservedFor"] == [{"resource": "pods", "name": "web", "uid": uid}]
+
+
+async def test_a_pod_waits_for_its_claim_and_then_for_a_device_that_another_claim_has(
+    cluster: Cluster, start: StartDaemon
+) -> None:
+    await set_up(cluster)
+    await cluster.admin.create(CLAIMS, claim("first"))
+    await start(cluster)
+    await cluster.create(user("one", "first"))
+    assert await cluster.wait_bound(["one"]) == {"one": "node-1"}
+    await cluster.create(user("two", "second"))
+    await cluster.admin.create(CLAIMS, claim("second"))
+    told = await cluster.wait_condition("two")
+    assert told["message"].startswith("0/3 nodes are available: 3 cannot allocate all claims.")
+    await cluster.delete_pod("one")
+    await free(cluster, "first")
+    assert (await cluster.wait_bound(["two"]))["two"] == "node-1"
+
+
+async def test_pods_that_share_a_claim_both_run_where_its_device_is(cluster: Cluster, start: StartDaemon) -> None:
+    await set_up(cluster)
+    await cluster.admin.create(CLAIMS, claim("shared"))
+    await start(cluster)
+    await cluster.create(user("one", "shared"), user("two", "shared"))
+    assert await cluster.wait_bound(["one", "two"]) == {"one": "node-1", "two": "node-1"}
+    stored = await cluster.admin.get(f"{CLAIMS}/shared")
+    assert {each["name"] for each in stored["status"]["reservedFor"]} == {"one", "two"}
+
+
+async def test_an_extended_resource_that_devices_provide_gets_a_claim_of_its_own(
+    cluster: Cluster, start: StartDaemon
+) -> None:
+    await set_up(cluster, extendedResourceName=RESOURCE)
+    await start(cluster)
+    item = pod("web")
+    resources = item["spec"]["containers"][0]["resources"]
+    resources["requests"][RESOURCE] = "1"
+    resources["limits"] = {RESOURCE: "1"}
+    await cluster.create(item)
+    assert await cluster.wait_bound(["web"]) == {"web": "node-1"}
+    bound = await cluster.pod("web")
+    said = bound["status"]["extendedResourceClaimStatus"]
+    (mapping,) = said["requestMappings"]
+    assert (mapping["containerName"], mapping["resourceName"]) == ("main", RESOURCE)
+    stored = await cluster.admin.get(f"{CLAIMS}/{said['resourceClaimName']}")
+    assert said["resourceClaimName"].startswith("web-extended-resources-")
+    (request,) = stored["spec"]["devices"]["requests"]
+    assert request["name"] == mapping["requestName"]
+    assert stored["metadata"]["ownerReferences"][0]["uid"] == bound["metadata"]["uid"]
+    assert stored["status"]["reservedFor"][0]["name"] == "web"
+
+
+async def test_devices_that_must_be_prepared_are_waited_for_and_given_back_if_that_fails(
+    cluster: Cluster, start: StartDaemon
+) -> None:
+    conditions = {"bindsToNode": True, "bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
+    await set_up(cluster, {"name": "gpu-0", **conditions})
+    await cluster.admin.create(SLICES, device_slice("node-2", {"name": "gpu-0", **conditions}))
+    await cluster.admin.create(CLAIMS, claim("mine"))
+    await start(cluster, configuration(podMaxBackoffSeconds=1))
+    await cluster.create(user("web", "mine"))
+
+    async def prepare(kind: str) -> str:
+        """Does what the driver does about an allocated device; returns the pool of the device."""
+
+        async def allocated() -> Json:
+            status = (await cluster.admin.get(f"{CLAIMS}/mine")).get("status", {})
+            return dict(status.get("allocation", {}) if status.get("reservedFor") and "devices" not in status else {})
+
+        (result,) = (await eventually(allocated))["devices"]["results"]
+        condition = {
+            "type": kind,
+            "status": "True",
+            "reason": "Tried",
+            "message": "so it is",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        told = {key: result[key] for key in ("driver", "pool", "device")} | {"conditions": [condition]}
+        await cluster.admin.patch(f"{CLAIMS}/mine/status", {"status": {"devices": [told]}})
+        return str(result["pool"])
+
+    await prepare("broken")
+    failed = await cluster.wait_condition("web", "SchedulerError")
+    assert failed["message"] == (
+        'running PreBind plugin "DynamicResources": device binding failed: claim=mine, reason=Tried, message="so it is"'
+    )
+    pool = await prepare("ready")
+    assert await cluster.wait_bound(["web"]) == {"web": pool}

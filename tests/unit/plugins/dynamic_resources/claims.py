@@ -1,0 +1,102 @@
+"""Claims, classes and slices around plugins, and listers that report changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from podium.objects.claims import EXTENDED_RESOURCE_CLAIM, ResourceClaim
+from podium.objects.core import Pod
+from podium.objects.devices import DeviceClass, ResourceSlice
+from podium.objects.resource_types import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
+from tests.builders import pod
+from tests.unit.plugins.clusters import Listed, RecordingHandle
+
+DRIVER, GPU = "gpu.example.com", "example.com/gpu"
+CLASS = msgspec.convert({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": GPU}}, DeviceClass)
+
+
+class Followable(Listed):
+    """A lister that reports changes, as an informer does."""
+
+    def __init__(self, objects: Iterable[Any] = ()) -> None:
+        super().__init__(objects)
+        self.handlers: list[Any] = []
+
+    def add_handler(self, handler: Any) -> None:
+        self.handlers.append(handler)
+
+    def put(self, item: Any) -> None:
+        before = self._objects.get(item.key)
+        self._objects[item.key] = item
+        for handler in self.handlers:
+            if before is None:
+                handler.on_add(item)
+            else:
+                handler.on_update(before, item)
+
+    def drop(self, key: str) -> None:
+        before = self._objects.pop(key)
+        for handler in self.handlers:
+            handler.on_delete(before)
+
+
+def allocation(*devices: str, node: str = "n1", **more: Any) -> dict[str, Any]:
+    """An allocation of devices of the node's pool."""
+    results = [{"request": "r", "driver": DRIVER, "pool": node, "device": each, **more} for each in devices]
+    names = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+    return {"devices": {"results": results}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": names}]}}
+
+
+def a_claim(name: str = "c", version: str = "1", users: Iterable[str] = (), **fields: Any) -> ResourceClaim:
+    """A claim for one device of class gpu.
+
+    Args:
+        users: the pods that it is reserved for.
+    """
+    metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "resourceVersion": version}
+    request = {"name": "r", "exactly": {"deviceClassName": fields.pop("of_class", "gpu")}}
+    spec = {"devices": {"requests": [request]}}
+    reserved = [{"resource": "pods", "name": each, "uid": f"uid-{each}"} for each in users]
+    status = {key: fields.pop(key) for key in ("allocation", "devices") if key in fields}
+    manifest = {"metadata": {**metadata, **fields}, "spec": spec, "status": {**status, "reservedFor": reserved}}
+    return msgspec.convert(manifest, ResourceClaim)
+
+
+def special_claim(name: str, owner: str) -> ResourceClaim:
+    """A claim that was made for a pod's extended resources."""
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": owner, "uid": f"uid-{owner}", "controller": True}
+    return a_claim(name, annotations={EXTENDED_RESOURCE_CLAIM: "true"}, ownerReferences=[reference])
+
+
+def a_slice(node: str, *devices: Any) -> ResourceSlice:
+    """The devices of a node, as one pool."""
+    listed = [{"name": each} if isinstance(each, str) else each for each in devices]
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": listed}
+    return msgspec.convert({"metadata": {"name": node}, "spec": spec}, ResourceSlice)
+
+
+def user(*claims: str, name: str = "web-1") -> Pod:
+    """A pod with these claims."""
+    return pod(name, spec={"resourceClaims": [{"name": each, "resourceClaimName": each} for each in claims]})
+
+
+class DeviceHandle(RecordingHandle):
+    """A handle to these claims and slices, and class gpu. Its listers report changes."""
+
+    def __init__(self, *objects: Any, classes: Iterable[DeviceClass] = (CLASS,), **fields: Any) -> None:
+        super().__init__(**fields)
+        self.claims = Followable(each for each in objects if isinstance(each, ResourceClaim))
+        self.slices = Followable(each for each in objects if isinstance(each, ResourceSlice))
+        self.classes = Followable(classes)
+        self.events: list[tuple[str, str]] = []
+
+    def lister(self, resource: Any) -> Listed:
+        listers = {RESOURCE_CLAIMS: self.claims, RESOURCE_SLICES: self.slices, DEVICE_CLASSES: self.classes}
+        return listers[resource]
+
+    def record(self, pod: Pod, reason: str, note: str, **_: Any) -> None:
+        self.events.append((reason, note))

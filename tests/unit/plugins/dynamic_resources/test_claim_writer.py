@@ -1,0 +1,324 @@
+"""Writes of claims against a client that conflicts and fails; see tests/e2e/test_devices.py for real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from podium.config.args import DynamicResourcesArgs
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.status import Status
+from podium.objects.api_errors import ApiError, Conflict, Forbidden, NotFound
+from podium.objects.claims import DELETE_PROTECTION, ResourceClaim
+from podium.objects.core import Pod
+from podium.plugins.dynamic_resources.plugin import DynamicResources
+from podium.plugins.dynamic_resources.pod_devices import PodDevices
+from tests.builders import node, pod, snapshot_of
+from tests.unit.plugins.dynamic_resources.claims import (
+    GPU,
+    DeviceHandle,
+    a_claim,
+    a_slice,
+    allocation,
+    special_claim,
+    user,
+)
+
+pytestmark = pytest.mark.anyio
+
+NODES = snapshot_of(node("n1"))
+WANTS_GPU = pod(spec={"containers": [{"name": "main", "resources": {"requests": {GPU: "1"}}}]})
+
+
+class Server:
+    """Claims behind a client: versions count up, and errors are raised in turn. The watch shows what is written."""
+
+    def __init__(self, handle: DeviceHandle) -> None:
+        self.handle = handle
+        self.stored = {claim.key: claim for claim in handle.claims.list()}
+        self.errors: list[ApiError | None] = []
+        self.written: list[tuple[str, str]] = []
+        self.statuses: list[Mapping[str, Any]] = []
+        self.shows = True
+
+    def meddle(self, claim: ResourceClaim) -> None:
+        """Another client writes the claim, and the watch has not shown it yet."""
+        self.stored[claim.key] = claim
+
+    def _begin(self, what: str, item: ResourceClaim) -> None:
+        self.written.append((what, item.metadata.name))
+        if self.errors and (error := self.errors.pop(0)) is not None:
+            raise error
+
+    async def patch(
+        self, resource: Any, item: ResourceClaim, change: Mapping[str, Any], subresource: str = ""
+    ) -> ResourceClaim:
+        self._begin(subresource or "metadata", item)
+        stored = self.stored[item.key]
+        if stored.metadata.resource_version != item.metadata.resource_version:
+            raise Conflict("changed")
+        manifest = msgspec.to_builtins(stored)
+        for part, fields in change.items():
+            kept = {**manifest.get(part, {}), **fields}
+            manifest[part] = {key: value for key, value in kept.items() if value is not None}
+        manifest["metadata"]["resourceVersion"] = str(int(stored.metadata.resource_version) + 1)
+        return self._store(msgspec.convert(manifest, ResourceClaim))
+
+    def _store(self, claim: ResourceClaim) -> ResourceClaim:
+        self.stored[claim.key] = claim
+        if self.shows:
+            self.handle.claims.put(claim)
+        return claim
+
+    async def create(self, resource: Any, item: ResourceClaim, manifest: Mapping[str, Any]) -> ResourceClaim:
+        self._begin("create", item)
+        metadata = {**manifest["metadata"], "uid": "uid-created", "resourceVersion": "1"}
+        return self._store(msgspec.convert({**manifest, "metadata": metadata}, ResourceClaim))
+
+    async def read(self, resource: Any, item: ResourceClaim) -> ResourceClaim:
+        self._begin("read", item)
+        if item.key not in self.stored:
+            raise NotFound("gone")
+        return self.stored[item.key]
+
+    async def delete(self, resource: Any, item: ResourceClaim) -> None:
+        self._begin("delete", item)
+        del self.stored[item.key]
+
+    async def merge_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        self.statuses.append(status)
+
+
+class Binding:
+    """A pod whose attempt has chosen n1, up to PreBind."""
+
+    def __init__(self, item: Pod, *objects: Any) -> None:
+        self.handle = DeviceHandle(*objects)
+        self.server = self.handle.client = Server(self.handle)
+        self.plugin = DynamicResources(DynamicResourcesArgs(), self.handle)
+        self.state, self.pod = CycleState(), item
+        assert self.plugin.pre_filter(self.state, item, NODES)[1] is None
+        self.rejected = self.plugin.filter(self.state, item, NODES.node(0))
+        self.reserved = self.plugin.reserve(self.state, item, "n1")
+
+    @property
+    def devices(self) -> Any:
+        return self.plugin._devices
+
+    async def pre_bind(self) -> Status | None:
+        return await self.plugin.pre_bind(self.state, self.pod, "n1")
+
+    async def fails(self) -> str:
+        status = await self.pre_bind()
+        assert status is not None
+        return status.message
+
+    async def take_back(self) -> None:
+        self.plugin.unreserve(self.state, self.pod, "n1")
+        work = self.plugin.clean_up(self.state, self.pod)
+        assert work is not None
+        await work
+
+
+def of_two(**claim: Any) -> Binding:
+    return Binding(user("c"), a_claim(**claim), a_slice("n1", "g0", "g1"))
+
+
+async def test_the_finalizer_comes_first_then_allocation_and_reservation_at_once() -> None:
+    binding = of_two()
+    assert await binding.pre_bind() is None
+    assert binding.server.written == [("metadata", "c"), ("status", "c")]
+    stored = binding.server.stored["default/c"]
+    assert stored.metadata.finalizers == (DELETE_PROTECTION,)
+    assert stored.is_reserved_for(binding.pod.uid)
+    assert stored.status.allocation is not None
+    assert stored.status.allocation.allocation_timestamp is not None
+    assert not binding.devices.is_in_flight("uid-c")
+    assert binding.devices.claims.get("default/c") == stored
+
+
+async def test_what_was_written_is_assumed_before_the_watch_shows_it() -> None:
+    binding = of_two()
+    binding.server.shows = False
+    assert await binding.pre_bind() is None
+    assert binding.devices.claims.get("default/c").status.allocation is not None
+    assert binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+
+
+async def test_a_claim_that_is_allocated_is_only_reserved() -> None:
+    binding = of_two(allocation=allocation("g0"), users=["web-2"])
+    assert await binding.pre_bind() is None
+    assert binding.server.written == [("status", "c")]
+    assert {each.name for each in binding.server.stored["default/c"].status.reserved_for} == {"web-1", "web-2"}
+
+
+async def test_a_claim_that_lists_the_pod_is_not_written() -> None:
+    binding = of_two(allocation=allocation("g0"), users=["web-1"])
+    assert await binding.pre_bind() is None
+    assert binding.server.written == []
+
+
+async def test_after_a_harmless_conflict_the_latest_state_is_written() -> None:
+    binding = of_two()
+    binding.server.meddle(a_claim(version="7", labels={"a": "b"}))
+    assert await binding.pre_bind() is None
+    assert binding.server.written == [("metadata", "c"), ("read", "c"), ("metadata", "c"), ("status", "c")]
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (a_claim(version="7", allocation=allocation("g1")), "claim default/c got allocated elsewhere in the meantime"),
+        (
+            a_claim(version="7", deletionTimestamp="2026-01-01T00:00:00Z"),
+            "claim default/c got deleted in the meantime",
+        ),
+    ],
+)
+async def test_a_conflict_that_matters_ends_the_binding(other: ResourceClaim, reason: str) -> None:
+    binding = of_two()
+    binding.server.meddle(other)
+    assert await binding.fails() == reason
+    assert not binding.devices.is_in_flight("uid-c")
+
+
+async def test_a_claim_that_lost_its_allocation_cannot_be_reserved() -> None:
+    binding = of_two(allocation=allocation("g0"))
+    binding.server.meddle(a_claim(version="7"))
+    assert await binding.fails() == "claim default/c got deallocated elsewhere in the meantime"
+
+
+async def test_it_gives_up_after_five_conflicts() -> None:
+    binding = of_two()
+    binding.server.errors = [Conflict("changed"), None] * 5
+    assert await binding.fails() == "add allocation and reservation to claim default/c: changed"
+    assert binding.server.written.count(("metadata", "c")) == 5
+
+
+@pytest.mark.parametrize(
+    ("errors", "reason"),
+    [
+        ([Forbidden("no")], "add finalizer to claim default/c: no"),
+        ([None, Forbidden("no")], "add allocation and reservation to claim default/c: no"),
+        ([Conflict("x"), Forbidden("no")], "get updated claim default/c after conflict: no"),
+    ],
+)
+async def test_a_refused_write_ends_the_binding(errors: list[Any], reason: str) -> None:
+    binding = of_two()
+    binding.server.errors = errors
+    assert await binding.fails() == reason
+
+
+async def test_a_pod_that_is_not_bound_releases_its_claims_but_not_their_devices() -> None:
+    binding = of_two()
+    await binding.pre_bind()
+    binding.server.meddle(msgspec.structs.replace(binding.server.stored["default/c"]))
+    await binding.take_back()
+    stored = binding.server.stored["default/c"]
+    assert stored.status.reserved_for == ()
+    assert stored.status.allocation is not None
+
+
+async def test_a_write_that_failed_leaves_nothing_reserved() -> None:
+    binding = of_two()
+    binding.server.errors = [Forbidden("no")]
+    await binding.fails()
+    await binding.take_back()
+    assert binding.server.written == [("metadata", "c")]
+    assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+
+
+async def test_a_claim_that_is_gone_or_cannot_be_released_is_left_alone() -> None:
+    for error in (NotFound("gone"), Forbidden("no")):
+        binding = of_two()
+        await binding.pre_bind()
+        binding.server.errors = [error]
+        await binding.take_back()
+        assert binding.server.written[-1] == ("status", "c")
+
+
+async def test_an_allocation_in_the_way_is_cleared() -> None:
+    binding = Binding(user("c"), a_claim(allocation=allocation("g0", node="n2")), a_slice("n1", "g0"))
+    assert binding.rejected is not None
+    binding.plugin.post_filter(binding.state, binding.pod, NODES, None)  # type: ignore[arg-type]
+    work = binding.plugin.clean_up(binding.state, binding.pod)
+    assert work is not None
+    await work
+    assert binding.server.stored["default/c"].status.allocation is None
+
+
+# ---------------------------------------------------------------- extended resources
+
+
+async def test_the_claim_for_extended_resources_is_created_and_the_pod_told() -> None:
+    binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
+    assert await binding.pre_bind() is None
+    ((key, stored),) = binding.server.stored.items()
+    assert key.startswith("default/web-1-extended-resources-")
+    assert stored.is_reserved_for(WANTS_GPU.uid)
+    mapping = {"containerName": "main", "resourceName": GPU, "requestName": "container-0-request-0"}
+    (status,) = binding.server.statuses
+    assert status == {
+        "extendedResourceClaimStatus": {"resourceClaimName": stored.metadata.name, "requestMappings": [mapping]}
+    }
+    (in_memory,) = binding.state.read(PodDevices).claims
+    assert in_memory == stored
+    assert binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+
+
+async def test_a_claim_that_was_created_in_vain_is_deleted() -> None:
+    binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
+    binding.server.errors = [None, None, Forbidden("no")]
+    assert (await binding.fails()).startswith("add allocation and reservation to claim default/web-1-extended")
+    await binding.take_back()
+    assert binding.server.stored == {}
+    assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+
+
+async def test_a_claim_that_cannot_be_created_leaves_nothing_behind() -> None:
+    binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
+    binding.server.errors = [Forbidden("no")]
+    assert await binding.fails() == "create claim for extended resources default/<extended-resources>: no"
+    await binding.take_back()
+    assert [what for what, _ in binding.server.written] == ["create"]
+
+
+async def test_a_claim_left_over_is_deleted_without_its_finalizer() -> None:
+    old = special_claim("old", "web-1")
+    old = msgspec.structs.replace(old, metadata=msgspec.structs.replace(old.metadata, finalizers=(DELETE_PROTECTION,)))
+    binding = Binding(WANTS_GPU, old, a_slice("n1", "g0"))
+    binding.plugin.post_filter(binding.state, binding.pod, NODES, None)  # type: ignore[arg-type]
+    work = binding.plugin.clean_up(binding.state, binding.pod)
+    assert work is not None
+    await work
+    assert [what for what, _ in binding.server.written] == ["metadata", "delete"]
+    assert binding.server.stored == {}
+
+
+# ---------------------------------------------------------------- devices that must be prepared
+
+
+async def test_a_failed_device_ends_the_binding() -> None:
+    made = allocation("g0", bindingConditions=["ready"], bindingFailureConditions=["broken"])
+    condition = {"type": "broken", "status": "True", "reason": "Fire", "message": 'it "burns"'}
+    told = {"driver": "gpu.example.com", "pool": "n1", "device": "g0", "conditions": [condition]}
+    binding = of_two(allocation=made, users=["web-1"])
+    binding.handle.claims.put(a_claim(version="2", allocation=made, users=["web-1"], devices=[told]))
+    assert await binding.fails() == 'device binding failed: claim=c, reason=Fire, message="it \\"burns\\""'
+    note = "waiting for binding conditions for device on node n1"
+    assert binding.handle.events == [("BindingConditionsPending", note)]
+
+
+async def test_devices_that_are_ready_let_the_pod_through() -> None:
+    made = allocation("g0", bindingConditions=["ready"])
+    told = {
+        "driver": "gpu.example.com",
+        "pool": "n1",
+        "device": "g0",
+        "conditions": [{"type": "ready", "status": "True"}],
+    }
+    binding = of_two(allocation=made, users=["web-1"], devices=[told])
+    assert await binding.pre_bind() is None

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from podium.devices import DeviceID
+from podium.objects.claims import AllocationResult
+from podium.plugins.shared.cluster_devices import ClusterDevices
+from tests.unit.plugins.dynamic_resources.claims import (
+    CLASS,
+    DRIVER,
+    GPU,
+    DeviceHandle,
+    a_claim,
+    a_slice,
+    allocation,
+)
+
+G0, G1 = DeviceID(DRIVER, "n1", "g0"), DeviceID(DRIVER, "n1", "g1")
+
+
+def typed(*devices: str) -> AllocationResult:
+    return msgspec.convert(allocation(*devices), AllocationResult)
+
+
+@pytest.fixture
+def handle() -> DeviceHandle:
+    return DeviceHandle(a_claim("a", allocation=allocation("g0")), a_claim("b"), a_slice("n1", "g0", "g1"))
+
+
+def test_devices_are_allocated_as_claims_come_change_and_go(handle: DeviceHandle) -> None:
+    devices = ClusterDevices(handle)
+    assert devices.allocated().is_dedicated(G0)
+    handle.claims.put(a_claim("b", version="2", allocation=allocation("g1")))
+    assert devices.allocated().is_dedicated(G1)
+    handle.claims.put(a_claim("b", version="3"))
+    assert not devices.allocated().is_dedicated(G1)
+    handle.claims.drop("default/a")
+    assert not devices.allocated().is_dedicated(G0)
+
+
+def test_what_is_in_flight_counts_until_the_last_pod_lets_go(handle: DeviceHandle) -> None:
+    devices = ClusterDevices(handle)
+    devices.start_allocation("uid-b", typed("g1"))
+    devices.start_allocation("uid-b", typed("g1"))
+    assert devices.is_in_flight("uid-b")
+    assert devices.allocated().is_dedicated(G0)
+    assert devices.allocated().is_dedicated(G1)
+    assert not devices.end_allocation("uid-b")
+    assert devices.end_allocation("uid-b")
+    assert not devices.end_allocation("uid-b")
+    assert not devices.allocated().is_dedicated(G1)
+
+
+def test_an_allocation_that_was_written_is_no_longer_in_flight(handle: DeviceHandle) -> None:
+    devices = ClusterDevices(handle)
+    devices.claims.read()
+    devices.start_allocation("uid-b", typed("g1"))
+    handle.claims.put(a_claim("b", version="2", allocation=allocation("g1")))
+    assert not devices.is_in_flight("uid-b")
+    assert devices.allocated().is_dedicated(G1)
+
+
+def test_classes_and_slices_are_followed(handle: DeviceHandle) -> None:
+    devices = ClusterDevices(handle)
+    assert devices.class_named("gpu") is devices.class_for(GPU) is CLASS
+    handle.classes.drop("gpu")
+    assert devices.class_named("gpu") is devices.class_for(GPU) is None
+    handle.classes.put(CLASS)
+    assert devices.class_for(GPU) is CLASS
+    assert len(devices.inventory().candidates("n1")) == 1
+    handle.slices.drop("n1")
+    assert devices.inventory().candidates("n1") == []
+    handle.slices.put(a_slice("n1", "g0"))
+    handle.slices.put(a_slice("n1", "g2"))
+    ((entry,),) = (devices.inventory().candidates("n1"),)
+    assert [device.id.device for device in entry.devices] == ["g2"]
