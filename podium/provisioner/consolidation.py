@@ -29,7 +29,6 @@ Decision: TypeAlias = Literal["delete", "replace", "terminate-first"]
 
 NOT_ALL_WOULD_SCHEDULE: Final = "Not all pods would schedule"
 
-_NOT_CHEAPER: Final = "Can't replace with a cheaper node"
 _SPOT_STAYS: Final = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
 _ONLY_SPOT: Final = Requirement(CAPACITY_TYPE, False, frozenset((SPOT,)))
 
@@ -72,10 +71,12 @@ class NoCommand:
     Attributes:
         reason: A sentence; empty if Karpenter tells none.
         stranded: By pod, why it would find no place.
+        is_too_dear: Whether all pods would find a place, but at too high a price: with more nodes it may be worth it.
     """
 
     reason: str = ""
     stranded: Mapping[str, str] = field(default_factory=dict)
+    is_too_dear: bool = False
 
 
 class Consolidation:
@@ -176,7 +177,7 @@ class Consolidation:
         least = [min(self._worst_prices(each), default=NO_PRICE) for each in purchases]
         saved = summed(each.price for each in candidates) - summed(least)
         if saved <= 0:
-            return NoCommand("Can't replace with cheaper nodes")
+            return NoCommand("Can't replace with cheaper nodes", is_too_dear=True)
         # What is saved is shared out: each replacement may be that much dearer than its cheapest type.
         replacements: list[Purchase] = []
         for purchase, price in zip(purchases, least, strict=True):
@@ -201,8 +202,10 @@ class Consolidation:
         )
         unmet = unmet_min_values(types, requirements)
         if unmet:
-            return NoCommand(f"Filtering by price: {unmet_text(unmet)}")
-        return dataclasses.replace(purchase, instance_types=types) if types else NoCommand(_NOT_CHEAPER)
+            return NoCommand(f"Filtering by price: {unmet_text(unmet)}", is_too_dear=True)
+        if not types:
+            return NoCommand("Can't replace with a cheaper node", is_too_dear=True)
+        return dataclasses.replace(purchase, instance_types=types)
 
     def _price_of_same_type(self, command: Command) -> float:
         """The price of the cheapest node that goes and whose type could take its place; 0 if one has no price."""

@@ -161,7 +161,7 @@ def _approved(state: DisruptionState, found: Command | NoCommand, rules: Rules) 
     if isinstance(found, NoCommand):
         return found
     if rules.savings_min > 0 and found.savings(state.basis.well_known) < rules.savings_min:
-        return NoCommand(f"Saves less than {rules.savings_min:g} per hour")
+        return NoCommand(f"Saves less than {rules.savings_min:g} per hour", is_too_dear=True)
     return found if state.balance.approves(found) else NoCommand()
 
 

@@ -67,7 +67,7 @@ def _walk(
 
     Args:
         keeps_useless: whether to take a candidate as well that saves nothing yet, if its pods find a place. The next
-            ones may make up for it.
+            ones may make it worth while.
     """
     taken = list(start)
     budgets = state.budgets("Underutilized")
@@ -86,7 +86,7 @@ def _walk(
             continue
         found = _command(state, [*taken, each], rules)
         if isinstance(found, NoCommand):
-            is_kept = keeps_useless and not found.stranded
+            is_kept = keeps_useless and found.is_too_dear
         else:
             savings = found.savings(state.basis.well_known)
             is_better = best is None or savings > saved

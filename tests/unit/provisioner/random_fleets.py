@@ -52,7 +52,7 @@ def against_prefixes(seed: int) -> DisruptionState:
     chance = random.Random(seed)
     free = {"annotations": {"karpenter.sh/disruption-cost": str(-(2**27) + 2**20)}}
     parts = [*machine("first", 8), pod("stays", node="first", cpu="7800m", memory="10Mi", metadata=free, **STAYS)]
-    for index in range(chance.randint(4, 8)):
+    for index in range(chance.randint(2, 4)):
         name = f"n{index}"
         parts += machine(name, 4)
         # No two of these fit on one such node, and each fits on nothing smaller.
