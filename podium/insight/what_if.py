@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from podium.engine.cluster import Placement, stays_on_node
+from podium.engine.cluster import stays_on_node
+from podium.engine.placement import Placement
 from podium.insight.capacity import ZONE_LABEL
 from podium.insight.cluster import Cluster
 from podium.objects.core import Pod
