@@ -50,6 +50,12 @@ def load_cluster(
     loader = Loader(good.config, good.plugins, whole, any_scheduler=config is None)
     found = objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
     loaded = loader.read(found, asked)
+    warn_of_broken(loaded)
+    return loaded
+
+
+def warn_of_broken(loaded: Loaded) -> None:
+    """Name objects that cannot be read on standard error."""
     if loaded.broken:
         count = len(loaded.broken)
         click.echo(f"warning: {count} object(s) cannot be read in full, and the answer may be off:", err=True)
@@ -57,7 +63,6 @@ def load_cluster(
             click.echo(f"  {text}", err=True)
         if count > _SHOWN_MAX:
             click.echo(f"  and {count - _SHOWN_MAX} more", err=True)
-    return loaded
 
 
 def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:

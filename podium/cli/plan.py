@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
 from podium.cli import files
+from podium.cli.asking import errors_shown, warn_of_broken
 from podium.cli.command_errors import EXIT_FAILED
 from podium.cli.interrupts import exit_130_at_sigint
+from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, as_json, output_option, print_value
 from podium.cli.progress import counting
 from podium.objects.errors import FieldError
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
     from podium.engine.files import Found
     from podium.provisioner.catalogue import Catalogue
     from podium.provisioner.objects import ClusterObjects
-    from podium.provisioner.purchase_plans import PurchasePlan
+    from podium.provisioner.plan_basis import PlanBasis
+    from podium.provisioner.purchase_plans import PlacedPurchases, PurchasePlan
 
 
 @click.command()
@@ -52,6 +56,19 @@ if TYPE_CHECKING:
     show_default=True,
     help="Whether a NodePool's minValues must be met.",
 )
+@click.option(
+    "--rules",
+    type=click.Choice(["karpenter", "podium"]),
+    default="karpenter",
+    show_default=True,
+    help="Who judges whether a pod fits: Karpenter's simulation, or podium's own plugins.",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="A KubeSchedulerConfiguration, YAML or JSON, for --rules podium.",
+)
+@plugin_option
 @click.option("--why", metavar="POD", help="Explain what became of one pod.")
 @click.option("--cases", metavar="FILE", help="Answer recorded cases, one JSON object per line.")
 @click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod stays.")
@@ -67,6 +84,9 @@ def command(
     assume_unschedulable: bool,
     preference_policy: str,
     min_values_policy: str,
+    rules: str,
+    config: Path | None,
+    plugins: tuple[str, ...],
     why: str | None,
     cases: str | None,
     tells_by_status: bool,
@@ -96,6 +116,11 @@ def command(
         raise click.UsageError("give either files with -f, or a running cluster with --kubeconfig and --context")
     if node_pools is not None and adopt_nodes:
         raise click.UsageError("give either --node-pools or --adopt-nodes")
+    is_podium = rules == "podium"
+    if (config is not None or plugins) and not is_podium:
+        raise click.UsageError("--config and --plugin are for --rules podium")
+    if is_podium and cases is not None:
+        raise click.UsageError("--cases are answered by Karpenter's rules")
     files.demand_one_stdin((*clusters, node_pools, catalogue, *added))
     if cases is not None:
         if not _answer_cases(cases):
@@ -103,13 +128,13 @@ def command(
         return
     sources = _Sources(clusters, (kubeconfig, context), node_pools, added, catalogue)
     settings = {"preferencePolicy": preference_policy, "minValuesPolicy": min_values_policy}
-    from podium.engine.errors import ManifestError
-
-    try:
-        plan = _plan(sources, settings, adopt_nodes=adopt_nodes, assume_unschedulable=assume_unschedulable)
-        answer = plan.as_dict() if why is None else plan.why(why)
-    except (FieldError, ManifestError) as error:
-        raise click.ClickException(str(error)) from error
+    with errors_shown():
+        try:
+            basis = _basis(sources, settings, adopt_nodes=adopt_nodes, assume_unschedulable=assume_unschedulable)
+            plan = _placed(basis, sources.found(), config, plugins) if is_podium else _planned(basis)
+            answer = plan.as_dict() if why is None else plan.why(why)
+        except FieldError as error:
+            raise click.ClickException(str(error)) from error
     if output != TEXT:
         print_value(answer, output)
     elif why is None:
@@ -160,13 +185,33 @@ class _Sources:
             raise click.ClickException(f"{name}: {error}") from error
 
 
-def _plan(
-    sources: _Sources, settings: Mapping[str, str], *, adopt_nodes: bool, assume_unschedulable: bool
-) -> PurchasePlan:
+def _planned(basis: PlanBasis) -> PurchasePlan:
     from podium.lib.system_clock import SystemClock
+    from podium.provisioner.purchase_plans import PurchasePlan
+
+    return PurchasePlan.of(basis, SystemClock().now())
+
+
+def _placed(basis: PlanBasis, found: list[Found], config: Path | None, plugins: tuple[str, ...]) -> PlacedPurchases:
+    from podium.insight.loading import Loader
+    from podium.lib.system_clock import SystemClock
+    from podium.provisioner.placed_plans import plan_with_podium
+    from podium.provisioner.purchase_plans import PlacedPurchases
+
+    good = usable(config, plugins, to_run=False)
+    loader = Loader(good.config, good.plugins, any_scheduler=config is None, may_be_empty=True)
+    loaded = loader.read(found)
+    warn_of_broken(loaded)
+    return PlacedPurchases(basis, plan_with_podium(basis, loaded.cluster, SystemClock().now()))
+
+
+def _basis(
+    sources: _Sources, settings: Mapping[str, str], *, adopt_nodes: bool, assume_unschedulable: bool
+) -> PlanBasis:
     from podium.provisioner.cases import read_settings
     from podium.provisioner.manifests import read_cluster
-    from podium.provisioner.purchase_plans import PurchasePlan, built_in_catalogue
+    from podium.provisioner.plan_basis import PlanBasis
+    from podium.provisioner.purchase_plans import built_in_catalogue
 
     catalogue = sources.read_catalogue()
     objects = read_cluster(sources.found(), assume_unschedulable=assume_unschedulable)
@@ -179,8 +224,7 @@ def _plan(
             "there are no NodePools, so nothing can be bought: add them with --node-pools FILE "
             "(kubectl get nodepools -o yaml), or buy nodes like those that are there with --adopt-nodes"
         )
-    chosen = replace(read_settings(settings), node_class=None)
-    return PurchasePlan.of(objects, catalogue, chosen, SystemClock().now())
+    return PlanBasis(objects, catalogue, replace(read_settings(settings), node_class=None))
 
 
 def _adopted(objects: ClusterObjects, catalogue: Catalogue) -> tuple[ClusterObjects, Catalogue]:

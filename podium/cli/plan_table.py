@@ -32,6 +32,8 @@ def print_plan(answer: Mapping[str, Any]) -> None:
         console.print(_table(("IGNORED POD", "WHY"), answer["ignored"].items()))
     if answer["skipped"]:
         console.print(_table(("NODEPOOL WITHOUT NODES TO BUY", "WHY"), answer["skipped"].items()))
+    if answer.get("preempted"):
+        console.print(_table(("POD THAT IS PREEMPTED",), ((pod,) for pod in answer["preempted"])))
     console.print(_utilisation(answer["utilisation"]))
     console.print(_verdict(answer))
     count = len(answer["not_tried"])

@@ -65,6 +65,7 @@ class Loader:
     Attributes:
         whole: the kinds whose list is complete, even if it is empty.
         any_scheduler: let the first profile decide for every scheduler that a pod names.
+        may_be_empty: whether a cluster without nodes is one.
         broken: what could not be read so far.
     """
 
@@ -72,6 +73,7 @@ class Loader:
     classes: Mapping[str, type[Plugin]]
     whole: Collection[ResourceType[Any]] = ()
     any_scheduler: bool = False
+    may_be_empty: bool = False
     broken: list[str] = field(default_factory=list)
 
     def report(self, error: ManifestError) -> None:
@@ -90,7 +92,7 @@ class Loader:
         asked = list(asked)
         admission = Admission(each.manifest for each in (*found, *asked))
         store = ObjectStore(self._readable(found, admission), self.whole)
-        if not store.objects(NODES):
+        if not store.objects(NODES) and not self.may_be_empty:
             broken = f"; {len(self.broken)} objects could not be read: {self.broken[0]}" if self.broken else ""
             raise ManifestError(
                 f"no nodes: give the cluster's objects with -f, or the cluster itself with --kubeconfig{broken}"

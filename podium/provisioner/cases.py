@@ -52,9 +52,14 @@ class Cases:
             raise FieldError("kind", f'"{kind}" is not one of {", ".join(_KINDS)}')
         settings = read_settings(row.get("settings") or {})
         objects, now = read_objects(row.get("objects", ())), time_of(row.get("now"), "now")
-        return {"id": row["id"], **_KINDS[kind](objects, self._catalogue_of(row), settings, now)}
+        return {"id": row["id"], **_KINDS[kind](objects, self.catalogue_of(row), settings, now)}
 
-    def _catalogue_of(self, row: Mapping[str, Any]) -> Catalogue:
+    def catalogue_of(self, row: Mapping[str, Any]) -> Catalogue:
+        """The catalogue that a question is about.
+
+        Raises:
+            FieldError: it is not defined.
+        """
         if "instanceTypes" in row:
             return read_catalogue(row["instanceTypes"])
         name = str(row.get("catalogue"))

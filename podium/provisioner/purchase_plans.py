@@ -8,7 +8,7 @@ Units: prices per hour, monthly costs for 730 hours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,20 +20,23 @@ from podium.provisioner.amounts import requests_of, total
 from podium.provisioner.catalogue import GENERATED_ZONES, Catalogue, generated_catalogue
 from podium.provisioner.existing_nodes import ExistingNode
 from podium.provisioner.instance_types import InstanceType, in_price_and_name_order
-from podium.provisioner.labels import ZONE, current_name
+from podium.provisioner.labels import HOSTNAME, INSTANCE_TYPE, ZONE, current_name
+from podium.provisioner.launches import Launch
 from podium.provisioner.objects import ClusterObjects, NodePool
+from podium.provisioner.placed_plans import PlacedPlan
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.plans import Purchase, purchase_as_told
 from podium.provisioner.provisioning import NO_POOLS, ProvisioningPass, provision
 from podium.provisioner.requirements import Requirements
-from podium.provisioner.settings import Settings
-from podium.provisioner.templates import unusable_reason
+from podium.provisioner.templates import SIMULATED, unusable_reason
 from podium.provisioner.topology import pool_requirements
 from podium.provisioner.validation import is_mirror, is_owned_by_daemon_set, is_provisionable
 
 HOURS_PER_MONTH: Final = 730
 SHOWN: Final = (CPU, MEMORY, PODS)
 """The resources whose utilisation is told."""
+
+_TOLD_OTHERWISE: Final = frozenset({HOSTNAME, INSTANCE_TYPE, *SIMULATED})
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +47,12 @@ class PurchasePlan:
     found: ProvisioningPass
 
     @classmethod
-    def of(cls, objects: ClusterObjects, catalogue: Catalogue, settings: Settings, now: float) -> PurchasePlan:
+    def of(cls, basis: PlanBasis, now: float) -> PurchasePlan:
         """Plan the cluster.
 
         Args:
             now: the time, in seconds since the epoch.
-
-        Raises:
-            FieldError: an object has a value that has no meaning.
         """
-        basis = PlanBasis(objects, catalogue, settings)
         return cls(basis, provision(basis, now))
 
     def as_dict(self) -> dict[str, Any]:
@@ -66,7 +65,7 @@ class PurchasePlan:
             "existing": dict(sorted(existing.items())),
             "unschedulable": self._staying(),
             "ignored": dict(sorted(self.found.ignored.items())),
-            "skipped": self._skipped(),
+            "skipped": _skipped(self.basis, self.found.results.skipped if self.found.results is not None else {}),
             "not_tried": sorted(each.key for each in self.basis.objects.pods if _is_not_tried(each)),
             "hourly_cost": sum(each["price"] for each in nodes),
             "monthly_cost": sum(each["monthly_cost"] for each in nodes),
@@ -82,7 +81,7 @@ class PurchasePlan:
         Raises:
             FieldError: there is no such pod, or more than one.
         """
-        pod = self._pod(name)
+        pod = _pod_named(self.basis.objects.pods, name)
         told: dict[str, Any] = {"pod": pod.key, "outcome": self._outcome(pod)}
         solver, results = self.found.solver, self.found.results
         if solver is None or results is None or all(each.uid != pod.uid for each in self.found.pods):
@@ -118,18 +117,6 @@ class PurchasePlan:
                 told.append({"pod": pod.key, "reason": reason, "pools": pools})
         return told
 
-    def _skipped(self) -> dict[str, str]:
-        skipped = self.found.results.skipped if self.found.results is not None else {}
-        told: dict[str, str] = {}
-        for pool in self.basis.objects.node_pools:
-            name = pool.metadata.name
-            reason = unusable_reason(pool, self.basis.settings.node_class)
-            if reason is not None:
-                told[name] = reason
-            elif name in skipped:
-                told[name] = f"{skipped[name]}: {unmet_part(pool, self.basis.catalogue.instance_types)}"
-        return told
-
     def _utilisation(self) -> dict[str, Any]:
         """What pods request of what nodes have, now and after the plan."""
         nodes = self.basis.nodes
@@ -162,11 +149,70 @@ class PurchasePlan:
             return f"is on node {pod.node_name}"
         return _why_not_tried(pod)
 
-    def _pod(self, name: str) -> Pod:
-        found = [each for each in self.basis.objects.pods if name in (each.key, each.metadata.name)]
-        if len(found) != 1:
-            raise FieldError(name, f"there are {len(found)} pods of this name" if found else "there is no such pod")
-        return found[0]
+
+@dataclass(frozen=True, eq=False)
+class PlacedPurchases:
+    """A plan by podium's own rules, told as `PurchasePlan` tells one by Karpenter's."""
+
+    basis: PlanBasis
+    plan: PlacedPlan
+
+    def as_dict(self) -> dict[str, Any]:
+        """The whole plan. In addition each new node has its `name`, and `preempted` are the pods that are evicted."""
+        plan = self.plan
+        nodes = [_launched(name, each, plan.pods.get(name, ())) for name, each in plan.launches.items()]
+        placed = {name: sorted(pod.key for pod in pods) for name, pods in plan.pods.items()}
+        return {
+            "new_nodes": nodes,
+            "existing": {name: pods for name, pods in placed.items() if name not in plan.launches},
+            "unschedulable": [
+                {"pod": pod, "reason": reason, "pools": dict(plan.objections[pod])}
+                for pod, reason in sorted(plan.errors.items())
+            ],
+            "ignored": {},
+            "skipped": _skipped(self.basis, self.basis.skipped),
+            "not_tried": [],
+            "preempted": list(plan.preempted),
+            "hourly_cost": sum(each["price"] for each in nodes),
+            "monthly_cost": sum(each["monthly_cost"] for each in nodes),
+            "utilisation": self._utilisation(),
+        }
+
+    def why(self, name: str) -> dict[str, Any]:
+        """What became of a pod, and what each NodePool answered.
+
+        Args:
+            name: its namespace and name, or its name if no other pod has the same.
+
+        Raises:
+            FieldError: there is no such pod, or more than one.
+        """
+        pod = _pod_named(self.basis.objects.pods, name)
+        told: dict[str, Any] = {"pod": pod.key, "outcome": self._outcome(pod)}
+        if pod.key in self.plan.objections:
+            told["pools"] = dict(self.plan.objections[pod.key])
+        return told
+
+    def _outcome(self, pod: Pod) -> str:
+        for name, pods in self.plan.pods.items():
+            if any(each.key == pod.key for each in pods):
+                launch = self.plan.launches.get(name)
+                return f"goes to node {name}" if launch is None else f"goes to {name}, {_new(launch)}"
+        if pod.key in self.plan.errors:
+            return f"stays: {self.plan.errors[pod.key]}"
+        return f"is on node {pod.node_name}" if pod.node_name else "waits until the pods that it preempts are gone"
+
+    def _utilisation(self) -> dict[str, Any]:
+        nodes, launches = self.basis.nodes, self.plan.launches.values()
+        before = _shares(total(*(each.requests for each in nodes)), total(*(each.allocatable for each in nodes)))
+        staying = [each for each in nodes if not each.is_leaving]
+        used = total(
+            *(each.requests for each in staying),
+            *(each.group.overhead for each in launches),
+            *(requests_of(pod) for pods in self.plan.pods.values() for pod in pods),
+        )
+        have = total(*(each.allocatable for each in staying), *(each.allocatable for each in launches))
+        return {"before": before, "after": _shares(used, have)}
 
 
 def built_in_catalogue(objects: ClusterObjects) -> Catalogue:
@@ -203,12 +249,53 @@ def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
     return "no instance type of the catalogue has all that it requires together"
 
 
+def _pod_named(pods: Sequence[Pod], name: str) -> Pod:
+    found = [each for each in pods if name in (each.key, each.metadata.name)]
+    if len(found) != 1:
+        raise FieldError(name, f"there are {len(found)} pods of this name" if found else "there is no such pod")
+    return found[0]
+
+
+def _skipped(basis: PlanBasis, skipped: Mapping[str, str]) -> dict[str, str]:
+    told: dict[str, str] = {}
+    for pool in basis.objects.node_pools:
+        name = pool.metadata.name
+        reason = unusable_reason(pool, basis.settings.node_class)
+        if reason is not None:
+            told[name] = reason
+        elif name in skipped:
+            told[name] = f"{skipped[name]}: {unmet_part(pool, basis.catalogue.instance_types)}"
+    return told
+
+
+def _launched(name: str, launch: Launch, pods: Sequence[Pod]) -> dict[str, Any]:
+    labels = {key: value for key, value in launch.labels(name).items() if key not in _TOLD_OTHERWISE}
+    return {
+        "name": name,
+        "pool": launch.template.name,
+        "cheapest_type": launch.instance_type.name,
+        "instance_types": [launch.instance_type.name],
+        "price": launch.price,
+        "price_at_worst": launch.price,
+        "monthly_cost": launch.price * HOURS_PER_MONTH,
+        "pods": sorted(each.key for each in pods),
+        "requests": dict(total(launch.group.overhead, *(requests_of(each) for each in pods))),
+        "allocatable": dict(launch.allocatable),
+        "requirements": [{"key": key, "operator": "In", "values": [value]} for key, value in labels.items()],
+        "min_values_relaxed": False,
+    }
+
+
+def _new(launch: Launch) -> str:
+    return f"a new node of NodePool {launch.template.name}"
+
+
 def _cheapest(purchase: Purchase, well_known: frozenset[str]) -> InstanceType:
     return in_price_and_name_order(purchase.instance_types, purchase.requirements, well_known)[0]
 
 
 def _node(purchase: Purchase, well_known: frozenset[str]) -> dict[str, Any]:
-    told, cheapest = purchase_as_told(purchase), _cheapest(purchase, well_known)
+    told, cheapest = purchase_as_told(purchase, well_known), _cheapest(purchase, well_known)
     return {
         "pool": told["pool"],
         "cheapest_type": cheapest.name,

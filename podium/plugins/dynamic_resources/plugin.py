@@ -54,7 +54,6 @@ from podium.framework.contract.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.framework.contract.writing import ObjectWrite, WritingPlugin
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
@@ -140,12 +139,12 @@ class DynamicResources(
             found.claims.append(left_over or new_special_claim(pod, self._handle.random))
         if not found.claims:
             return None, SKIP
-        problem = self._prepare(found, is_simulated=_is_simulated(state))
+        problem = self._prepare(found)
         if problem is None:
             state.write(found)
         return None, problem
 
-    def _prepare(self, found: PodDevices, *, is_simulated: bool) -> Status | None:
+    def _prepare(self, found: PodDevices) -> Status | None:
         """Complete what is known about the claims, or say why they cannot be used now."""
         devices = self._devices
         for index, claim in enumerate(found.claims):
@@ -156,10 +155,6 @@ class DynamicResources(
                     if matcher.errors:
                         return error_status(matcher.errors[0])
                     found.selectors[index] = matcher
-                continue
-            pending = devices.simulated(claim.metadata.uid) if is_simulated else None
-            if pending is not None:
-                found.pending[index] = pending
                 continue
             if devices.is_in_flight(claim.metadata.uid):
                 return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
@@ -225,14 +220,13 @@ class DynamicResources(
         unavailable = [index for index, claim in enumerate(found.claims) if not self._is_available(found, index, node)]
         results: tuple[AllocationResult, ...] = ()
         if found.allocator is not None:
-            fresh = [found.claims[index] for index in found.wanted if index not in found.pending]
-            if own is not None and fresh and fresh[-1] is special:
-                fresh[-1] = own
-            allocated = found.allocator.allocate(node.name, node.labels, fresh)
+            wanted = [found.claims[index] for index in found.wanted]
+            if own is not None and wanted[-1] is special:
+                wanted[-1] = own
+            allocated = found.allocator.allocate(node.name, node.labels, wanted)
             if isinstance(allocated, Refusal):
                 return unresolvable(allocated.value)
-            left = iter(allocated)
-            results = tuple(found.pending.get(index) or next(left) for index in found.wanted)
+            results = allocated
         if unavailable:
             found.unavailable.update(unavailable)
             return _UNAVAILABLE
@@ -315,7 +309,7 @@ class DynamicResources(
         for index, allocation in zip(wanted, on_node.results, strict=True):
             uid = found.claims[index].metadata.uid
             found.reserved[index], found.in_flight[index] = allocation, uid
-            self._devices.start_allocation(uid, allocation, is_simulated=_is_simulated(state))
+            self._devices.start_allocation(uid, allocation)
         return None
 
     def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
@@ -362,9 +356,7 @@ class DynamicResources(
     def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
         """The claims allocated and reserved for the pod."""
         found = state.find(PodDevices)
-        if found is None:
-            return []
-        return written_claims(found, pod, node_name, self._handle.clock.now(), self._devices.claims)
+        return [] if found is None else written_claims(found, pod, node_name, self._handle.clock.now())
 
     def writes_after_failure(self, state: CycleState, pod: Pod) -> Sequence[ObjectWrite]:
         """The claim that loses its allocation, or is deleted."""
@@ -408,9 +400,3 @@ class DynamicResources(
         del old
         is_own = new is not None and is_about(pod, new)
         return queue_if(is_own and new is not None and not isinstance(self._claims_of(new), ClaimProblem))
-
-
-def _is_simulated(state: CycleState) -> bool:
-    """Whether the attempt is part of the simulation of a whole pod group."""
-    group = state.find(SimulatedGroup)
-    return group is not None and group.state is not None

@@ -24,13 +24,9 @@ from podium.plugins.shared.followed import Followed
 
 @dataclass(slots=True)
 class _InFlight:
-    """An allocation that is decided and not yet written, and how many pods have decided on it.
-
-    `is_simulated`: it was made in the simulation of a pod group, and can be reused by the other pods of the group.
-    """
+    """An allocation that is decided and not yet written, and how many pods have decided on it."""
 
     allocation: AllocationResult
-    is_simulated: bool
     sharers: int = 1
 
 
@@ -92,16 +88,11 @@ class ClusterDevices:
         """Whether the claim with that uid is about to be allocated."""
         return uid in self._in_flight
 
-    def simulated(self, uid: str) -> AllocationResult | None:
-        """The allocation of the claim with that uid that the running simulation of a pod group has made."""
-        known = self._in_flight.get(uid)
-        return known.allocation if known is not None and known.is_simulated else None
-
-    def start_allocation(self, uid: str, allocation: AllocationResult, *, is_simulated: bool = False) -> None:
+    def start_allocation(self, uid: str, allocation: AllocationResult) -> None:
         """A claim is about to be allocated for a pod, or for one more pod."""
         known = self._in_flight.get(uid)
         if known is None:
-            self._in_flight[uid] = _InFlight(allocation, is_simulated)
+            self._in_flight[uid] = _InFlight(allocation)
         else:
             known.sharers += 1
 

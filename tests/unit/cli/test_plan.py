@@ -413,3 +413,32 @@ def test_mistake_is_named(tmp_path, arguments, text):
     result = _run("-f", _cluster(tmp_path / "c", node_pool()), *arguments)
     assert result.exit_code != 0
     assert text in " ".join(result.stderr.split())
+
+
+def test_podiums_rules_need_no_node_and_give_the_same_bytes_in_any_order(tmp_path):
+    objects = [node_pool(), *(pod(f"web-{index}") for index in range(5))]
+    one = _run("-f", _cluster(tmp_path / "one.json", *objects), "--rules", "podium", "-o", "json")
+    other = _run("-f", _cluster(tmp_path / "other.json", *reversed(objects)), "--rules", "podium", "-o", "json")
+    assert (one.exit_code, one.stdout) == (0, other.stdout)
+    assert json.loads(one.stdout)["new_nodes"][0]["name"] == "pool-new-0001"
+    assert "to buy for 5 pods" in _run("-f", tmp_path / "one.json", "--rules", "podium").stdout
+
+
+def test_podiums_rules_heed_a_configuration(tmp_path):
+    """Without the filter for resources every pod fits on the node that is full."""
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+        "- plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}\n"
+    )
+    path = _cluster(tmp_path / "cluster.json", node_pool(), node(cpu="1"), pod("web", cpu="3"))
+    plain = json.loads(_run("-f", path, "--rules", "podium", "-o", "json").stdout)
+    lax = json.loads(_run("-f", path, "--rules", "podium", "--config", config, "-o", "json").stdout)
+    assert (len(plain["new_nodes"]), lax["existing"]) == (1, {"node-1": ["default/web"]})
+
+
+def test_options_of_podiums_rules_are_refused_with_karpenters(tmp_path):
+    path = _cluster(tmp_path / "cluster.json", node_pool(), pod("web"))
+    result = _run("-f", path, "--config", "config.yaml")
+    assert (result.exit_code, "--config and --plugin are for --rules podium" in result.stderr) == (2, True)
+    assert _run("--cases", path, "--rules", "podium").exit_code == 2

@@ -18,30 +18,25 @@ TYPES = catalogue(
 ).instance_types
 
 
-def filtered(cpu: int, *wanted: Document, groups: list[DaemonGroup] | None = None) -> list[str] | Refusal:
+def filtered(cpu: int, *wanted: Document, groups: list[DaemonGroup] | None = None) -> Options | Refusal:
     requirements = Requirements(Requirement.of(each["key"], each["operator"], each["values"]) for each in wanted)
     requests: Requests = {"cpu": cpu}
-    groups = groups or [DaemonGroup(TYPES)]
-    types_filter = InstanceTypeFilter(TYPES, WELL_KNOWN)
-    found = types_filter.filtered(
-        types_filter.columns.all,
-        groups,
+    return InstanceTypeFilter(WELL_KNOWN).filtered(
+        TYPES,
+        groups or [DaemonGroup(TYPES)],
         requirements,
         requests,
         pod_requests=requests,
         ports=[HostPort("0.0.0.0", 80, "TCP")],
     )
-    if isinstance(found, Options):
-        return [each.name for each in types_filter.in_order(found.mask, groups)]
-    return found
 
 
-def names(found: list[str] | Refusal) -> list[str]:
-    assert isinstance(found, list)
-    return found
+def names(found: Options | Refusal) -> list[str]:
+    assert isinstance(found, Options)
+    return [each.name for each in found.instance_types]
 
 
-def told(found: list[str] | Refusal) -> str:
+def told(found: Options | Refusal) -> str:
     assert isinstance(found, Refusal)
     return found.text().partition(", requirements=")[0]
 

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from podium.engine.cluster import Cluster
 from podium.objects.errors import FieldError
-from podium.provisioner.purchase_plans import PurchasePlan, built_in_catalogue
+from podium.provisioner.placed_plans import plan_with_podium
+from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.purchase_plans import PlacedPurchases, PurchasePlan, built_in_catalogue
 from podium.provisioner.reading import read_objects
 from podium.provisioner.settings import Settings
 from tests.unit.provisioner.clusters import (
@@ -24,7 +27,7 @@ from tests.unit.provisioner.clusters import (
 
 
 def planned(*objects: dict[str, Any], **settings: Any) -> PurchasePlan:
-    return PurchasePlan.of(read_objects([node_pool(), *objects]), catalogue(), Settings(**settings), NOW)
+    return PurchasePlan.of(PlanBasis(read_objects([node_pool(), *objects]), catalogue(), Settings(**settings)), NOW)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +50,7 @@ def test_what_becomes_of_a_pod_is_told(document: dict[str, Any], outcome: str) -
 
 
 def test_without_a_pool_every_pod_stays() -> None:
-    plan = PurchasePlan.of(read_objects([pod("a")]), catalogue(), Settings(), NOW)
+    plan = PurchasePlan.of(PlanBasis(read_objects([pod("a")]), catalogue(), Settings()), NOW)
     assert plan.as_dict()["unschedulable"] == [
         {"pod": "default/a", "reason": "no dynamic nodepools found", "pools": {}}
     ]
@@ -67,7 +70,7 @@ def test_a_pod_has_to_be_named() -> None:
 def test_a_pool_that_wants_too_many_different_values_buys_nothing() -> None:
     types = catalogue(instance_type("a", 4, "4Gi"))
     pools = node_pool(requirements=[required(CAPACITY_TYPE, "Exists", minValues=3)])
-    plan = PurchasePlan.of(read_objects([pools, pod("a")]), types, Settings(), NOW).as_dict()
+    plan = PurchasePlan.of(PlanBasis(read_objects([pools, pod("a")]), types, Settings()), NOW).as_dict()
     assert "minValues" in plan["skipped"]["pool"]
 
 
@@ -78,3 +81,48 @@ def test_the_built_in_catalogue_is_in_the_zones_of_the_nodes() -> None:
 
     assert zones() == zones(node(zone="test-zone-a")) == {f"test-zone-{each}" for each in "abcd"}
     assert zones(node("a", zone="x"), node("b", zone="y")) == {"x", "y"}
+
+
+def placed(*objects: dict[str, Any]) -> PlacedPurchases:
+    basis = PlanBasis(read_objects([node_pool(), *objects]), catalogue(), Settings())
+    cluster = Cluster.load([{"apiVersion": "v1", **each} for each in objects])
+    return PlacedPurchases(basis, plan_with_podium(basis, cluster, NOW))
+
+
+def test_a_plan_by_podiums_rules_is_told_in_the_same_form():
+    objects = [node(cpu="2"), pod("web"), pod("api", cpu="1500m"), pod("huge", cpu="64")]
+    told, other = placed(*objects).as_dict(), planned(*objects).as_dict()
+    assert told.keys() - other.keys() == {"preempted"}
+    assert told["new_nodes"][0].keys() - other["new_nodes"][0].keys() == {"name"}
+    (bought,) = told["new_nodes"]
+    assert (bought["name"], bought["cheapest_type"], bought["pods"]) == ("pool-new-0001", "small", ["default/web"])
+    assert told["existing"] == {"node-1": ["default/api"]}
+    (stays,) = told["unschedulable"]
+    assert stays["pod"] == "default/huge"
+    assert stays["pools"].keys() == {"pool"}
+    assert told["monthly_cost"] == pytest.approx(bought["price"] * 730)
+    assert told["utilisation"]["before"]["cpu"] == {"requested": 0, "allocatable": 2000}
+    assert told["utilisation"]["after"]["cpu"] == {"requested": 2500, "allocatable": 3900}
+
+
+def test_what_became_of_each_pod_under_podiums_rules():
+    running = pod("old", node="node-1", cpu="100m")
+    plan = placed(node(cpu="2"), running, pod("web"), pod("api", cpu="1500m"), pod("huge", cpu="64"))
+    outcomes = {name: plan.why(name)["outcome"] for name in ("old", "web", "api", "default/huge")}
+    assert outcomes.pop("default/huge").startswith("stays: 0/2 nodes are available")
+    assert outcomes == {
+        "old": "is on node node-1",
+        "web": "goes to pool-new-0001, a new node of NodePool pool",
+        "api": "goes to node node-1",
+    }
+    with pytest.raises(FieldError, match="there is no such pod"):
+        plan.why("nobody")
+
+
+def test_pods_that_podium_preempts_are_named():
+    """The preemptor can go nowhere else, and the other pod has a lower priority."""
+    low = pod("low", node="node-1", cpu="3", priority=0)
+    high = pod("high", cpu="3", priority=1000, nodeSelector={"kubernetes.io/hostname": "node-1"})
+    plan = placed(node(cpu="4"), low, high)
+    assert plan.as_dict()["preempted"] == ["default/low"]
+    assert plan.why("high")["outcome"] == "waits until the pods that it preempts are gone"

@@ -1,0 +1,328 @@
+"""Which nodes to buy, judged by podium: each pod is placed by podium's own plugins, on nodes that are not there yet.
+
+Owns the search for such nodes. It begins with Karpenter's plan, buys more where podium places a pod elsewhere or
+nowhere, and drops every node that can be left out. What is told is the last trial, so it is what podium then does: only
+where two nodes are equally good may podium, which then chooses at random, choose another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from podium.engine.cluster import Cluster
+from podium.engine.placement import Placement
+from podium.framework.contract.status import ScheduleError
+from podium.objects.core import Pod
+from podium.objects.requests import Requests, whole_amounts
+from podium.objects.resource_types import NODES, PODS
+from podium.provisioner.amounts import amounts_text, less, requests_of, total
+from podium.provisioner.evictions import Evictions
+from podium.provisioner.instance_type_filter import DaemonGroup
+from podium.provisioner.instance_types import Offering, fits
+from podium.provisioner.labels import NODE_POOL
+from podium.provisioner.launches import Launch, has_room, launch_of, launches, node_under_way
+from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.plans import outcome_of
+from podium.provisioner.pod_requirements import strict_pod_requirements
+from podium.provisioner.provisioning import pods_of_leaving
+from podium.provisioner.relaxation import without_first_alternative
+from podium.provisioner.requirements import Requirements
+from podium.provisioner.solve import Solver
+from podium.provisioner.state import NODES as NODE_COUNT
+from podium.provisioner.taints import taints_text, untolerated
+from podium.provisioner.templates import Template
+
+ROUNDS_MAX: Final = 10
+"""How often more nodes are bought because the pods were placed differently on those of the round before."""
+
+TRIES_MAX: Final = 64
+"""How many kinds of nodes are tried for one pod."""
+
+PLACEMENTS_MAX: Final = 50_000
+"""How many pods are placed again to leave nodes out.
+
+Of a larger plan only such nodes are tried whose pods' requests have room on the others. That misses a node if the
+profile does not heed requests.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedPlan:
+    """Nodes to buy, and where podium then places the pods.
+
+    Attributes:
+        launches: By name of the node.
+        pods: By node, the pods that wait now and go there.
+        errors: By pod, why it stays pending.
+        objections: By pod that stays, why no node of a NodePool helps.
+        preempted: The pods that podium then evicts.
+    """
+
+    launches: Mapping[str, Launch]
+    pods: Mapping[str, tuple[Pod, ...]]
+    errors: Mapping[str, str]
+    objections: Mapping[str, Mapping[str, str]]
+    preempted: tuple[str, ...] = ()
+
+
+def plan_with_podium(basis: PlanBasis, cluster: Cluster, now: float) -> PlacedPlan:
+    """The nodes to buy so that podium places as many waiting pods as it can.
+
+    Args:
+        cluster: the same objects, and the profiles that place the pods. It is not changed.
+        now: the time, in seconds since the epoch.
+    """
+    return _Search(basis, cluster, Evictions(basis.objects.budgets, now)).plan()
+
+
+@dataclass(eq=False)
+class _Trial:
+    """What podium does with some nodes more."""
+
+    world: Cluster
+    placements: list[Placement] = field(default_factory=list)
+
+
+class _Search:
+    """One search over a cluster."""
+
+    def __init__(self, basis: PlanBasis, cluster: Cluster, evictions: Evictions) -> None:
+        self._basis = basis
+        self._world = cluster.fork()
+        self._moved = pods_of_leaving(basis, evictions)
+        self._pool_names: dict[str, int] = {}
+        for state in basis.nodes:
+            if state.is_leaving:
+                for pod in basis.pods_on(state):
+                    if self._world.store.get(PODS, pod.key) is not None:
+                        self._world.remove("Pod", pod.metadata.name, pod.metadata.namespace)
+                if state.node is not None:
+                    self._world.remove("Node", state.node.metadata.name)
+            elif state.claim is not None and not state.is_initialized:
+                manifest = node_under_way(state)
+                is_there = self._world.store.get(NODES, manifest["metadata"]["name"]) is not None
+                (self._world.replace if is_there else self._world.add)(manifest)
+        pending = [each for each in self._world.pods if not each.node_name]
+        moved = [Pod(metadata=each.metadata, spec=each.spec) for each in self._moved]
+        self._waiting = sorted((*pending, *moved), key=lambda each: (-each.priority, each.key))
+        self._known = frozenset(each.key for each in (*self._world.pods, *moved))
+
+    def plan(self) -> PlacedPlan:
+        """Search."""
+        chosen = self._needed(self._completed(self._proposed()))
+        trial = self._trial(chosen, preempt=True)
+        pods: dict[str, list[Pod]] = {}
+        errors: dict[str, str] = {}
+        objections: dict[str, dict[str, str]] = {}
+        victims: dict[str, None] = {}
+        for placement in trial.placements:
+            victims.update((each.key, None) for each in placement.victims)
+            if placement.node is not None:
+                pods.setdefault(placement.node, []).append(placement.pod)
+            elif placement.nominated_node is None:
+                errors[placement.pod.key] = placement.message
+                objections[placement.pod.key] = self._objections(trial, placement.pod)
+        placed = {name: tuple(found) for name, found in sorted(pods.items())}
+        return PlacedPlan(dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(victims)))
+
+    # ------------------------------------------------------------ which nodes
+
+    def _proposed(self) -> dict[str, Launch]:
+        """Karpenter's plan: of each NodeClaim the node that would be launched."""
+        basis = self._basis
+        if not basis.templates:
+            return {}
+        nodes = [each for each in basis.nodes if not each.is_leaving]
+        results = Solver(basis, nodes=nodes, pods=self._waiting).solve()
+        outcome = outcome_of(results, self._waiting, basis.well_known, lower_min_values=basis.settings.lower_min_values)
+        groups = {template.name: groups for template, groups in basis.templates}
+        taken: dict[Offering, int] = {}
+        chosen: dict[str, Launch] = {}
+        for each in outcome.purchases:
+            template = each.claim.template
+            launch = launch_of(
+                template, groups[template.name], each.requirements, each.instance_types, basis.well_known, taken
+            )
+            if launch is not None:
+                taken[launch.offering] = taken.get(launch.offering, 0) + 1
+                chosen[self._name(template.name)] = launch
+        return chosen
+
+    def _completed(self, chosen: dict[str, Launch]) -> dict[str, Launch]:
+        """These nodes, and more for pods that podium does not place on them."""
+        for _ in range(ROUNDS_MAX):
+            trial = self._trial(chosen, preempt=False)
+            more: dict[str, Launch] = {}
+            for placement in trial.placements:
+                if placement.node is None and _placed(trial.world, placement.pod).node is None:
+                    more |= self._one_more(trial.world, placement.pod, {**chosen, **more})
+            if not more:
+                break
+            chosen = {**chosen, **more}
+        return chosen
+
+    def _one_more(self, world: Cluster, pod: Pod, chosen: Mapping[str, Launch]) -> dict[str, Launch]:
+        """The cheapest node that the pod would be placed on; the world has both then. Nothing if there is none."""
+        for template, groups in self._basis.templates:
+            name = self._next_name(template.name)
+            for launch in self._options(template, groups, pod, chosen):
+                tried = world.fork()
+                _add(tried, name, launch)
+                if _placed(tried, pod).node is not None:
+                    _add(world, name, launch)
+                    _placed(world, pod)
+                    return {self._name(template.name): launch}
+        return {}
+
+    def _needed(self, chosen: dict[str, Launch]) -> dict[str, Launch]:
+        """Those of the nodes that cannot be left out, the most expensive being left out first."""
+        trial = self._trial(chosen, preempt=True)
+        bound = self._bound(trial)
+        is_large = len(chosen) * len(self._waiting) > PLACEMENTS_MAX
+        for name in sorted(chosen, key=lambda each: (-chosen[each].price, each)):
+            if is_large and not _others_may_hold(trial, name):
+                continue
+            others = {other: launch for other, launch in chosen.items() if other != name}
+            without = self._trial(others, preempt=True)
+            if self._bound(without) >= bound:
+                chosen, trial = others, without
+        return chosen
+
+    def _bound(self, trial: _Trial) -> frozenset[str]:
+        """The pods that have a node, but for those of DaemonSets on new nodes."""
+        return frozenset(each.key for each in trial.world.pods if each.node_name) & self._known
+
+    # ------------------------------------------------------------ one trial
+
+    def _trial(self, chosen: Mapping[str, Launch], *, preempt: bool) -> _Trial:
+        trial = _Trial(self._world.fork())
+        for name, launch in sorted(chosen.items()):
+            _add(trial.world, name, launch)
+        for pod in self._waiting:
+            trial.placements.append(_placed(trial.world, pod, preempt=preempt))
+        return trial
+
+    def _options(
+        self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, chosen: Mapping[str, Launch]
+    ) -> list[Launch]:
+        """The nodes of a NodePool that may suit the pod, the cheapest first; those of another zone or capacity type
+        before those that differ in size only.
+        """
+        if untolerated(template.taints, pod.spec.tolerations):
+            return []
+        remaining, requests = self._remaining(template.name, chosen), requests_of(pod)
+        found = [
+            launch
+            for requirements in self._alternatives(template, pod)
+            for launch in launches(template, groups, requirements, self._basis.well_known)
+            if has_room(launch, requests) and _within(launch, remaining)
+        ]
+        first: dict[tuple[str, str], Launch] = {}
+        for launch in found:
+            first.setdefault((launch.offering.zone, launch.offering.capacity_type), launch)
+        ahead = list(first.values())
+        return [*ahead, *(each for each in found if each not in ahead)][:TRIES_MAX]
+
+    def _alternatives(self, template: Template, pod: Pod) -> Iterator[Requirements]:
+        """What a node of the NodePool must be like for the pod, by the alternatives of its node affinity."""
+        spec = pod.spec
+        while True:
+            required = strict_pod_requirements(spec)
+            if template.requirements.is_compatible(required, self._basis.well_known):
+                yield template.requirements.union(required)
+            less_demanding = without_first_alternative(spec)
+            if less_demanding is None:
+                return
+            spec = less_demanding
+
+    def _objections(self, trial: _Trial, pod: Pod) -> dict[str, str]:
+        """By NodePool, why a new node does not help the pod."""
+        basis = self._basis
+        return {
+            **basis.skipped,
+            **{each.name: self._objection(trial, each, groups, pod) for each, groups in basis.templates},
+        }
+
+    def _objection(self, trial: _Trial, template: Template, groups: Sequence[DaemonGroup], pod: Pod) -> str:
+        untaken = untolerated(template.taints, pod.spec.tolerations)
+        if untaken:
+            return taints_text(untaken)
+        required, well_known = strict_pod_requirements(pod.spec), self._basis.well_known
+        if next(self._alternatives(template, pod), None) is None:
+            return "; ".join(template.requirements.incompatibilities(required, well_known))
+        options = self._options(template, groups, pod, {})
+        if not options:
+            return f"no instance type that can be launched has room for {amounts_text(requests_of(pod))}"
+        tried = trial.world.fork()
+        name = self._next_name(template.name)
+        _add(tried, name, options[0])
+        placement = _placed(tried, pod)
+        if placement.node is not None:
+            return "its limits leave no room for another node"
+        return f"a new node does not help: {_verdict(tried, pod, name) or placement.message}"
+
+    # ------------------------------------------------------------ names and limits
+
+    def _name(self, pool: str) -> str:
+        name = self._next_name(pool)
+        self._pool_names[pool] = self._pool_names.get(pool, 0) + 1
+        while self._world.store.get(NODES, self._next_name(pool)) is not None:
+            self._pool_names[pool] += 1
+        return name
+
+    def _next_name(self, pool: str) -> str:
+        return f"{pool}-new-{self._pool_names.get(pool, 0) + 1:04d}"
+
+    def _remaining(self, pool: str, chosen: Mapping[str, Launch]) -> Requests:
+        limits = self._basis.limits.get(pool)
+        if limits is None:
+            return {}
+        there = [
+            each.capacity for each in self._basis.nodes if not each.is_leaving and each.labels.get(NODE_POOL) == pool
+        ]
+        bought = [_capacity(each) for each in chosen.values() if each.template.name == pool]
+        return less(limits, total(*there, *bought))
+
+
+def _add(world: Cluster, name: str, launch: Launch) -> None:
+    for manifest in launch.manifests(name):
+        world.add(manifest)
+
+
+def _placed(world: Cluster, pod: Pod, *, preempt: bool = False) -> Placement:
+    """Place the pod; what fails its attempt is why it stays."""
+    try:
+        return world.place_all([pod])[0] if preempt else world.place(pod)
+    except ScheduleError as error:
+        return Placement(pod, None, str(error).removeprefix(f"{pod.key}: "))
+
+
+def _others_may_hold(trial: _Trial, name: str) -> bool:
+    """Whether the other nodes have, in sum, room for the pods that were placed on this one."""
+    moving = total(*(requests_of(each.pod) for each in trial.placements if each.node == name))
+    nodes = (each for each in trial.world.nodes if each.name != name)
+    allocatable = total(*(whole_amounts(each.status.allocatable, "status.allocatable") for each in nodes))
+    staying = (each for each in trial.world.pods if each.node_name and each.node_name != name)
+    return fits(moving, less(allocatable, total(*(requests_of(each) for each in staying))))
+
+
+def _verdict(world: Cluster, pod: Pod, name: str) -> str:
+    """Why the node refuses the pod; empty if the attempt fails altogether."""
+    try:
+        found = world.evaluate(pod)
+    except ScheduleError:
+        return ""
+    statuses = found.found.diagnosis.statuses()
+    reasons = (status.all_reasons for row, status in statuses.items() if found.snapshot.name(row) == name)
+    return ", ".join(next(reasons, ()))
+
+
+def _within(launch: Launch, remaining: Requests) -> bool:
+    capacity = _capacity(launch)
+    return all(capacity.get(name, 0) <= amount for name, amount in remaining.items())
+
+
+def _capacity(launch: Launch) -> Requests:
+    return {**launch.instance_type.capacity, NODE_COUNT: 1}

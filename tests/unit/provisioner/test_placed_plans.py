@@ -1,0 +1,105 @@
+import copy
+
+from podium.engine.cluster import Cluster
+from podium.provisioner.placed_plans import PlacedPlan, plan_with_podium
+from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.reading import read_objects
+from podium.provisioner.settings import Settings
+from tests.unit.provisioner.clusters import (
+    NOW,
+    TYPES,
+    ZONE,
+    catalogue,
+    managed,
+    node,
+    node_claim,
+    node_pool,
+    pod,
+    pod_affinity,
+    spread,
+)
+
+_APART = {"app": "web"}
+
+
+def _plan(*objects, types=TYPES) -> PlacedPlan:
+    if not any(each["kind"] == "NodePool" for each in objects):
+        objects = (*objects, node_pool())
+    before = copy.deepcopy(objects)
+    basis = PlanBasis(read_objects(objects), catalogue(*types), Settings())
+    cluster = Cluster.load([{"apiVersion": "v1", **each} for each in objects])
+    found = plan_with_podium(basis, cluster, NOW)
+    assert objects == before
+    return found
+
+
+def _bought(plan: PlacedPlan) -> list[str]:
+    return [each.instance_type.name for each in plan.launches.values()]
+
+
+def _keys(pods) -> list[str]:
+    return [each.key for each in pods]
+
+
+def test_a_pod_that_fits_on_a_node_that_is_there_needs_no_other():
+    plan = _plan(node(), pod("web"))
+    assert ({name: _keys(pods) for name, pods in plan.pods.items()}, plan.launches) == ({"node-1": ["default/web"]}, {})
+
+
+def test_the_cheapest_node_is_bought_for_pods_that_fit_nowhere():
+    plan = _plan(pod("one"), pod("two", cpu="500m"))
+    ((name, launch),) = plan.launches.items()
+    assert (name, launch.template.name, launch.instance_type.name) == ("pool-new-0001", "pool", "small")
+    assert launch.offering.capacity_type == "spot"
+    assert _keys(plan.pods[name]) == ["default/one", "default/two"]
+    assert plan.errors == {}
+
+
+def test_the_rules_of_pods_that_run_count():
+    """A pod that runs keeps others out of its zone."""
+    running = pod("old", node="node-1", labels=_APART, affinity=pod_affinity("web", anti=True))
+    plan = _plan(node(zone="zone-1"), running, pod("new", labels=_APART, affinity=pod_affinity("web", anti=True)))
+    (launch,) = plan.launches.values()
+    assert launch.offering.zone != "zone-1"
+    assert plan.errors == {}
+
+
+def test_pods_that_podium_spreads_get_as_many_nodes_as_that_takes():
+    pods = [pod(f"web-{index}", labels=_APART, topologySpreadConstraints=[spread(ZONE)]) for index in range(3)]
+    plan = _plan(*pods)
+    assert {each.offering.zone for each in plan.launches.values()} == {"zone-1", "zone-2", "zone-3"}
+    assert [len(found) for found in plan.pods.values()] == [1, 1, 1]
+
+
+def test_a_pod_that_no_node_can_take_stays_with_the_reason_of_each_pool():
+    closed = node_pool("closed", taints=[{"key": "dedicated", "value": "x", "effect": "NoSchedule"}])
+    plan = _plan(node(), pod("huge", cpu="64"), closed, node_pool("open"))
+    assert plan.launches == {}
+    assert plan.errors["default/huge"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    objections = plan.objections["default/huge"]
+    assert objections["closed"].startswith("did not tolerate taint ")
+    assert objections["open"].startswith("no instance type that can be launched has room for ")
+
+
+def test_limits_of_a_pool_are_kept():
+    plan = _plan(*(pod(f"web-{index}") for index in range(6)), node_pool(limits={"cpu": "2"}))
+    assert _bought(plan) == ["small"]
+    assert len(plan.errors) == 5
+    assert {each["pool"] for each in plan.objections.values()} == {"its limits leave no room for another node"}
+
+
+def test_without_pools_every_pod_stays_and_says_so():
+    basis = PlanBasis(read_objects([pod("web")]), catalogue(), Settings())
+    cluster = Cluster.load([{"apiVersion": "v1", **pod("web")}])
+    assert plan_with_podium(basis, cluster, NOW).errors == {"default/web": "no nodes available to schedule pods"}
+
+
+def test_pods_of_a_leaving_node_are_placed_elsewhere():
+    leaving = [managed(), node_claim(deletionTimestamp="2026-01-01T00:00:00Z")]
+    plan = _plan(*leaving, node("other"), pod("web", node="node-1", metadata={"ownerReferences": []}))
+    assert _keys(plan.pods["other"]) == ["default/web"]
+
+
+def test_a_node_under_way_is_waited_for():
+    plan = _plan(node_claim("claim-7"), pod("web"))
+    assert _keys(plan.pods["claim-7"]) == ["default/web"]
