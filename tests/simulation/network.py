@@ -115,6 +115,10 @@ class _Listener:
     def getsockname(self) -> tuple[str, int]:
         return "127.0.0.1", self._port
 
+    def fileno(self) -> int:
+        # A number that the loop reads nothing from.
+        return 0
+
     def close(self) -> None:
         self._listeners.pop(self._port, None)
 
