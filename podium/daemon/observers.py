@@ -17,6 +17,7 @@ from podium.lib.error_text import error_text
 from podium.lib.fan_out import FanOut
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
+from podium.plugins.shared.device_observer import DeviceObserver
 from podium.queues import QueueObserver
 from podium.telemetry import Metrics
 from podium.telemetry.families import ReadValues
@@ -101,6 +102,25 @@ class PreemptionMetrics(PreemptionObserver):
     def count_preemption_loop(self) -> None:
         """Victims have come back too many times."""
         self._metrics.count_preemption_loop()
+
+
+class DeviceMetrics(DeviceObserver):
+    """Counts claims for extended resources, and devices that were waited for."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def claim_created(self, *, succeeded: bool) -> None:
+        """A claim was created, or could not be."""
+        self._metrics.count_created_claim("success" if succeeded else "failure")
+
+    def devices_waited_for(self, profile: str, driver: str, status: str, seconds: float) -> None:
+        """The wait for a pod's binding conditions has ended."""
+        self._metrics.observe_device_wait(profile, driver, status, seconds)
+
+    def device_allocated(self, profile: str, driver: str, status: str) -> None:
+        """The wait for a device with binding conditions has ended."""
+        self._metrics.count_allocated_device(profile, driver, status)
 
 
 class RequestMetrics(RequestObserver):

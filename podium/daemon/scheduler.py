@@ -37,7 +37,7 @@ from podium.daemon.handlers import (
     ResourceHandler,
 )
 from podium.daemon.loop import SchedulingLoop
-from podium.daemon.observers import Observers, read_statistics
+from podium.daemon.observers import DeviceMetrics, Observers, read_statistics
 from podium.daemon.options import Options
 from podium.daemon.verdict_log import explainer_for
 from podium.daemon.writes import Writes
@@ -298,9 +298,10 @@ class Scheduler:
             handler = ResourceHandler(events, queue, clock, metrics)
             if resource == RESOURCE_CLAIMS:
                 # An allocation that was written requeues pods at once, before the watch shows it.
-                claims = self._handle.shared(ClusterDevices).claims
-                claims.add_handler(handler)
-                claims.read()
+                devices = self._handle.shared(ClusterDevices)
+                devices.observer = DeviceMetrics(metrics)
+                devices.claims.add_handler(handler)
+                devices.claims.read()
                 continue
             if resource == DEVICE_CLASSES:
                 informers.informer(resource).add_handler(DeviceClassHandler(self.frameworks.values()))

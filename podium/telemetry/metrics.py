@@ -128,6 +128,26 @@ class Metrics:
         self._preemptions = counter(
             "scheduler_preemption_goroutines_execution_total", "Preemptions carried out.", "result"
         )
+        self._claims_created = counter(
+            "scheduler_resourceclaim_creates_total",
+            "ResourceClaims that were created for extended resources.",
+            "status",
+        )
+        self._devices_allocated = counter(
+            "scheduler_dra_bindingconditions_allocations_total",
+            "Allocated devices that have binding conditions, by how the wait for these ended.",
+            "profile",
+            "driver",
+            "status",
+        )
+        self._devices_s = histogram(
+            "scheduler_dra_bindingconditions_wait_duration_seconds",
+            "Time that pods waited for the binding conditions of their devices.",
+            exponential(0.1, 2, 14),
+            "profile",
+            "driver",
+            "status",
+        )
         self._goroutines = gauge("scheduler_goroutines", "Tasks in progress.", "operation")
         self._unschedulable = gauge(
             "scheduler_unschedulable_pods", "Unschedulable pods by the plugin that rejected them.", "plugin", "profile"
@@ -338,6 +358,18 @@ class Metrics:
         """A preemption was carried out, or has failed."""
         self._preemption_s[(result,)].observe(seconds)
         self._preemptions[(result,)].add()
+
+    def count_created_claim(self, status: Literal["success", "failure"]) -> None:
+        """A claim for extended resources was created, or could not be."""
+        self._claims_created[(status,)].add()
+
+    def count_allocated_device(self, profile: str, driver: str, status: str) -> None:
+        """The wait for the binding conditions of a device has ended."""
+        self._devices_allocated[profile, driver, status].add()
+
+    def observe_device_wait(self, profile: str, driver: str, status: str, seconds: float) -> None:
+        """A pod has waited for the binding conditions of its devices; once for each of them."""
+        self._devices_s[profile, driver, status].observe(seconds)
 
     def add_goroutines(self, operation: str, change: int) -> None:
         """A task of that operation started (1) or ended (-1)."""

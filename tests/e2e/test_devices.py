@@ -143,7 +143,7 @@ async def test_devices_that_must_be_prepared_are_waited_for_and_given_back_if_th
     await set_up(cluster, {"name": "gpu-0", **conditions})
     await cluster.admin.create(SLICES, device_slice("node-2", {"name": "gpu-0", **conditions}))
     await cluster.admin.create(CLAIMS, claim("mine"))
-    await start(cluster, configuration(podMaxBackoffSeconds=1))
+    daemon = await start(cluster, configuration(podMaxBackoffSeconds=1))
     await cluster.create(user("web", "mine"))
 
     async def prepare(kind: str) -> str:
@@ -172,3 +172,5 @@ async def test_devices_that_must_be_prepared_are_waited_for_and_given_back_if_th
     )
     pool = await prepare("ready")
     assert await cluster.wait_bound(["web"]) == {"web": pool}
+    told = {"profile": "podium", "driver": DRIVER, "status": "failed"}
+    assert await daemon.metric("scheduler_dra_bindingconditions_allocations_total", **told) == 1

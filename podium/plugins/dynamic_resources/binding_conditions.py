@@ -8,63 +8,88 @@ from __future__ import annotations
 
 from typing import Final
 
-from podium.devices.availability import Binding, failure_of, has_timed_out
-from podium.devices.availability import binding_of as state_of
+from podium.devices.availability import Binding, binding_of, failure_of, has_timed_out
 from podium.framework.contract.interface import Handle
 from podium.framework.contract.status import PluginError
+from podium.objects.claims import DeviceRequestAllocationResult
 from podium.objects.core import Pod
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
-from podium.plugins.shared.claim_cache import ClaimCache
+from podium.plugins.shared.cluster_devices import ClusterDevices
+from podium.plugins.shared.device_observer import DeviceObserver
 
 _POLL_S: Final = 5.0
 _TIMED_OUT: Final = "device binding timeout"
 
 
+class NotReadyError(PluginError):
+    """Devices cannot be waited for any longer. `label` is the metrics' word for it."""
+
+    def __init__(self, message: str, label: str) -> None:
+        super().__init__(message)
+        self.label = label
+
+
 async def wait_until_ready(
-    handle: Handle, claims: ClaimCache, found: PodDevices, pod: Pod, node_name: str, timeout_s: float
+    handle: Handle, devices: ClusterDevices, found: PodDevices, pod: Pod, node_name: str, timeout_s: float
 ) -> None:
     """Wait until every device that has binding conditions fulfils them. The claims are replaced by their latest state.
 
     Raises:
-        PluginError: a device failed, or it takes too long.
+        NotReadyError: a device failed, or it takes too long.
     """
-    if not any(has_conditions(found)):
+    if not any(result.binding_conditions for result in _results(found)):
         return
-    import anyio
-
     note = f"waiting for binding conditions for device on node {node_name}"
     handle.record(pod, "BindingConditionsPending", note)
-    deadline_s = handle.clock.monotonic() + timeout_s
-    while not _are_ready(handle, claims, found, timeout_s):
+    started_s = handle.clock.monotonic()
+    label = "success"
+    try:
+        await _wait(handle, devices, found, timeout_s, started_s + timeout_s)
+    except NotReadyError as error:
+        label = error.label
+        raise
+    finally:
+        _report(devices.observer, found, pod.spec.scheduler_name, label, handle.clock.monotonic() - started_s)
+
+
+async def _wait(
+    handle: Handle, devices: ClusterDevices, found: PodDevices, timeout_s: float, deadline_s: float
+) -> None:
+    # Imported here, because callers that only decide need no event loop.
+    import anyio
+
+    while not _are_ready(handle, devices, found, timeout_s):
         left_s = deadline_s - handle.clock.monotonic()
         if left_s <= 0:
-            raise PluginError(f"{_TIMED_OUT}: context deadline exceeded")
+            raise NotReadyError(f"{_TIMED_OUT}: context deadline exceeded", "timeout")
         await anyio.sleep(min(_POLL_S, left_s))
 
 
-def has_conditions(found: PodDevices) -> list[bool]:
-    """For each device of the claims whether it has binding conditions."""
-    return [
-        bool(result.binding_conditions)
-        for claim in found.claims
-        if claim.status.allocation is not None
-        for result in claim.status.allocation.devices.results
-    ]
-
-
-def _are_ready(handle: Handle, claims: ClaimCache, found: PodDevices, timeout_s: float) -> bool:
+def _are_ready(handle: Handle, devices: ClusterDevices, found: PodDevices, timeout_s: float) -> bool:
     for index, known in enumerate(found.claims):
-        claim = claims.get(known.key)
+        claim = devices.claims.get(known.key)
         if claim is None:
-            raise PluginError(f'could not find ResourceClaim "{known.key}"')
+            raise NotReadyError(f'could not find ResourceClaim "{known.key}"', "error")
         found.claims[index] = claim
         if claim.status.allocation is None:
             return False
-        state = state_of(claim)
+        state = binding_of(claim)
         if state is Binding.FAILED:
-            raise PluginError(failure_of(claim))
+            raise NotReadyError(failure_of(claim), "failed")
         if state is Binding.PENDING:
             if has_timed_out(claim, handle.clock.now(), timeout_s):
-                raise PluginError(f"{_TIMED_OUT}: claim={claim.metadata.name}")
+                raise NotReadyError(f"{_TIMED_OUT}: claim={claim.metadata.name}", "timeout")
             return False
     return True
+
+
+def _results(found: PodDevices) -> list[DeviceRequestAllocationResult]:
+    allocations = (claim.status.allocation for claim in found.claims)
+    return [result for each in allocations if each is not None for result in each.devices.results]
+
+
+def _report(observer: DeviceObserver, found: PodDevices, profile: str, label: str, seconds: float) -> None:
+    for result in _results(found):
+        observer.devices_waited_for(profile, result.driver, label, seconds)
+        if result.binding_conditions:
+            observer.device_allocated(profile, result.driver, label)

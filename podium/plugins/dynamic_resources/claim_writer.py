@@ -156,10 +156,13 @@ class ClaimWriter:
             "spec": msgspec.to_builtins(named.spec),
         }
         try:
-            return await self._handle.client.create(RESOURCE_CLAIMS, named, manifest)
+            created = await self._handle.client.create(RESOURCE_CLAIMS, named, manifest)
         except ApiError as error:
+            self._devices.observer.claim_created(succeeded=False)
             where = f"{metadata.namespace}/{SPECIAL_NAME}"
             raise PluginError(f"create claim for extended resources {where}: {error}") from error
+        self._devices.observer.claim_created(succeeded=True)
+        return created
 
     async def _wait_until_seen(self, claim: ResourceClaim) -> None:
         """Wait until the watch has shown the claim, so that its devices count as allocated from then on."""

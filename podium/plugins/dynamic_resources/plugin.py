@@ -340,8 +340,7 @@ class DynamicResources(
         try:
             await self._writer.write(found, pod, node_name)
             if self._binding_timeout_s is not None:
-                claims, timeout_s = self._devices.claims, self._binding_timeout_s
-                await wait_until_ready(self._handle, claims, found, pod, node_name, timeout_s)
+                await wait_until_ready(self._handle, self._devices, found, pod, node_name, self._binding_timeout_s)
         except PluginError as error:
             return error_status(error)
         return None

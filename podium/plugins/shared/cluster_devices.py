@@ -19,6 +19,7 @@ from podium.objects import resource_types
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.devices import DeviceClass, ResourceSlice
 from podium.plugins.shared.claim_cache import ClaimCache
+from podium.plugins.shared.device_observer import DeviceObserver
 from podium.plugins.shared.followed import Followed
 
 
@@ -31,9 +32,14 @@ class _InFlight:
 
 
 class ClusterDevices:
-    """The devices of the cluster, who has them, and who is about to get them."""
+    """The devices of the cluster, who has them, and who is about to get them.
+
+    Attributes:
+        observer: hears what plugins report of devices.
+    """
 
     def __init__(self, handle: Handle) -> None:
+        self.observer = DeviceObserver()
         self.claims = ClaimCache(handle.lister(resource_types.RESOURCE_CLAIMS))
         self.claims.add_handler(self)
         self._classes = handle.lister(resource_types.DEVICE_CLASSES)

@@ -16,6 +16,7 @@ from podium.objects.claims import DELETE_PROTECTION, ResourceClaim
 from podium.objects.core import Pod
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
+from podium.plugins.shared.device_observer import DeviceObserver
 from tests.builders import node, pod, snapshot_of
 from tests.unit.plugins.dynamic_resources.claims import (
     GPU,
@@ -310,6 +311,45 @@ async def test_a_failed_device_ends_the_binding() -> None:
     assert await binding.fails() == 'device binding failed: claim=c, reason=Fire, message="it \\"burns\\""'
     note = "waiting for binding conditions for device on node n1"
     assert binding.handle.events == [("BindingConditionsPending", note)]
+
+
+class Heard(DeviceObserver):
+    """Notes the reports."""
+
+    def __init__(self) -> None:
+        self.reports: list[tuple[Any, ...]] = []
+
+    def claim_created(self, *, succeeded: bool) -> None:
+        self.reports.append(("created", succeeded))
+
+    def devices_waited_for(self, profile: str, driver: str, status: str, seconds: float) -> None:
+        self.reports.append(("waited", driver, status))
+
+    def device_allocated(self, profile: str, driver: str, status: str) -> None:
+        self.reports.append(("allocated", driver, status))
+
+
+async def test_waits_and_created_claims_are_reported() -> None:
+    made = allocation("g0", bindingConditions=["ready"])
+    told = {
+        "driver": "gpu.example.com",
+        "pool": "n1",
+        "device": "g0",
+        "conditions": [{"type": "ready", "status": "True"}],
+    }
+    heard = Heard()
+    waits = of_two(allocation=made, users=["web-1"], devices=[told])
+    creates, refused = Binding(WANTS_GPU, a_slice("n1", "g0")), Binding(WANTS_GPU, a_slice("n1", "g0"))
+    refused.server.errors = [Forbidden("no")]
+    for binding in (waits, creates, refused):
+        binding.devices.observer = heard
+        await binding.pre_bind()
+    assert heard.reports == [
+        ("waited", "gpu.example.com", "success"),
+        ("allocated", "gpu.example.com", "success"),
+        ("created", True),
+        ("created", False),
+    ]
 
 
 async def test_devices_that_are_ready_let_the_pod_through() -> None:
