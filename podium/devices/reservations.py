@@ -29,6 +29,13 @@ def protected(claim: ResourceClaim) -> ResourceClaim:
     return replace(claim, metadata=replace(claim.metadata, finalizers=(*finalizers, DELETE_PROTECTION)))
 
 
+def has_allocation(claim: ResourceClaim, allocation: AllocationResult | None) -> bool:
+    """Whether the claim has this very allocation, so that it need not be written."""
+    if allocation is None or claim.status.allocation is None:
+        return False
+    return _devices(claim.status.allocation) == _devices(allocation)
+
+
 def reserved(claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod, now_s: float) -> ResourceClaim:
     """The claim reserved for the pod.
 
@@ -51,3 +58,7 @@ def reserved(claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod
     user = ResourceClaimConsumerReference(resource="pods", name=pod.metadata.name, uid=pod.uid)
     users = (*claim.status.reserved_for, user)
     return replace(claim, status=replace(claim.status, allocation=allocation, reserved_for=users))
+
+
+def _devices(allocation: AllocationResult) -> list[tuple[str, str, str, str, str | None]]:
+    return [(each.request, each.driver, each.pool, each.device, each.share_id) for each in allocation.devices.results]

@@ -19,6 +19,7 @@ from podium.engine.errors import ClusterError
 from podium.engine.evaluation import as_status
 from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
+from podium.engine.plugin_writes import carry_out, writes_before_binding
 from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, PodGroupCycle, RejectedWithGroup
 from podium.engine.store import ObjectStore
 from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_ADD
@@ -179,6 +180,9 @@ class PodGroupQueue:
         if isinstance(decision, Suggested):
             placed = self._engine.place(cycle, decision.node_name)
             if placed.status is None:
+                written = writes_before_binding(cycle.framework, cycle.state, pod, decision.node_name)
+                assert not isinstance(written, str), written
+                carry_out(self._store, written)
                 self._queue.done(pod.uid)
                 self._lookup[pod.key] = pod.on_node(decision.node_name)
                 self._cache.add_pod(self._lookup[pod.key])

@@ -8,8 +8,7 @@ import pytest
 
 from tests.parity.recorded import POD_GROUPS, Case, cases, categories, differences, scenarios
 
-NOT_YET = ("gang-devices",)
-CATEGORIES = [each for each in categories(POD_GROUPS) if each not in NOT_YET]
+CATEGORIES = categories(POD_GROUPS)
 
 
 def roles_of(name):
@@ -46,7 +45,7 @@ def test_a_queue_with_groups_is_tried_as_upstream_tries_it(category):
 
 def test_no_question_is_left_out():
     assert {category: len(cases(POD_GROUPS, category)) for category in CATEGORIES} == dict.fromkeys(CATEGORIES, 8)
-    assert len(CATEGORIES) + len(NOT_YET) == 8
+    assert len(CATEGORIES) == 8
 
 
 def test_the_comparison_notices_a_pod_on_another_node():

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from podium.devices.reservations import ReservationError, protected, reserved
+from podium.devices.reservations import ReservationError, has_allocation, protected, reserved
 from podium.framework.contract.interface import Handle
 from podium.framework.contract.status import PluginError
 from podium.lib.log import get_logger
@@ -82,9 +82,17 @@ class ClaimWriter:
         """
         doing = "add reservation to" if allocation is None else "add allocation and reservation to"
         failure: ApiError | None = None
+        known = self._devices.claims.get(claim.key)
+        if known is not None and has_allocation(known, allocation):
+            claim = known
         for attempt in range(_TRIES):
             if attempt:
                 claim = await self._again(claim)
+            if has_allocation(claim, allocation):
+                # Another pod of the group has written it, or it was written and the answer was lost.
+                allocation = None
+            if allocation is None and claim.is_reserved_for(pod.uid):
+                return claim
             try:
                 reserved(claim, allocation, pod, self._handle.clock.now())
                 if allocation is not None:

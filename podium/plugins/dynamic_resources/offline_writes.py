@@ -6,19 +6,22 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from podium.devices.reservations import ReservationError, protected, reserved
+from podium.devices.reservations import ReservationError, has_allocation, protected, reserved
 from podium.framework.contract.status import PluginError
 from podium.framework.contract.writing import ObjectWrite
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import Pod
 from podium.objects.resource_types import RESOURCE_CLAIMS
 from podium.plugins.dynamic_resources.pod_devices import NO_MAPPINGS, PodDevices
+from podium.plugins.shared.claim_cache import ClaimCache
 
 _SUFFIX = 5
 """How many characters of its uid end the name of a claim that an API server would name."""
 
 
-def written_claims(found: PodDevices, pod: Pod, node_name: str, now_s: float) -> Sequence[ObjectWrite]:
+def written_claims(
+    found: PodDevices, pod: Pod, node_name: str, now_s: float, claims: ClaimCache
+) -> Sequence[ObjectWrite]:
     """The pod's claims, allocated and reserved for it.
 
     Raises:
@@ -28,6 +31,9 @@ def written_claims(found: PodDevices, pod: Pod, node_name: str, now_s: float) ->
     on_node = found.by_node.get(node_name)
     for index, claim in enumerate(found.claims):
         allocation = found.reserved.get(index)
+        known = claims.get(claim.key)
+        if known is not None and has_allocation(known, allocation):
+            claim, allocation = known, None
         if claim.is_reserved_for(pod.uid):
             continue
         before: ResourceClaim | None = claim

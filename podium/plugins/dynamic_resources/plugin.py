@@ -54,6 +54,7 @@ from podium.framework.contract.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
+from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.framework.contract.writing import ObjectWrite, WritingPlugin
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
@@ -139,12 +140,12 @@ class DynamicResources(
             found.claims.append(left_over or new_special_claim(pod, self._handle.random))
         if not found.claims:
             return None, SKIP
-        problem = self._prepare(found)
+        problem = self._prepare(found, is_simulated=_is_simulated(state))
         if problem is None:
             state.write(found)
         return None, problem
 
-    def _prepare(self, found: PodDevices) -> Status | None:
+    def _prepare(self, found: PodDevices, *, is_simulated: bool) -> Status | None:
         """Complete what is known about the claims, or say why they cannot be used now."""
         devices = self._devices
         for index, claim in enumerate(found.claims):
@@ -155,6 +156,10 @@ class DynamicResources(
                     if matcher.errors:
                         return error_status(matcher.errors[0])
                     found.selectors[index] = matcher
+                continue
+            pending = devices.simulated(claim.metadata.uid) if is_simulated else None
+            if pending is not None:
+                found.pending[index] = pending
                 continue
             if devices.is_in_flight(claim.metadata.uid):
                 return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
@@ -220,13 +225,14 @@ class DynamicResources(
         unavailable = [index for index, claim in enumerate(found.claims) if not self._is_available(found, index, node)]
         results: tuple[AllocationResult, ...] = ()
         if found.allocator is not None:
-            wanted = [found.claims[index] for index in found.wanted]
-            if own is not None and wanted[-1] is special:
-                wanted[-1] = own
-            allocated = found.allocator.allocate(node.name, node.labels, wanted)
+            fresh = [found.claims[index] for index in found.wanted if index not in found.pending]
+            if own is not None and fresh and fresh[-1] is special:
+                fresh[-1] = own
+            allocated = found.allocator.allocate(node.name, node.labels, fresh)
             if isinstance(allocated, Refusal):
                 return unresolvable(allocated.value)
-            results = allocated
+            left = iter(allocated)
+            results = tuple(found.pending.get(index) or next(left) for index in found.wanted)
         if unavailable:
             found.unavailable.update(unavailable)
             return _UNAVAILABLE
@@ -309,7 +315,7 @@ class DynamicResources(
         for index, allocation in zip(wanted, on_node.results, strict=True):
             uid = found.claims[index].metadata.uid
             found.reserved[index], found.in_flight[index] = allocation, uid
-            self._devices.start_allocation(uid, allocation)
+            self._devices.start_allocation(uid, allocation, is_simulated=_is_simulated(state))
         return None
 
     def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
@@ -355,7 +361,9 @@ class DynamicResources(
     def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
         """The claims allocated and reserved for the pod."""
         found = state.find(PodDevices)
-        return [] if found is None else written_claims(found, pod, node_name, self._handle.clock.now())
+        if found is None:
+            return []
+        return written_claims(found, pod, node_name, self._handle.clock.now(), self._devices.claims)
 
     def writes_after_failure(self, state: CycleState, pod: Pod) -> Sequence[ObjectWrite]:
         """The claim that loses its allocation, or is deleted."""
@@ -399,3 +407,9 @@ class DynamicResources(
         del old
         is_own = new is not None and is_about(pod, new)
         return queue_if(is_own and new is not None and not isinstance(self._claims_of(new), ClaimProblem))
+
+
+def _is_simulated(state: CycleState) -> bool:
+    """Whether the attempt is part of the simulation of a whole pod group."""
+    group = state.find(SimulatedGroup)
+    return group is not None and group.state is not None

@@ -50,6 +50,8 @@ class PodDevices:
         user_count: how many of them are named in the pod's spec.
         requests: the extended resources that the pod requests.
         selectors: the nodes that can use a claim that is allocated, by the claim's index.
+        pending: allocations that other pods of the group have decided on, by the claim's index. As upstream, they do
+            not keep the pod from nodes that cannot use them.
         unavailable: the indexes of claims that some node could not use.
         by_node: what was found, for every node that passed.
         reserved: the allocations that Reserve has decided on, by the claim's index.
@@ -66,6 +68,7 @@ class PodDevices:
     requests: Mapping[str, int] = field(default_factory=dict)
     allocator: Allocator | None = None
     selectors: dict[int, NodeMatcher] = field(default_factory=dict)
+    pending: dict[int, AllocationResult] = field(default_factory=dict)
     unavailable: set[int] = field(default_factory=set)
     by_node: dict[str, NodeDevices] = field(default_factory=dict)
     reserved: dict[int, AllocationResult] = field(default_factory=dict)

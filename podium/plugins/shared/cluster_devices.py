@@ -25,9 +25,13 @@ from podium.plugins.shared.followed import Followed
 
 @dataclass(slots=True)
 class _InFlight:
-    """An allocation that is decided and not yet written, and how many pods have decided on it."""
+    """An allocation that is decided and not yet written, and how many pods have decided on it.
+
+    `is_simulated`: it was made in the simulation of a pod group, and can be reused by the other pods of the group.
+    """
 
     allocation: AllocationResult
+    is_simulated: bool
     sharers: int = 1
 
 
@@ -94,11 +98,16 @@ class ClusterDevices:
         """Whether the claim with that uid is about to be allocated."""
         return uid in self._in_flight
 
-    def start_allocation(self, uid: str, allocation: AllocationResult) -> None:
+    def simulated(self, uid: str) -> AllocationResult | None:
+        """The allocation of the claim with that uid that the running simulation of a pod group has made."""
+        known = self._in_flight.get(uid)
+        return known.allocation if known is not None and known.is_simulated else None
+
+    def start_allocation(self, uid: str, allocation: AllocationResult, *, is_simulated: bool = False) -> None:
         """A claim is about to be allocated for a pod, or for one more pod."""
         known = self._in_flight.get(uid)
         if known is None:
-            self._in_flight[uid] = _InFlight(allocation)
+            self._in_flight[uid] = _InFlight(allocation, is_simulated)
         else:
             known.sharers += 1
 

@@ -186,6 +186,22 @@ async def test_a_conflict_that_matters_ends_the_binding(other: ResourceClaim, re
     assert not binding.devices.is_in_flight("uid-c")
 
 
+async def test_an_allocation_that_another_pod_of_the_group_has_written_is_only_reserved() -> None:
+    binding = of_two()
+    made = allocation("g0")
+    binding.server.meddle(a_claim(version="7", allocation=made, users=["web-2"]))
+    assert await binding.pre_bind() is None
+    assert {each.name for each in binding.server.stored["default/c"].status.reserved_for} == {"web-1", "web-2"}
+    assert binding.server.written == [("metadata", "c"), ("read", "c"), ("status", "c")]
+
+
+async def test_an_allocation_that_was_written_although_the_answer_said_otherwise_is_enough() -> None:
+    binding = of_two()
+    binding.server.meddle(a_claim(version="7", allocation=allocation("g0"), users=["web-1"]))
+    assert await binding.pre_bind() is None
+    assert binding.server.written == [("metadata", "c"), ("read", "c")]
+
+
 async def test_a_claim_that_lost_its_allocation_cannot_be_reserved() -> None:
     binding = of_two(allocation=allocation("g0"))
     binding.server.meddle(a_claim(version="7"))

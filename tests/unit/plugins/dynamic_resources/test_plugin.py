@@ -5,10 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from podium.cluster.pod_groups import PodGroupState
 from podium.config.args import DynamicResourcesArgs
 from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Scope
+from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import SKIP, Code, Status
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.objects.claims import ResourceClaim
@@ -149,6 +151,27 @@ def test_an_unreadable_amount_fails_only_the_pod_that_asks_for_it() -> None:
     failed = Attempt(user("odd"), odd, a_claim(), gpu)
     assert failed.statuses["n1"].code is Code.ERROR
     assert Attempt(user("c"), odd, a_claim(), gpu).reasons == {"n2": "cannot allocate all claims"}
+
+
+def test_pods_of_a_group_share_an_allocation_that_one_of_them_has_decided_on() -> None:
+    handle = DeviceHandle(a_claim(), a_slice("n1", "g0", "g1"))
+    plugin = DynamicResources(DynamicResourcesArgs(), handle)
+    found = []
+    for name in ("web-1", "web-2"):
+        state, item = CycleState(), user("c", name=name)
+        state.write(SimulatedGroup(PodGroupState({}, {}, {})))
+        assert plugin.pre_filter(state, item, NODES)[1] is None
+        assert plugin.filter(state, item, NODES.node(NODES.row_of["n1"])) is None
+        assert plugin.reserve(state, item, "n1") is None
+        found.append((state, item))
+    (first, second) = (state.read(PodDevices).by_node["n1"].results for state, _ in found)
+    assert first == second
+    _, status = plugin.pre_filter(CycleState(), user("c", name="web-3"), NODES)
+    assert status is not None
+    assert status.message == "resource claim default/c is in the process of being allocated"
+    for state, item in found:
+        plugin.unreserve(state, item, "n1")
+    assert not plugin.pre_filter(CycleState(), user("c", name="web-3"), NODES)[1]
 
 
 # ---------------------------------------------------------------- allocated claims
