@@ -10,7 +10,7 @@ import msgspec
 
 from podium.cli import files
 from podium.cli.asking import errors_shown, load_cluster, pods_in
-from podium.cli.interrupts import exit_at_sigint
+from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
@@ -69,7 +69,7 @@ def command(
 
     The copies preempt no pods, and pending pods are not placed before them. Nothing changes in any cluster.
     """  # noqa: D301
-    click.get_current_context().with_resource(exit_at_sigint())
+    click.get_current_context().with_resource(exit_130_at_once())
     if headroom is not None and (together or explain):
         raise click.UsageError("--headroom asks about each pod alone, without --together and --explain")
     files.demand_one_stdin((*clusters, *pod_files))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,23 @@ def exit_130_at_sigint() -> Iterator[None]:
 
     def stop(*_: object) -> None:
         raise SystemExit(EXIT_INTERRUPTED)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def exit_130_at_once() -> Iterator[None]:
+    """Exit at SIGINT without what is not printed yet. For commands that run plugins and print their answer at the end.
+
+    A plugin that never returns cannot hold the command up, unless it does so in native code.
+    """
+
+    def stop(*_: object) -> None:
+        os._exit(EXIT_INTERRUPTED)
 
     before = signal.signal(signal.SIGINT, stop)
     try:

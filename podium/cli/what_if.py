@@ -11,7 +11,7 @@ import click
 
 from podium.cli import files
 from podium.cli.asking import errors_shown, load_cluster
-from podium.cli.interrupts import exit_at_sigint
+from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.output import TEXT, output_option, print_value
@@ -75,7 +75,7 @@ def command(
     The steps are carried out in the order given. After each, pending pods are placed as the scheduler would place them.
     """  # noqa: D301
     ctx = click.get_current_context()
-    ctx.with_resource(exit_at_sigint())
+    ctx.with_resource(exit_130_at_once())
     in_order: list[tuple[str, str]] = ctx.meta.get(_IN_ORDER, [])
     if not in_order:
         raise click.UsageError("give steps, such as --drain NODE or --steps FILE")

@@ -11,7 +11,7 @@ import orjson
 
 from podium.cli import files
 from podium.cli.asking import errors_shown, load_cluster
-from podium.cli.interrupts import exit_at_sigint
+from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
@@ -63,7 +63,7 @@ def command(
 
     This answers recorded scenarios: one JSON object per line, with the objects, the configuration and the pod.
     """  # noqa: D301
-    click.get_current_context().with_resource(exit_at_sigint())
+    click.get_current_context().with_resource(exit_130_at_once())
     if (pod is None) == (cases is None):
         raise click.UsageError("give the name of a pod, or recorded scenarios with --cases")
     if cases is not None and (clusters or kubeconfig or context or node or not fix):
@@ -114,6 +114,7 @@ def _answer_cases(name: str, config: Path | None, plugins: tuple[str, ...]) -> N
     for number, line in files.lines(name):
         answer = answers.answer_line(line, f"{name}:{number}")
         out.write(orjson.dumps(answer) + b"\n")
+        out.flush()
         answered += "error" not in answer
     if not answered:
         raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")

@@ -153,8 +153,7 @@ class FixSearch:
                 for row, edits in self._beside(given_up, size - count, _ALIKE_MAX):
                     for own in self._smallest(given_up, [row]):
                         yield (*own, *edits)
-                if count == size - 1:
-                    yield from self._with_new_node(given_up)
+                yield from self._with_new_node(given_up, size - count - 1)
 
     def _beside(
         self, given_up: Sequence[Wish], count: int, most_alike: int | None = None
@@ -199,8 +198,8 @@ class FixSearch:
                     alike[kinds] += 1
                     yield row, (*edits, *map(eviction, victims))
 
-    def _with_new_node(self, given_up: Sequence[Wish]) -> Iterator[EditSet]:
-        """The wishes and a new node on which the pod fits."""
+    def _with_new_node(self, given_up: Sequence[Wish], evicted: int) -> Iterator[EditSet]:
+        """The wishes, a new node on which the pod fits, and so many pods elsewhere to evict for that."""
         pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
         rejected = self.blockers(given_up)
         for node, edit, world in self._new_nodes():
@@ -209,10 +208,20 @@ class FixSearch:
             if any(not _may_be_resolved(rejected, plugin, row) for plugin in others if plugin not in _TAINTS):
                 continue
             found = blockers_of(world.engine, world.framework_for(pod), pod)
-            rows = found.feasible().tolist()
-            if rows:
-                for own in self._smallest(given_up, rows, world.engine):
-                    yield (*own, edit)
+            new_row = found.snapshot.row_of[edit.name]
+            if not evicted:
+                rows = found.feasible().tolist()
+                sets: Iterable[tuple[Pod, ...]] = [()] if rows else []
+            else:
+                rows, plugins = [new_row], [each for each in found.plugins if found.rejected_by(each)[new_row]]
+                if not plugins or any(not _may_be_resolved(found, each, new_row) for each in plugins):
+                    continue
+                evictions = Evictions(found.snapshot, pod, self._namespaces, self._budgets)
+                sets = islice(evictions.sets(new_row, plugins, evicted), _PER_NODE_MAX)
+            for victims in sets:
+                if len(victims) == evicted:
+                    for own in self._smallest(given_up, rows, world.engine):
+                        yield (*own, edit, *map(eviction, victims))
 
     def _new_nodes(self) -> Sequence[tuple[Node, Edit, Cluster]]:
         """One node of each shape that the cluster has, the new node like it, and a world with it."""

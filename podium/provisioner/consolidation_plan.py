@@ -101,7 +101,7 @@ class ConsolidationPlan:
                     "nodes": list(each.nodes),
                     "replacements": [
                         {
-                            **purchase_as_told(new.purchase, self.well_known),
+                            **purchase_as_told(new.purchase),
                             "name": new.name,
                             "type": new.instance_type.name,
                             "zone": new.offering.zone,

@@ -88,7 +88,7 @@ def _command(state: DisruptionState, command: Command) -> dict[str, Any]:
     told: dict[str, Any] = {
         "decision": command.decision,
         "nodes": [each.name for each in command.candidates],
-        "replacements": [purchase_as_told(each, well_known) for each in command.replacements],
+        "replacements": [purchase_as_told(each) for each in command.replacements],
         "savings": command.savings(well_known),
     }
     if command.simulation is not None:

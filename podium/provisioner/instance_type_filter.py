@@ -17,7 +17,8 @@ from podium.objects.requests import Requests
 from podium.objects.resource_names import CPU
 from podium.provisioner.amounts import amounts_text, largest, smallest, total
 from podium.provisioner.host_ports import HostPort, any_conflict
-from podium.provisioner.instance_types import InstanceType, fits, unmet_min_values
+from podium.provisioner.instance_type_columns import InstanceTypeColumns
+from podium.provisioner.instance_types import InstanceType, unmet_min_values
 from podium.provisioner.labels import HOSTNAME
 from podium.provisioner.refusals import Refusal
 from podium.provisioner.requirements import Requirements
@@ -40,23 +41,16 @@ class DaemonGroup:
     ports: tuple[HostPort, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
-    """What requirements mean for an instance type: whether it meets them, and what its offerings leave for pods."""
-
-    is_compatible: bool
-    allocatable: tuple[Requests, ...]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Options:
     """The instance types that are left, at least one.
 
     Attributes:
+        mask: The instance types, as bits.
         lowered_min_values: By label, how many values are left where there are fewer than wanted.
     """
 
-    instance_types: tuple[InstanceType, ...]
+    mask: int
     lowered_min_values: Mapping[str, int]
 
 
@@ -67,28 +61,22 @@ class _Tally:
     requirements: bool = False
     resources: bool = False
     offering: bool = False
-    all_but_offering: bool = False
     all_but_resources: bool = False
     all_but_requirements: bool = False
 
-    def add(self, *, requirements: bool, resources: bool, offering: bool) -> None:
-        self.requirements |= requirements
-        self.resources |= resources
-        self.offering |= offering
-        self.all_but_offering |= requirements and resources and not offering
-        self.all_but_resources |= requirements and offering and not resources
-        self.all_but_requirements |= resources and offering and not requirements
+    def add(self, considered: int, meeting: int, roomy: int, offered: int) -> None:
+        """Count instance types; those with room are among those that are offered."""
+        self.requirements |= bool(considered & meeting)
+        self.resources |= bool(considered & roomy)
+        self.offering |= bool(considered & offered)
+        self.all_but_resources |= bool(considered & meeting & offered & ~roomy)
+        self.all_but_requirements |= bool(considered & roomy & ~meeting)
 
     def text(self) -> str:
         unmet = (not self.requirements, not self.resources, not self.offering)
         known = _NONE_MET.get(unmet)
         if known is not None:
             return known
-        if self.all_but_offering:
-            return (
-                "no instance type which met the scheduling requirements and had enough resources, had a required "
-                "offering"
-            )
         if self.all_but_requirements:
             return (
                 "no instance type which had enough resources and the required offering met the scheduling requirements"
@@ -115,19 +103,38 @@ _NONE_MET: Final[Mapping[tuple[bool, bool, bool], str]] = {
 
 
 class InstanceTypeFilter:
-    """Filters instance types, and remembers which of them meet which requirements.
+    """Filters the instance types of a catalogue.
 
     Args:
         well_known: the labels that requirements need not define.
+
+    Attributes:
+        columns: The instance types.
+        everything: All of them, as if there were no DaemonSets.
     """
 
-    def __init__(self, well_known: AbstractSet[str]) -> None:
-        self._well_known = well_known
-        self._matches: dict[Requirements, dict[InstanceType, _Match]] = {}
+    def __init__(self, instance_types: Sequence[InstanceType], well_known: AbstractSet[str]) -> None:
+        self.columns = InstanceTypeColumns(instance_types, well_known)
+        self.everything = DaemonGroup(tuple(instance_types))
+        self._groups: dict[DaemonGroup, int] = {}
+
+    def mask_of(self, group: DaemonGroup) -> int:
+        """The instance types of a group as bits."""
+        found = self._groups.get(group)
+        if found is None:
+            found = self._groups[group] = self.columns.mask_of(group.instance_types)
+        return found
+
+    def in_order(self, mask: int, groups: Iterable[DaemonGroup]) -> tuple[InstanceType, ...]:
+        """The instance types of these bits, in the order of the groups."""
+        parts = [found for group in groups if (found := mask & self.mask_of(group))]
+        if len(parts) == 1:
+            return self.columns.types_in(parts[0])
+        return tuple(each for part in parts for each in self.columns.types_in(part))
 
     def filtered(
         self,
-        instance_types: Iterable[InstanceType],
+        allowed: int,
         groups: Sequence[DaemonGroup],
         requirements: Requirements,
         requests: Requests,
@@ -136,55 +143,40 @@ class InstanceTypeFilter:
         ports: Sequence[HostPort] = (),
         lower_min_values: bool = False,
     ) -> Options | Refusal:
-        """The instance types that are left, in the order of the groups.
+        """The instance types that are left.
 
         Args:
+            allowed: the instance types that may be left, as bits.
             requests: what all pods of the NodeClaim take.
             pod_requests: what the last of them takes, for the text of a failure.
             ports: the node's ports that the last of them asks for.
             lower_min_values: whether fewer different values than wanted will do.
         """
-        allowed = frozenset(instance_types)
-        known = self._known(requirements)
-        tally = _Tally()
-        overheads: list[Requests] = []
-        left: list[InstanceType] = []
-        for group in groups:
-            if any_conflict(ports, group.ports):
-                continue
-            wanted = requests
-            if group.overhead:
-                overheads.append(group.overhead)
-                wanted = total(requests, group.overhead)
-            for each in group.instance_types:
-                if each not in allowed:
-                    continue
-                match = known.get(each)
-                if match is None:
-                    match = known[each] = self._match(each, requirements)
-                has_room = any(fits(wanted, amounts) for amounts in match.allocatable)
-                has_offering = bool(match.allocatable)
-                if match.is_compatible and has_room:
-                    left.append(each)
-                tally.add(requirements=match.is_compatible, resources=has_room, offering=has_offering)
-        unmet = unmet_min_values(left, requirements)
+        columns = self.columns
+        meeting, offered = columns.meeting(requirements), columns.offered(requirements)
+        open_groups = [each for each in groups if not any_conflict(ports, each.ports)] if ports else groups
+        left = 0
+        for group in open_groups:
+            considered = self.mask_of(group) & allowed & meeting
+            if considered:
+                wanted = total(requests, group.overhead) if group.overhead else requests
+                left |= considered & columns.types_of_rows(columns.with_room(wanted) & offered)
+        unmet: Mapping[str, int] = {}
+        if left and any(each.min_values is not None for each in requirements):
+            unmet = unmet_min_values(self.in_order(left, groups), requirements)
         if left and (lower_min_values or not unmet):
-            return Options(tuple(left), unmet)
-        return Refusal(lambda: _text(tally, unmet, requirements, pod_requests, overheads))
+            return Options(left, unmet)
 
-    def _known(self, requirements: Requirements) -> dict[InstanceType, _Match]:
-        # No instance type speaks of the hostname, which would make every NodeClaim's requirements another key.
-        return self._matches.setdefault(without_hostname(requirements), {})
+        def text() -> str:
+            tally = _Tally()
+            for group in open_groups:
+                wanted = total(requests, group.overhead) if group.overhead else requests
+                roomy = columns.types_of_rows(columns.with_room(wanted) & offered)
+                tally.add(self.mask_of(group) & allowed, meeting, roomy, columns.types_of_rows(offered))
+            overheads = [each.overhead for each in open_groups if each.overhead]
+            return _text(tally, unmet, requirements, pod_requests, overheads)
 
-    def _match(self, instance_type: InstanceType, requirements: Requirements) -> _Match:
-        return _Match(
-            instance_type.requirements.intersects(requirements),
-            tuple(
-                group.allocatable
-                for group in instance_type.groups
-                if any(requirements.is_compatible(each.requirements, self._well_known) for each in group.offerings)
-            ),
-        )
+        return Refusal(text)
 
 
 def without_hostname(requirements: Requirements) -> Requirements:

@@ -7,7 +7,7 @@ Source: karpenter pkg/controllers/provisioning/scheduling/nodeclaim.go, v1.15.0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -16,6 +16,7 @@ from podium.objects.core import Pod
 from podium.objects.requests import Requests
 from podium.provisioner.amounts import smallest, total
 from podium.provisioner.host_ports import HostPort, any_conflict, host_ports
+from podium.provisioner.instance_type_columns import InstanceTypeColumns
 from podium.provisioner.instance_type_filter import DaemonGroup, InstanceTypeFilter, Options, without_hostname
 from podium.provisioner.instance_types import InstanceType, Offering
 from podium.provisioner.labels import CAPACITY_TYPE, HOSTNAME, RESERVED
@@ -62,7 +63,7 @@ class _Narrowing:
     """What a NodeClaim becomes with one more pod."""
 
     requirements: Requirements
-    instance_types: tuple[InstanceType, ...]
+    options: int
     reserved: tuple[Offering, ...]
 
 
@@ -71,7 +72,7 @@ class PlannedClaim:
 
     Attributes:
         requirements: What its node must be like.
-        instance_types: Those that it can still have.
+        options: The instance types that it can still have, as bits.
         pods: The pods that are planned onto it.
         lowered_min_values: Whether it has fewer different values than its NodePool wants.
     """
@@ -80,13 +81,13 @@ class PlannedClaim:
         self,
         template: Template,
         groups: Sequence[DaemonGroup],
-        instance_types: tuple[InstanceType, ...],
+        options: int,
         hostname: str,
         context: ClaimContext,
     ) -> None:
         self.template = template
         self.requirements = template.requirements.add(Requirement(HOSTNAME, False, frozenset((hostname,))))
-        self.instance_types = instance_types
+        self.options = options
         self.pods: list[Pod] = []
         self.lowered_min_values = False
         self._requests: Requests = {}
@@ -110,7 +111,7 @@ class PlannedClaim:
         self.lowered_min_values |= _is_lower(found.requirements, self.requirements)
         self.pods.append(pod.pod)
         self.requirements = found.requirements
-        self.instance_types = found.instance_types
+        self.options = found.options
         self._requests = total(self._requests, pod.requests)
         self._context.topology.register(self._hostname)
         self._context.topology.record(pod.pod, self.template.taints, found.requirements)
@@ -123,6 +124,20 @@ class PlannedClaim:
         """Why the NodeClaim cannot take the pod now; None if it can. Plans nothing."""
         found = self._narrowed(pod, lower_min_values=False)
         return found if isinstance(found, Refusal) else None
+
+    @property
+    def instance_types(self) -> tuple[InstanceType, ...]:
+        """Those that it can still have, in the order of the groups that run the same DaemonSets."""
+        return self._context.types_filter.in_order(self.options, self._groups)
+
+    @property
+    def columns(self) -> InstanceTypeColumns:
+        """All instance types."""
+        return self._context.types_filter.columns
+
+    def largest_capacity(self, names: Iterable[str]) -> Requests:
+        """The most that its node may have of each of these resources."""
+        return self.columns.largest_capacity(self.options, names)
 
     def final_requirements(self) -> Requirements:
         """What the NodeClaim requires once all pods are planned: pinned to the reservations that it holds."""
@@ -140,10 +155,9 @@ class PlannedClaim:
 
         As upstream, a group without DaemonSets is forgotten when the next group has some.
         """
-        left = frozenset(self.instance_types)
         least: Requests = {}
         for group in self._groups:
-            if left.isdisjoint(group.instance_types):
+            if not self.options & self._context.types_filter.mask_of(group):
                 continue
             least = smallest(least, group.overhead) if least else group.overhead
         return total(self._requests, least)
@@ -185,7 +199,7 @@ class PlannedClaim:
         requirements = base.union(narrowed)
         ports = host_ports(pod.spec)
         options = context.types_filter.filtered(
-            self.instance_types,
+            self.options,
             () if any_conflict(ports, self._ports) else self._groups,
             requirements,
             total(self._requests, pod.requests),
@@ -197,22 +211,20 @@ class PlannedClaim:
             return options
         if options.lowered_min_values:
             requirements = _lowered(requirements, options)
-        reserved = self._reservable(options.instance_types, requirements)
+        reserved = self._reservable(options.mask, requirements)
         if isinstance(reserved, Refusal):
             return reserved
-        return _Narrowing(requirements, options.instance_types, reserved)
+        return _Narrowing(requirements, options.mask, reserved)
 
     # ------------------------------------------------------------ reservations
 
-    def _reservable(
-        self, instance_types: Sequence[InstanceType], requirements: Requirements
-    ) -> tuple[Offering, ...] | Refusal:
+    def _reservable(self, options: int, requirements: Requirements) -> tuple[Offering, ...] | Refusal:
         context = self._context
         if not context.uses_reservations or not context.reservations:
             return ()
         has_room = has_full = has_other = False
         found: list[Offering] = []
-        for instance_type in instance_types:
+        for instance_type in context.types_filter.in_order(options, self._groups):
             for offering in instance_type.offerings:
                 if not offering.is_available or not requirements.is_compatible(
                     offering.requirements, context.well_known

@@ -136,7 +136,7 @@ class _Search:
             return {}
         nodes = [each for each in basis.nodes if not each.is_leaving]
         results = Solver(basis, nodes=nodes, pods=self._waiting).solve()
-        outcome = outcome_of(results, self._waiting, basis.well_known, lower_min_values=basis.settings.lower_min_values)
+        outcome = outcome_of(results, self._waiting, lower_min_values=basis.settings.lower_min_values)
         groups = {template.name: groups for template, groups in basis.templates}
         taken: dict[Offering, int] = {}
         chosen: dict[str, Launch] = {}

@@ -70,7 +70,7 @@ class PlanBasis:
         self.settings = settings
         self.well_known = catalogue.well_known | {RESERVATION_ID}
         self.pools = usable_pools(objects.node_pools, settings.node_class)
-        self.types_filter = InstanceTypeFilter(self.well_known)
+        self.types_filter = InstanceTypeFilter(catalogue.instance_types, self.well_known)
         self.volumes = Volumes(objects)
         self._domains = domains_of(self.pools, catalogue.instance_types)
         self.limits: Mapping[str, Requests] = {
@@ -137,7 +137,6 @@ class PlanBasis:
         for pool in self.pools:
             template = template_of(
                 pool,
-                self.catalogue.instance_types,
                 self.types_filter,
                 lower_min_values=self.settings.lower_min_values,
             )

@@ -15,8 +15,6 @@ from podium.objects.core import Pod
 from podium.provisioner.instance_types import (
     NO_PRICE,
     InstanceType,
-    in_price_and_name_order,
-    in_price_order,
     unmet_min_values,
 )
 from podium.provisioner.labels import CAPACITY_TYPE, INSTANCE_TYPE
@@ -65,7 +63,7 @@ class Outcome:
     errors: Mapping[str, str]
 
 
-def outcome_of(results: Results, pods: Iterable[Pod], well_known: frozenset[str], *, lower_min_values: bool) -> Outcome:
+def outcome_of(results: Results, pods: Iterable[Pod], *, lower_min_values: bool) -> Outcome:
     """The results with the cheapest instance types of each NodeClaim.
 
     Args:
@@ -77,14 +75,14 @@ def outcome_of(results: Results, pods: Iterable[Pod], well_known: frozenset[str]
     purchases: list[Purchase] = []
     for claim in results.claims:
         requirements = claim.final_requirements()
-        types = in_price_order(claim.instance_types, requirements, well_known)[:INSTANCE_TYPES_MAX]
+        types = claim.columns.in_price_order(claim.instance_types, requirements)[:INSTANCE_TYPES_MAX]
         unmet = {} if lower_min_values else unmet_min_values(types, requirements)
         if unmet:
             text = _truncation_text(claim, unmet)
             errors.update((each.key, text) for each in claim.pods)
         else:
             is_lowered = claim.template.name in results.lowered_min_values
-            purchases.append(Purchase(claim, requirements, tuple(types), is_lowered))
+            purchases.append(Purchase(claim, requirements, types, is_lowered))
     existing = {each.state.name: tuple(each.pods) for each in results.existing if each.pods}
     return Outcome(existing, tuple(purchases), errors)
 
@@ -94,25 +92,20 @@ def existing_as_told(outcome: Outcome) -> dict[str, list[str]]:
     return {name: [pod.key for pod in pods] for name, pods in outcome.existing.items()}
 
 
-def purchase_as_told(purchase: Purchase, well_known: frozenset[str]) -> dict[str, Any]:
+def purchase_as_told(purchase: Purchase) -> dict[str, Any]:
     """The NodeClaim that would be created, and what it costs."""
-    claim, types = purchase.claim, purchase.instance_types
+    claim, types, columns = purchase.claim, purchase.instance_types, purchase.claim.columns
     named = purchase.requirements.add(Requirement(INSTANCE_TYPE, False, frozenset(each.name for each in types)))
-    capacity_types = {
-        offering.capacity_type
-        for each in types
-        for offering in each.offerings
-        if offering.is_launchable and named.is_compatible(offering.requirements, well_known)
-    }
+    capacity_types = columns.launchable_capacity_types(columns.mask_of(types), named)
     if capacity_types:
-        named = named.add(Requirement(CAPACITY_TYPE, False, frozenset(capacity_types)))
-    ordered = in_price_and_name_order(types, named, well_known)
+        named = named.add(Requirement(CAPACITY_TYPE, False, capacity_types))
+    ordered = columns.in_price_order(types, named, then_by_name=True)
     told = {
         "pool": claim.template.name,
         "pods": [each.key for each in claim.pods],
         "requirements": [form for each in named if each.key not in SIMULATED for form in _forms(each)],
         "types": [each.name for each in ordered],
-        "price": ordered[0].cheapest_price(named, well_known),
+        "price": columns.cheapest_price(ordered[0], named),
         "requests": dict(claim.final_requests()),
     }
     if purchase.is_lowered:

@@ -62,7 +62,7 @@ def plan_provisioning(objects: ClusterObjects, catalogue: Catalogue, settings: S
         "ignored": found.ignored,
         "skipped": dict(found.results.skipped),
         "existing": existing_as_told(found.outcome),
-        "claims": [purchase_as_told(each, basis.well_known) for each in found.outcome.purchases],
+        "claims": [purchase_as_told(each) for each in found.outcome.purchases],
         "errors": dict(found.outcome.errors),
     }
 
@@ -82,7 +82,7 @@ def provision(basis: PlanBasis, now: float) -> ProvisioningPass:
         return ProvisioningPass(pods, ignored)
     solver = Solver(basis, nodes=[each for each in basis.nodes if not each.is_leaving], pods=pods)
     results = solver.solve()
-    outcome = outcome_of(results, pods, basis.well_known, lower_min_values=basis.settings.lower_min_values)
+    outcome = outcome_of(results, pods, lower_min_values=basis.settings.lower_min_values)
     return ProvisioningPass(pods, ignored, solver, results, outcome)
 
 

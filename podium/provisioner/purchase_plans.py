@@ -295,7 +295,7 @@ def _cheapest(purchase: Purchase, well_known: frozenset[str]) -> InstanceType:
 
 
 def _node(purchase: Purchase, well_known: frozenset[str]) -> dict[str, Any]:
-    told, cheapest = purchase_as_told(purchase, well_known), _cheapest(purchase, well_known)
+    told, cheapest = purchase_as_told(purchase), _cheapest(purchase, well_known)
     return {
         "pool": told["pool"],
         "cheapest_type": cheapest.name,

@@ -94,7 +94,7 @@ class Simulator:
             resting=self._resting if is_consolidation else frozenset(),
         )
         results = solver.solve()
-        outcome = outcome_of(results, pods, basis.well_known, lower_min_values=basis.settings.lower_min_values)
+        outcome = outcome_of(results, pods, lower_min_values=basis.settings.lower_min_values)
         errors = dict(outcome.errors)
         for node in results.existing:
             if not node.state.is_initialized:

@@ -16,10 +16,9 @@ from typing import Final
 
 from podium.objects.core import Pod
 from podium.objects.requests import Requests
-from podium.provisioner.amounts import largest, less
+from podium.provisioner.amounts import less
 from podium.provisioner.daemons import uses_devices
 from podium.provisioner.existing_nodes import ExistingNode
-from podium.provisioner.instance_types import InstanceType
 from podium.provisioner.labels import NODE_POOL
 from podium.provisioner.node_claims import ClaimContext, PlannedClaim
 from podium.provisioner.plan_basis import PlanBasis
@@ -204,7 +203,7 @@ class Solver:
                 self._claims.append(claim)
                 self._lowered[template.name] = claim.lowered_min_values
                 # Any of the types may be launched, so the largest of them counts.
-                self._take_from_limits(template.name, largest(each.capacity for each in claim.instance_types))
+                self._take_from_limits(template.name, claim.largest_capacity(self._remaining.get(template.name, ())))
                 return None
             refusals[template.name] = refusal
             if refusal.is_final:
@@ -217,17 +216,14 @@ class Solver:
 
     # ------------------------------------------------------------ limits
 
-    def _within_limits(self, template: Template) -> tuple[InstanceType, ...] | Refusal:
+    def _within_limits(self, template: Template) -> int | Refusal:
+        """The template's instance types that the NodePool's limits allow, as bits."""
         remaining = self._remaining.get(template.name)
         if not remaining:
-            return template.instance_types
+            return template.mask
         if remaining.get(NODES) == 0:
             return Refusal.of(f"node limits have been exhausted for nodepool (NodePool={template.name})")
-        left = tuple(
-            each
-            for each in template.instance_types
-            if all(each.capacity.get(name, 0) <= amount for name, amount in remaining.items())
-        )
+        left = template.mask & self._context.types_filter.columns.within(remaining)
         if not left:
             return Refusal.of(f"all available instance types exceed limits for nodepool (NodePool={template.name})")
         return left

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podium.objects.core import Taint
-from podium.provisioner.instance_type_filter import DaemonGroup, InstanceTypeFilter, Options
+from podium.provisioner.instance_type_filter import InstanceTypeFilter, Options
 from podium.provisioner.instance_types import InstanceType
 from podium.provisioner.labels import NODE_POOL
 from podium.provisioner.objects import NodeClassReference, NodePool
@@ -36,11 +36,13 @@ class Template:
 
     Attributes:
         instance_types: Those that meet the NodePool's requirements.
+        mask: The same as bits.
     """
 
     pool: NodePool
     requirements: Requirements
     instance_types: tuple[InstanceType, ...]
+    mask: int
 
     @property
     def name(self) -> str:
@@ -67,20 +69,19 @@ def usable_pools(
 
 def template_of(
     pool: NodePool,
-    instance_types: tuple[InstanceType, ...],
     types_filter: InstanceTypeFilter,
     *,
     lower_min_values: bool,
 ) -> Template | str:
     """The NodePool's template, or why the NodePool is skipped."""
-    requirements = _template_requirements(pool)
-    group = DaemonGroup(instance_types)
+    requirements, columns = _template_requirements(pool), types_filter.columns
+    everything = [types_filter.everything]
     found = types_filter.filtered(
-        instance_types, [group], requirements, {}, pod_requests={}, lower_min_values=lower_min_values
+        columns.all, everything, requirements, {}, pod_requests={}, lower_min_values=lower_min_values
     )
     if isinstance(found, Options):
-        return Template(pool, requirements, found.instance_types)
-    some = types_filter.filtered(instance_types, [group], requirements, {}, pod_requests={}, lower_min_values=True)
+        return Template(pool, requirements, columns.types_in(found.mask), found.mask)
+    some = types_filter.filtered(columns.all, everything, requirements, {}, pod_requests={}, lower_min_values=True)
     if isinstance(some, Options) and some.lowered_min_values:
         return f"{_NONE_LEFT} due to minValues incompatibility"
     return _NONE_LEFT

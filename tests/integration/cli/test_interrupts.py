@@ -7,6 +7,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.integration.cli.conftest import PODIUM, Start
 from tests.patience import PATIENCE_S
 
@@ -49,6 +51,30 @@ def test_control_c_ends_evaluate_inside_a_plugin_that_never_returns(tmp_path: Pa
         assert process.stderr.readline() == b"here\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_S) == -signal.SIGINT
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ["capacity", "-f", "c.yaml", "--pod", "pod.yaml"],
+        ["why", "web", "-f", "c.yaml", "-f", "pod.yaml", "--fix"],
+        ["what-if", "-f", "c.yaml", "-f", "pod.yaml", "--add-nodes", "1", "--like", "n1"],
+    ],
+    ids=lambda question: question[0],
+)
+def test_control_c_ends_a_question_with_130_and_nothing_printed(
+    question: list[str], environment: dict[str, str], tmp_path: Path
+) -> None:
+    for name, text in {"hangs.py": _HANGS, "c.yaml": _CLUSTER, "pod.yaml": _POD, "config.yaml": _CONFIG}.items():
+        (tmp_path / name).write_text(text)
+    command = [*PODIUM, *question, "--config", "config.yaml", "--plugin", "hangs.py:Hangs"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe) as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr.readline() == b"here\n"
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(PATIENCE_S), process.stdout.read()) == (130, b"")
 
 
 def test_control_c_ends_plan_after_whole_answers(start: Start, tmp_path: Path) -> None:

@@ -60,6 +60,51 @@ def test_a_cluster_in_a_file_is_asked_and_what_it_lacks_is_named(tmp_path: Path)
     assert "warning: the answer depends on services" in result.stderr
 
 
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    """A cluster with the nodes and pods that the page talks of."""
+    nodes = varied_nodes(4)
+    for number, each in enumerate(nodes):
+        each["metadata"]["name"] = f"node-{number}"
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-7d", "uid": "u", "controller": True}
+    container = {"name": "web", "image": "web", "resources": {"requests": {"cpu": "1000"}}}
+    meta = {"namespace": "shop", "ownerReferences": [owner]}
+    small = {**container, "resources": {"requests": {"cpu": "100m"}}}
+    pods = [
+        {"metadata": {**meta, "name": "web-7d4"}, "spec": {"containers": [container]}},
+        {"metadata": {**meta, "name": "web-7d5"}, "spec": {"containers": [small], "nodeName": "node-1"}},
+    ]
+    items = [*nodes, *({"apiVersion": "v1", "kind": "Pod", **each} for each in pods)]
+    path = tmp_path / "dump.yaml"
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
+    return path
+
+
+@pytest.mark.parametrize("command", re.findall(r"^\$ podium ((?:capacity|why|what-if) .*)$", _PAGE, re.MULTILINE))
+def test_questions_of_the_page_are_answered_from_files(command: str, dump: Path, tmp_path: Path) -> None:
+    (steps,) = re.findall(r"^```yaml\n(steps:.*?)^```", _PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "steps.yaml").write_text(steps)
+    arguments = shlex.split(command.replace("--kubeconfig ~/.kube/config", "-f cluster.yaml"))
+    pod = ROOT / "examples" / "pods" / "web.yaml"
+    result = _asked(arguments, "-o", "json", cluster=dump, steps=tmp_path / "steps.yaml", small=pod, large=pod)
+    assert result.exit_code == 0, result.output
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    wanted = {"capacity": "times" if "--headroom" in arguments else "fits", "why": "blockers", "what-if": "moved"}
+    assert all(wanted[arguments[0]] in each for each in answers)
+    assert answers
+
+
+def test_questions_about_a_running_cluster_are_answered(kubeconfig: Path) -> None:
+    capacity = _asked(["capacity", "--kubeconfig", str(kubeconfig), "--pod", "examples/pods/web.yaml", "-o", "json"])
+    assert (capacity.exit_code, capacity.stderr) == (0, "")
+    assert json.loads(capacity.stdout)["fits"] > 0
+    drained = next(iter(json.loads(capacity.stdout)["by_node"]))
+    outcome = _asked(["what-if", "--kubeconfig", str(kubeconfig), "--drain", drained, "-o", "json"])
+    assert (outcome.exit_code, json.loads(outcome.stdout)["steps"]) == (0, [f"drain {drained}"])
+    unknown = _asked(["why", "web", "--kubeconfig", str(kubeconfig)])
+    assert (unknown.exit_code, unknown.stderr) == (1, "Error: there is no pod default/web\n")
+
+
 def test_a_context_that_is_not_there_is_named(kubeconfig: Path) -> None:
     result = _asked(_LIVE, "--context", "nowhere", config=kubeconfig)
     assert result.exit_code == 1

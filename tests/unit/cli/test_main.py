@@ -1,5 +1,7 @@
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import click
 import pytest
@@ -19,6 +21,11 @@ def test_every_command_is_listed_and_explains_itself() -> None:
 
 def test_the_version_is_told() -> None:
     assert CliRunner().invoke(main, ["--version"]).output == f"podium, version {podium.__version__}\n"
+
+
+def test_every_command_is_one_of_kubectls_too() -> None:
+    scripts = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == dict.fromkeys(("podium", "kubectl-podium"), "podium.cli.main:main")
 
 
 @pytest.mark.parametrize("name", ["nothing", "main", "configuration", "../run"])

@@ -205,6 +205,22 @@ def test_pods_that_keep_others_away_are_evicted():
     assert best(objects, web(labels={"app": "web"})) == [([EditKind.EVICT], "n1")]
 
 
+def test_a_new_node_may_need_an_eviction_in_its_zone():
+    apart = {"podAntiAffinity": {REQUIRED: [near("web", ZONE)]}}
+    pinned = [{"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n2"]}]}]
+    objects = [
+        node("n1", "1", labels={ZONE: "a"}),
+        web("full", node="n1"),
+        node("n2", labels={ZONE: "a"}),
+        web("old", node="n2", affinity=apart),
+    ]
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": pinned}}}
+    wanted = web(labels={"app": "web"}, affinity=affinity)
+    assert ([EditKind.EVICT, EditKind.ADD_NODE], "n1-like-1") in [
+        (sorted(kinds, key=list(EditKind).index), name) for kinds, name in best(objects, wanted)
+    ]
+
+
 def test_affinity_to_pods_that_are_not_there_is_dropped():
     beside = {"podAffinity": {REQUIRED: [near("db")]}}
     assert best([node("n1")], web(affinity=beside)) == [([EditKind.DROP_POD_AFFINITY], "n1")]

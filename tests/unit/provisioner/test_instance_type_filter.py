@@ -18,25 +18,30 @@ TYPES = catalogue(
 ).instance_types
 
 
-def filtered(cpu: int, *wanted: Document, groups: list[DaemonGroup] | None = None) -> Options | Refusal:
+def filtered(cpu: int, *wanted: Document, groups: list[DaemonGroup] | None = None) -> list[str] | Refusal:
     requirements = Requirements(Requirement.of(each["key"], each["operator"], each["values"]) for each in wanted)
     requests: Requests = {"cpu": cpu}
-    return InstanceTypeFilter(WELL_KNOWN).filtered(
-        TYPES,
-        groups or [DaemonGroup(TYPES)],
+    groups = groups or [DaemonGroup(TYPES)]
+    types_filter = InstanceTypeFilter(TYPES, WELL_KNOWN)
+    found = types_filter.filtered(
+        types_filter.columns.all,
+        groups,
         requirements,
         requests,
         pod_requests=requests,
         ports=[HostPort("0.0.0.0", 80, "TCP")],
     )
+    if isinstance(found, Options):
+        return [each.name for each in types_filter.in_order(found.mask, groups)]
+    return found
 
 
-def names(found: Options | Refusal) -> list[str]:
-    assert isinstance(found, Options)
-    return [each.name for each in found.instance_types]
+def names(found: list[str] | Refusal) -> list[str]:
+    assert isinstance(found, list)
+    return found
 
 
-def told(found: Options | Refusal) -> str:
+def told(found: list[str] | Refusal) -> str:
     assert isinstance(found, Refusal)
     return found.text().partition(", requirements=")[0]
 

@@ -20,7 +20,7 @@ def usable(*pools: Document) -> list[str]:
 
 def template(pool: Document) -> Template | str:
     (found,) = read_objects([pool]).node_pools
-    return template_of(found, TYPES, InstanceTypeFilter(WELL_KNOWN), lower_min_values=False)
+    return template_of(found, InstanceTypeFilter(TYPES, WELL_KNOWN), lower_min_values=False)
 
 
 def test_pools_are_tried_by_weight_then_from_the_last_name_on() -> None:
