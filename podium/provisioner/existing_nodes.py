@@ -69,6 +69,7 @@ class ExistingNode:
 
     Attributes:
         pods: The pods that were planned onto it.
+        requirements: Its labels, as far as they are known.
     """
 
     def __init__(self, state: StateNode, room: NodeRoom, topology: Topology) -> None:
@@ -76,11 +77,16 @@ class ExistingNode:
         self.pods: list[Pod] = []
         self._topology = topology
         self._left = room.left
-        self._requirements = room.requirements
+        self.requirements = room.requirements
         self._ports = list(room.ports)
         self._volumes = room.volumes
         self._volume_limits = room.volume_limits
         topology.register(state.hostname)
+
+    @property
+    def left(self) -> Requests:
+        """What it has left; nothing if any amount is negative, since no pod fits then."""
+        return {} if any(amount < 0 for amount in self._left.values()) else self._left
 
     def take(self, pod: PlannedPod) -> bool:
         """Plan the pod onto this node if it can run there.
@@ -92,9 +98,9 @@ class ExistingNode:
         volumes = together(self._volumes, pod.attached)
         if exceeds_limits(volumes, self._volume_limits) or any_conflict(host_ports(pod.spec), self._ports):
             return False
-        if not self._requirements.is_compatible(pod.requirements):
+        if not self.requirements.is_compatible(pod.requirements):
             return False
-        base = self._requirements.union(pod.requirements)
+        base = self.requirements.union(pod.requirements)
         for alternative in pod.volume_alternatives or (None,):
             found = self._narrowed(pod, base, alternative)
             if found is not None:
@@ -103,7 +109,7 @@ class ExistingNode:
             return False
         self.pods.append(pod.pod)
         self._left = less(self._left, pod.requests)
-        self._requirements = found
+        self.requirements = found
         self._topology.record(pod.pod, self.state.taints, found)
         self._ports += host_ports(pod.spec)
         self._volumes = volumes
@@ -120,10 +126,10 @@ class ExistingNode:
             return Refusal.of("a host port is taken")
         if not fits(pod.requests, self._left):
             return Refusal.of(f"has {amounts_text(self._missing(pod))} too little")
-        conflicts = self._requirements.incompatibilities(pod.requirements)
+        conflicts = self.requirements.incompatibilities(pod.requirements)
         if conflicts:
             return Refusal.of("; ".join(conflicts))
-        base = self._requirements.union(pod.requirements)
+        base = self.requirements.union(pod.requirements)
         refusals: list[str] = []
         for alternative in pod.volume_alternatives or (Requirements(),):
             conflicts = base.incompatibilities(alternative)

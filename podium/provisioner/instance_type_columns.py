@@ -55,6 +55,7 @@ class InstanceTypeColumns:
         self._meeting: dict[Requirement, int] = {}
         self._tuples: dict[int, tuple[InstanceType, ...]] = {}
         self._offered: dict[_Answers, int] = {}
+        self._most_room: dict[int, Requests] = {}
         self._prices: dict[_Answers, NDArray[np.float64]] = {}
         self._orders: dict[tuple[tuple[InstanceType, ...], _Answers, bool], tuple[InstanceType, ...]] = {}
 
@@ -127,9 +128,22 @@ class InstanceTypeColumns:
 
     def largest_capacity(self, mask: int, names: Iterable[str]) -> Requests:
         """The largest capacity of any of these instance types, for each of these resources."""
-        chosen = self._chosen(mask)
+        chosen = _bits(mask, len(self._types))
         columns = {name: self._capacity[name] for name in names if name in self._capacity}
         return {name: int(column[chosen].max(initial=0)) for name, column in columns.items()}
+
+    def most_room(self, mask: int) -> Requests:
+        """The most that any of these instance types has for pods, resource by resource."""
+        found = self._most_room.get(mask)
+        if found is None:
+            rows = mask
+            for bit, owner in self._further_rows:
+                if owner & mask:
+                    rows |= bit
+            chosen = _bits(rows, self._row_count)
+            found = {name: int(column[chosen].max(initial=0)) for name, column in self._allocatable.items()}
+            self._most_room[mask] = found
+        return found
 
     # ------------------------------------------------------------ prices
 
@@ -187,11 +201,6 @@ class InstanceTypeColumns:
     def _answers(self, requirements: Requirements) -> _Answers:
         return tuple(requirements.get(key) if key in requirements else None for key in self._offering_keys)
 
-    def _chosen(self, mask: int) -> NDArray[np.bool_]:
-        count = len(self._types)
-        bits = np.frombuffer(mask.to_bytes((count + 7) // 8, "little"), dtype=np.uint8)
-        return np.unpackbits(bits, count=count, bitorder="little").astype(np.bool_)
-
     # ------------------------------------------------------------ reading
 
     def _read_rows(self) -> None:
@@ -205,6 +214,7 @@ class InstanceTypeColumns:
                 self._rows_of[index].append(len(rows))
                 rows.append(group.allocatable)
         self._allocatable = _columns(rows)
+        self._row_count = len(rows)
         # Nothing fits where any amount is negative.
         self._usable = np.array([all(amount >= 0 for amount in row.values()) for row in rows], dtype=np.bool_)
         self._capacity = _columns([each.capacity for each in self._types])
@@ -229,6 +239,11 @@ class InstanceTypeColumns:
             indices = np.array([index for _, index in found], dtype=np.int64)
             prices = np.array([offering.price for offering, _ in found], dtype=np.float64)
             self._launchable.append((found[0][0], mask, indices, prices))
+
+
+def _bits(mask: int, count: int) -> NDArray[np.bool_]:
+    octets = np.frombuffer(mask.to_bytes((count + 7) // 8, "little"), dtype=np.uint8)
+    return np.unpackbits(octets, count=count, bitorder="little").astype(np.bool_)
 
 
 def _columns(rows: Sequence[Requests]) -> dict[str, NDArray[np.int64]]:

@@ -14,7 +14,7 @@ import msgspec
 
 from podium.objects.core import Pod
 from podium.objects.requests import Requests
-from podium.provisioner.amounts import smallest, total
+from podium.provisioner.amounts import less, smallest, total
 from podium.provisioner.host_ports import HostPort, any_conflict, host_ports
 from podium.provisioner.instance_type_columns import InstanceTypeColumns
 from podium.provisioner.instance_type_filter import DaemonGroup, InstanceTypeFilter, Options, without_hostname
@@ -134,6 +134,15 @@ class PlannedClaim:
     def columns(self) -> InstanceTypeColumns:
         """All instance types."""
         return self._context.types_filter.columns
+
+    @property
+    def hostname(self) -> str:
+        """The name that stands for its node."""
+        return self._hostname
+
+    def most_left(self) -> Requests:
+        """The most that its node may have left for pods."""
+        return less(self.columns.most_room(self.options), self._requests)
 
     def largest_capacity(self, names: Iterable[str]) -> Requests:
         """The most that its node may have of each of these resources."""

@@ -14,6 +14,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from podium.objects.core import Pod
 from podium.objects.requests import Requests
 from podium.provisioner.amounts import less
@@ -21,6 +23,7 @@ from podium.provisioner.daemons import uses_devices
 from podium.provisioner.existing_nodes import ExistingNode
 from podium.provisioner.labels import NODE_POOL
 from podium.provisioner.node_claims import ClaimContext, PlannedClaim
+from podium.provisioner.places import Limits, OrderedPlaces, Places
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.planned_pods import PlannedPod
 from podium.provisioner.pod_queue import PodQueue
@@ -109,7 +112,10 @@ class Solver:
             ExistingNode(each, basis.room(each), self._topology)
             for each in sorted(nodes, key=lambda each: (not each.is_initialized, each.name))
         ]
-        self._awake = [each for each in self._existing if each.state.name not in resting]
+        self._awake = np.array([each.state.name not in resting for each in self._existing], dtype=np.bool_)
+        self._node_places, self._claim_places = Places(), OrderedPlaces()
+        for node in self._existing:
+            self._node_places.add(node.state.hostname, node.left, node.requirements)
         self._leaving = frozenset(each.name for each in basis.nodes if each.is_leaving) if resting else frozenset()
         for each in nodes:
             self._take_from_limits(each.labels.get(NODE_POOL, ""), each.capacity)
@@ -170,13 +176,34 @@ class Solver:
             planned = self._planned(pod)
         except VolumeError as error:
             return Refusal.of(str(error))
-        if any(node.take(planned) for node in self._destinations(pod)):
-            return None
-        # The order stays from pod to pod, so equally full NodeClaims are not always tried in the order of their making.
-        self._claims.sort(key=lambda each: len(each.pods))
-        if any(claim.take(planned) is None for claim in self._claims):
+        limits = self._topology.limits_of(pod, planned.strict_requirements)
+        if self._add_to_nodes(planned, limits) or self._add_to_claims(planned, limits):
             return None
         return self._add_to_new(planned)
+
+    def _add_to_nodes(self, pod: PlannedPod, limits: Limits) -> bool:
+        places = self._node_places
+        found = places.open_to(pod.requests, limits)
+        if pod.pod.status.phase != PENDING and pod.pod.node_name not in self._leaving:
+            found &= self._awake
+        for index in np.flatnonzero(found).tolist():
+            node = self._existing[index]
+            if node.take(pod):
+                places.narrow(index, node.left, node.requirements)
+                places.count_again(index, self._topology.counting(pod.pod))
+                return True
+        return False
+
+    def _add_to_claims(self, pod: PlannedPod, limits: Limits) -> bool:
+        places = self._claim_places
+        for index in places.in_order(places.open_to(pod.requests, limits)):
+            claim = self._claims[index]
+            if claim.take(pod) is None:
+                places.moved(index, len(claim.pods))
+                places.narrow(index, claim.most_left(), claim.requirements)
+                places.count_again(index, self._topology.counting(pod.pod))
+                return True
+        return False
 
     def _planned(self, pod: Pod) -> PlannedPod:
         """The pod with what it asks of a node. Raises: VolumeError."""
@@ -201,6 +228,7 @@ class Solver:
             refusal = claim.take(pod, lower_min_values=self._basis.settings.lower_min_values)
             if refusal is None:
                 self._claims.append(claim)
+                self._claim_places.add(claim.hostname, claim.most_left(), claim.requirements)
                 self._lowered[template.name] = claim.lowered_min_values
                 # Any of the types may be launched, so the largest of them counts.
                 self._take_from_limits(template.name, claim.largest_capacity(self._remaining.get(template.name, ())))
@@ -209,10 +237,6 @@ class Solver:
             if refusal.is_final:
                 break
         return all_of(refusals)
-
-    def _destinations(self, pod: Pod) -> Sequence[ExistingNode]:
-        may_go_anywhere = pod.status.phase == PENDING or pod.node_name in self._leaving
-        return self._existing if may_go_anywhere else self._awake
 
     # ------------------------------------------------------------ limits
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from podium.objects.core import (
     LabelSelector,
@@ -25,10 +26,14 @@ from podium.objects.selectors import compile_selector
 from podium.provisioner.instance_types import InstanceType
 from podium.provisioner.labels import HOSTNAME
 from podium.provisioner.objects import ClusterObjects, NodePool, ProvidedNode
+from podium.provisioner.places import Limits
 from podium.provisioner.refusals import Refusal
 from podium.provisioner.requirements import Requirement, Requirements
 from podium.provisioner.state import StateNode
 from podium.provisioner.topology_groups import HONOR, IGNORE, Domains, NodeFilter, TopologyGroup, TopologyKind
+
+_Selected: TypeAlias = dict[tuple[str, frozenset[tuple[str, str]]], tuple[list[TopologyGroup], int]]
+"""By namespace and labels of a pod: the groups that select it, and how many groups were looked at."""
 
 
 class TopologyBasis:
@@ -92,6 +97,13 @@ class Topology:
         self._groups: dict[object, TopologyGroup] = {}
         self._inverse: dict[object, TopologyGroup] = {}
         self._owned: dict[str, list[TopologyGroup]] = {}
+        self._repelling: dict[str, list[TopologyGroup]] = defaultdict(list)
+        self._all_groups: list[TopologyGroup] = []
+        self._all_inverse: list[TopologyGroup] = []
+        self._of_hostnames: list[TopologyGroup] = []
+        self._registered: dict[str, int] = {}
+        self._selected: _Selected = {}
+        self._selected_inverse: _Selected = {}
         self._moving = {each.uid for each in pods}
         for pod, node in basis.repelling:
             if pod.uid not in self._moving:
@@ -113,30 +125,54 @@ class Topology:
             if known is None:
                 self._count(group)
                 self._groups[group.identity] = known = group
+                self._note(group, self._all_groups)
             known.owners.add(pod.uid)
             owned.append(known)
         self._owned[pod.uid] = owned
 
     def register(self, hostname: str) -> None:
         """Note that a node of this name is there."""
-        for groups in (self._groups, self._inverse):
-            for group in groups.values():
-                if group.key == HOSTNAME:
-                    group.register(hostname)
+        known = self._registered.get(hostname, 0)
+        for group in self._of_hostnames[known:]:
+            group.register(hostname)
+        self._registered[hostname] = len(self._of_hostnames)
 
     def record(self, pod: Pod, taints: Sequence[Taint], requirements: Requirements) -> None:
         """Count a pod that was placed on a node with these taints and requirements."""
-        for group in self._groups.values():
-            if not group.counts_on(pod, taints, requirements):
+        for group in self._selecting(pod):
+            if not group.node_filter.matches(taints, requirements):
                 continue
             domains = requirements.get(group.key)
             is_settled = not domains.complement and len(domains.values) == 1
             # Anti-affinity keeps others out of wherever the pod may end up.
             if is_settled or group.kind is TopologyKind.ANTI_AFFINITY:
                 group.record(domains.values)
-        for group in self._inverse.values():
-            if pod.uid in group.owners:
-                group.record(requirements.get(group.key).values)
+        for group in self._repelling.get(pod.uid, ()):
+            group.record(requirements.get(group.key).values)
+
+    def counting(self, pod: Pod) -> Iterator[TopologyGroup]:
+        """The groups whose counts may change as the pod is placed."""
+        yield from self._selecting(pod)
+        yield from self._repelling.get(pod.uid, ())
+
+    def limits_of(self, pod: Pod, strict: Requirements) -> Limits:
+        """What the counts of now require of the node that takes the pod.
+
+        Args:
+            strict: what the pod requires of a node, preferences aside.
+        """
+        hosts: list[tuple[TopologyGroup, int]] = []
+        domains: list[tuple[str, Iterable[str]]] = []
+        for group in (*self._owned.get(pod.uid, ()), *self._selecting_inverse(pod)):
+            if group.key == HOSTNAME:
+                most = group.most_on_host(pod)
+                if most is not None:
+                    hosts.append((group, most))
+            else:
+                found = group.open_domains(pod, strict.get(group.key))
+                if found is not None:
+                    domains.append((group.key, found))
+        return Limits(hosts, domains)
 
     def narrowed(
         self, pod: Pod, taints: Sequence[Taint], strict: Requirements, node: Requirements
@@ -162,9 +198,15 @@ class Topology:
             if id(group) not in seen:
                 seen.add(id(group))
                 yield group
-        for group in self._inverse.values():
-            if group.counts_on(pod, taints, node):
+        for group in self._selecting_inverse(pod):
+            if group.node_filter.matches(taints, node):
                 yield group
+
+    def _selecting(self, pod: Pod) -> list[TopologyGroup]:
+        return _extended(self._selected, self._all_groups, pod)
+
+    def _selecting_inverse(self, pod: Pod) -> list[TopologyGroup]:
+        return _extended(self._selected_inverse, self._all_inverse, pod)
 
     # ------------------------------------------------------------ counts
 
@@ -197,11 +239,22 @@ class Topology:
             return
         for term in anti.required:
             group = self._affinity_group(TopologyKind.ANTI_AFFINITY, pod, term)
-            group = self._inverse.setdefault(group.identity, group)
+            known = self._inverse.get(group.identity)
+            if known is None:
+                known = self._inverse[group.identity] = group
+                self._note(group, self._all_inverse)
+            group = known
             domain = node.metadata.labels.get(group.key) if node is not None else None
             if domain is not None:
                 group.record((domain,))
-            group.owners.add(pod.uid)
+            if pod.uid not in group.owners:
+                group.owners.add(pod.uid)
+                self._repelling[pod.uid].append(group)
+
+    def _note(self, group: TopologyGroup, groups: list[TopologyGroup]) -> None:
+        groups.append(group)
+        if group.key == HOSTNAME:
+            self._of_hostnames.append(group)
 
     # ------------------------------------------------------------ groups of a pod
 
@@ -254,6 +307,16 @@ class Topology:
         selector = compile_selector(term.namespace_selector)
         chosen = (each.metadata.name for each in self._basis.namespaces if selector.matches(each.metadata.labels))
         return frozenset((*chosen, *term.namespaces))
+
+
+def _extended(selected: _Selected, groups: Sequence[TopologyGroup], pod: Pod) -> list[TopologyGroup]:
+    """The groups that select the pod; those that have been looked at for pods with its labels are remembered."""
+    key = (pod.metadata.namespace, frozenset(pod.metadata.labels.items()))
+    found, seen = selected.get(key, ([], 0))
+    if seen < len(groups):
+        found += [each for each in groups[seen:] if each.selects(pod)]
+        selected[key] = (found, len(groups))
+    return found
 
 
 def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[InstanceType]) -> dict[str, Domains]:

@@ -153,6 +153,26 @@ class TopologyGroup:
         """Whether the pod counts if it is placed on such a node."""
         return self.selects(pod) and self.node_filter.matches(taints, requirements)
 
+    def most_on_host(self, pod: Pod) -> int | None:
+        """How many pods of the group a host may have before this pod; None if that does not decide."""
+        if self.kind is TopologyKind.SPREAD:
+            return self._max_skew - (1 if self.selects(pod) else 0)
+        return 0 if self.kind is TopologyKind.ANTI_AFFINITY else None
+
+    def open_domains(self, pod: Pod, allowed: Requirement) -> Iterable[str] | None:
+        """The domains of which a node must have one to take the pod; None if that is not decided by counts alone.
+
+        Args:
+            allowed: those that the pod itself allows.
+        """
+        counts = self.counts
+        if self.kind is TopologyKind.SPREAD:
+            most = self._max_skew + self._least(allowed) - (1 if self.selects(pod) else 0)
+            return [each for each, count in counts.items() if count <= most]
+        if self.kind is TopologyKind.ANTI_AFFINITY:
+            return [each for each in self._empty if allowed.has(each)]
+        return [each for each, count in counts.items() if count > 0 and allowed.has(each)] or None
+
     def next_domains(self, pod: Pod, allowed: Requirement, offered: Requirement) -> Requirement:
         """The domains in which the pod may be placed.
 
