@@ -43,7 +43,9 @@ _ALIKE_MAX: Final = 100
 _ALIKE_SHOWN: Final = 3
 """How many sets of edits of the same kinds are handed out: on large clusters there may be one for each node."""
 _VARIANTS_MAX: Final = 5
-_SHAPES_MAX: Final = 20
+_WORLDS_MIN: Final = 20
+_NODES_COPIED_MAX: Final = 100_000
+"""How many nodes are copied for the worlds with a new node: 20 worlds at 5,000 nodes, one for each node at 300."""
 _TAINTS: Final = frozenset({"TaintToleration", "NodeUnschedulable"})
 _LABELS: Final = frozenset({"NodeAffinity", "VolumeBinding", "VolumeZone"})
 
@@ -83,7 +85,9 @@ class FixSearch:
         self._framework = self._cluster.framework_for(pod)
         self._snapshot = self._engine.cache.snapshot()
         self._known: dict[frozenset[str], Blockers] = {}
-        self._shapes: list[tuple[Node, Edit, Cluster]] | None = None
+        self._worlds: dict[str, tuple[Edit, Cluster]] = {}
+        self._shapes = _of_each_shape(self._cluster.nodes, pod)
+        self._worlds_max = max(_WORLDS_MIN, _NODES_COPIED_MAX // max(len(self._snapshot), 1))
         self._is_complete = True
         self._has_skipped = False
         self._trials_left = _TRIALS_MAX
@@ -114,9 +118,11 @@ class FixSearch:
             ScheduleError: a plugin failed.
         """
         for size in range(1, EDITS_MAX + 1):
+            # Whether a set is the smallest depends on the smaller ones alone.
+            is_minimum = self._is_complete
             found = self._tried(self._at_level(size), most)
             if found:
-                return found
+                return [Fix(edits, node, is_minimum) for edits, node in found]
             if self._has_skipped:
                 self._is_complete = False
         return []
@@ -202,11 +208,14 @@ class FixSearch:
         """The wishes, a new node on which the pod fits, and so many pods elsewhere to evict for that."""
         pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
         rejected = self.blockers(given_up)
-        for node, edit, world in self._new_nodes():
+        for node in self._shapes:
             row = self._snapshot.row_of[node.name]
             others = [plugin for plugin in rejected.plugins if rejected.rejected_by(plugin)[row]]
             if any(not _may_be_resolved(rejected, plugin, row) for plugin in others if plugin not in _TAINTS):
                 continue
+            if (known := self._with_one_like(node)) is None:
+                return
+            edit, world = known
             found = blockers_of(world.engine, world.framework_for(pod), pod)
             new_row = found.snapshot.row_of[edit.name]
             if not evicted:
@@ -223,20 +232,19 @@ class FixSearch:
                     for own in self._smallest(given_up, rows, world.engine):
                         yield (*own, edit, *map(eviction, victims))
 
-    def _new_nodes(self) -> Sequence[tuple[Node, Edit, Cluster]]:
-        """One node of each shape that the cluster has, the new node like it, and a world with it."""
-        if self._shapes is None:
-            self._shapes = []
-            names = self._snapshot.row_of.keys()
-            representatives = _of_each_shape(self._cluster.nodes, self._pod)
-            self._is_complete &= len(representatives) <= _SHAPES_MAX
-            for node in representatives[:_SHAPES_MAX]:
-                _, edit = added_node(node, names)
-                world = self._cluster.fork()
-                assert edit.manifest is not None
-                world.add(edit.manifest)
-                self._shapes.append((node, edit, world))
-        return self._shapes
+    def _with_one_like(self, node: Node) -> tuple[Edit, Cluster] | None:
+        """The addition of a node like this one, and a world with it; None if there are too many worlds already."""
+        known = self._worlds.get(node.name)
+        if known is None:
+            if len(self._worlds) == self._worlds_max:
+                self._is_complete = False
+                return None
+            _, edit = added_node(node, self._snapshot.row_of.keys())
+            assert edit.manifest is not None
+            world = self._cluster.fork()
+            world.add(edit.manifest)
+            known = self._worlds[node.name] = edit, world
+        return known
 
     # ------------------------------------------------------------ the smallest edits that are enough
 
@@ -316,8 +324,9 @@ class FixSearch:
 
     # ------------------------------------------------------------ trials
 
-    def _tried(self, candidates: Iterable[EditSet], most: int) -> list[Fix]:
-        found: list[Fix] = []
+    def _tried(self, candidates: Iterable[EditSet], most: int) -> list[tuple[EditSet, str]]:
+        """The sets that are enough, in order, each with the node on which the pod is then placed."""
+        found: list[tuple[EditSet, str]] = []
         shown: Counter[tuple[EditKind, ...]] = Counter()
         for edits in candidates:
             kinds = tuple(sorted((each.kind for each in edits), key=INTRUSIVENESS.__getitem__))
@@ -329,7 +338,7 @@ class FixSearch:
             self._trials_left -= 1
             ordered, node = self._try(edits)
             if node is not None:
-                found.append(Fix(ordered, node, self._is_complete))
+                found.append((ordered, node))
                 shown[kinds] += 1
                 if len(found) == most:
                     break
