@@ -7,7 +7,7 @@ plugins would requeue the pod for it). Or it holds a device selector and one dev
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -116,7 +116,7 @@ class Evaluator:
             pods = [read_manifest(each, PODS) for each in scenario.pods]
             if gates.pod_groups is not None:
                 return PodGroupQueue(config, gates.pod_groups, store, self._classes, pods).answer()
-            return _answer_queue(self._cluster(config, store, *pods).place_all(pods))
+            return _answer_queue(self._cluster(config, store, *pods), pods)
         pod = read_manifest(scenario.pod, PODS)
         cluster = self._cluster(config, store, pod)
         if scenario.event is not None:
@@ -129,9 +129,20 @@ class Evaluator:
         return Cluster(config, store, self._classes, asked=[pod.key for pod in pods])
 
 
-def _answer_queue(placements: Sequence[Placement]) -> dict[str, Any]:
+def _answer_queue(cluster: Cluster, pods: Iterable[Pod]) -> dict[str, Any]:
+    placements: list[Placement] = []
+    messages: dict[str, str] = {}
+    for pod in pods:
+        try:
+            (placement,) = cluster.place_all([pod])
+        except ScheduleError as error:
+            # The pods after one that fails are tried all the same.
+            placement = Placement(pod, None)
+            messages[pod.key] = str(error).removeprefix(f"{pod.key}: ")
+        if placement.node is None and placement.state is not None:
+            messages[pod.key] = placement.message
+        placements.append(placement)
     answer: dict[str, Any] = {"placements": [each.as_dict() for each in placements], **devices_of_queue(placements)}
-    messages = {each.pod.key: each.message for each in placements if each.node is None and each.state is not None}
     return {**answer, "messages": messages} if messages else answer
 
 

@@ -100,6 +100,15 @@ def test_a_queue_ends_with_its_claims_as_they_were_written(objects: list[Any]) -
     assert claim["status"]["reservedFor"] == [{"resource": "pods", "name": "one", "uid": "Pod/default/one"}]
 
 
+def test_a_pod_that_fails_does_not_keep_the_others_of_a_queue_from_being_placed(objects: list[Any]) -> None:
+    spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": 40}}]}}
+    many = an_object("ResourceClaim", "many", spec=spec)
+    found = answer([*objects, many], a_pod("one", "many"), a_pod("two", "mine"))
+    assert [each.get("node") for each in found["placements"]] == [None, "n1"]
+    reason = "claim default/many: number of requested devices 40 exceeds the claim limit of 32"
+    assert found["messages"] == {"default/one": f'running "DynamicResources" filter plugin: {reason}'}
+
+
 def test_a_queue_names_claims_for_extended_resources_under_the_pods_name(objects: list[Any]) -> None:
     found = answer(objects, a_pod("one", gpus="1"), a_pod("two", gpus="1"))
     name = "default/<extended-resources>/one"
