@@ -36,7 +36,8 @@ from podium.objects.api_errors import (
     Unreachable,
 )
 from podium.objects.core import ObjectMeta, Pod, PodCondition
-from podium.objects.resource_types import ObjectT, ResourceType
+from podium.objects.pod_groups import PodGroup
+from podium.objects.resource_types import PODS, ObjectT, ResourceType
 
 _BIND_TRIES = 3
 _BIND_PAUSE_S = 0.1
@@ -187,12 +188,12 @@ class ApiClient:
         await self._patch_status(pod, patch)
         return True
 
-    async def send_status(self, pod: Pod, compose: Compose) -> None:
-        """Patch the pod's status with what `compose` returns when the write is sent.
+    async def send_status(self, item: Pod | PodGroup, compose: Compose, resource: ResourceType[Any] = PODS) -> None:
+        """Patch the status of a pod, or of another object, with what `compose` returns when the write is sent.
 
         Raises: as `patch_status`.
         """
-        await self._patch_status(pod, compose)
+        await self._patch_status(item, compose, resource)
 
     async def remove_condition(self, pod: Pod, kind: str) -> None:
         """Remove the condition of that type.
@@ -212,20 +213,24 @@ class ApiClient:
         """
         body = _encode(_DeleteOptions(_Preconditions(pod.uid)))
         try:
-            await self._retry("DELETE", pod, _path(pod), body, JSON, _DELETE_RETRIED, check_deleted)
+            await self._retry("DELETE", pod, PODS, "", body, JSON, _DELETE_RETRIED, check_deleted)
         except (NotFound, Conflict):
             return False
         return True
 
-    async def _patch_status(self, pod: Pod, patch: bytes | Compose) -> None:
-        path = _path(pod) + "/status"
-        await self._retry("PATCH", pod, path, patch, STRATEGIC_MERGE_PATCH, _STATUS_RETRIED, check_object)
+    async def _patch_status(
+        self, item: Pod | PodGroup, patch: bytes | Compose, resource: ResourceType[Any] = PODS
+    ) -> None:
+        await self._retry(
+            "PATCH", item, resource, "/status", patch, STRATEGIC_MERGE_PATCH, _STATUS_RETRIED, check_object
+        )
 
     async def _retry(
         self,
         method: Method,
-        pod: Pod,
-        path: str,
+        item: Pod | PodGroup,
+        resource: ResourceType[Any],
+        subresource: str,
         body: bytes | Compose,
         content_type: str,
         retried: tuple[type[ApiError], ...],
@@ -233,6 +238,7 @@ class ApiClient:
     ) -> None:
         """Make an idempotent write, with up to four tries, until the response passes the check."""
         failure: ApiError | None = None
+        path = resource.object_path(item) + subresource
         is_sent = True
 
         def compose() -> bytes | None:
@@ -251,11 +257,11 @@ class ApiClient:
                     path,
                     compose,
                     content_type=content_type,
-                    namespace=pod.metadata.namespace,
-                    urgency=pod.spec.priority,
+                    namespace=item.metadata.namespace,
+                    urgency=item.spec.priority,
                 )
                 if is_sent:
-                    check(answer, "v1", "Pod", pod.metadata)
+                    check(answer, resource.api_version, resource.kind, item.metadata)
                 return
             except retried as error:
                 failure = error

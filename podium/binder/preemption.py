@@ -29,12 +29,14 @@ from podium.binder.waiting_pods import WaitingPods
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, Invalid, NotFound
 from podium.objects.core import Pod, PodCondition
+from podium.objects.pod_groups import PodGroup
 
 log = get_logger("binder")
 
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 _REASON: Final = "PreemptionByScheduler"
 _PAUSE_AFTER_FAILURE_S: Final = 1.0
+_WHOLE_CLUSTER: Final = "cluster"
 _SEEN_S_MAX: Final = 1.0
 _LOOK_S: Final = 0.01
 _RELEASE_EVERY_S: Final = 1.0
@@ -120,27 +122,59 @@ class RunningPreemptions:
     def begin(self, preemption: Preemption, chosen: int) -> None:
         """Hold the pod back. `chosen` is the number of victims, including those that are being deleted already."""
         self._observer.observe_victims(chosen)
-        if self._loops is not None:
+        if self._loops is not None and preemption.group is None:
             self._loops.begun(preemption.preemptor, preemption.node_name, preemption.victims)
-        self._of[preemption.preemptor.uid] = preemption
+        self._of[preemption.uid] = preemption
 
     def end(self, preemption: Preemption) -> None:
         """All deletes have been requested, or have failed. The pod may have started another preemption meanwhile."""
-        if self._of.get(preemption.preemptor.uid) is preemption:
-            del self._of[preemption.preemptor.uid]
+        if self._of.get(preemption.uid) is preemption:
+            del self._of[preemption.uid]
 
 
 @dataclass(slots=True, eq=False)
 class Preemption:
-    """The instruction to preempt pods on a node. `victims` excludes pods that are being deleted already.
+    """The instruction to preempt pods on a node, or for a group anywhere.
 
-    `is_last_victim`: whether only the last victim is left.
+    Attributes:
+        preemptor: the pod, or the first of the waiting pods of the group.
+        victims: without pods that are being deleted already.
+        is_last_victim: whether only the last victim is left.
+        group: the group that room is made for; None if it is made for the pod alone.
+        others: the other waiting pods of the group.
     """
 
     preemptor: Pod
     node_name: str
     victims: Sequence[Pod]
     is_last_victim: bool = False
+    group: PodGroup | None = None
+    others: Sequence[Pod] = ()
+
+    @property
+    def uid(self) -> str:
+        """The uid of the pod or the group."""
+        return self.preemptor.uid if self.group is None else self.group.metadata.uid
+
+    @property
+    def key(self) -> str:
+        """The key of the pod or the group."""
+        return self.preemptor.key if self.group is None else self.group.key
+
+    @property
+    def priority(self) -> int:
+        """The priority of the pod or the group."""
+        return self.preemptor.priority if self.group is None else self.group.priority
+
+    @property
+    def kind(self) -> str:
+        """What preempts, as conditions and Events name it."""
+        return "pod" if self.group is None else "podgroup"
+
+    @property
+    def pods(self) -> Sequence[Pod]:
+        """The pods that wait for it."""
+        return (self.preemptor, *self.others)
 
 
 class PreemptionExecutor:
@@ -185,11 +219,19 @@ class PreemptionExecutor:
         Returns:
             What to carry out; None if all victims are being deleted already.
         """
-        left = [victim for victim in victims if not victim.is_terminating]
-        if not left:
+        return self._begin(Preemption(preemptor, node_name, victims))
+
+    def begin_for_group(self, group: PodGroup, pods: Sequence[Pod], victims: Sequence[Pod]) -> Preemption | None:
+        """As `begin`, for these waiting pods of a group."""
+        preemptor, *others = pods
+        return self._begin(Preemption(preemptor, _WHOLE_CLUSTER, victims, group=group, others=others))
+
+    def _begin(self, preemption: Preemption) -> Preemption | None:
+        chosen = len(preemption.victims)
+        preemption.victims = [victim for victim in preemption.victims if not victim.is_terminating]
+        if not preemption.victims:
             return None
-        preemption = Preemption(preemptor, node_name, left)
-        self._under_way.begin(preemption, len(victims))
+        self._under_way.begin(preemption, chosen)
         return preemption
 
     async def carry_out(self, preemption: Preemption) -> bool:
@@ -210,10 +252,11 @@ class PreemptionExecutor:
                 await anyio.sleep(_PAUSE_AFTER_FAILURE_S)
         finally:
             self._under_way.end(preemption)
-        if succeeded and self._is_gated(preemption.preemptor):
+        if succeeded and any(map(self._is_gated, preemption.pods)):
             await self._see_them_go(preemption.victims)
-        if not succeeded or self._is_gated(preemption.preemptor):
-            self._activate(preemption.preemptor)
+        for pod in preemption.pods:
+            if not succeeded or self._is_gated(pod):
+                self._activate(pod)
         return succeeded
 
     async def wake_released(self) -> None:
@@ -233,7 +276,7 @@ class PreemptionExecutor:
         """Clear the nominations of pods of lower priority on the node: they have to be placed elsewhere."""
         succeeded = True
         for pod in self._nominated_to(preemption.node_name):
-            if pod.priority >= preemption.preemptor.priority:
+            if pod.priority >= preemption.priority:
                 continue
             try:
                 await self._evictor.patch_status(pod, nominated_node_name="")
@@ -266,16 +309,18 @@ class PreemptionExecutor:
             except ApiError as error:
                 log.error(
                     "Victim could not be preempted",
-                    preemptor=preemption.preemptor.key,
+                    preemptor=preemption.key,
                     victim=victim.key,
                     node=preemption.node_name,
                     error=str(error),
                 )
                 return False
-        self._events.record(preempted(victim, preemption.preemptor, preemption.node_name, in_memory=in_memory))
+        self._events.record(
+            preempted(victim, preemption.preemptor, preemption.node_name, group=preemption.group, in_memory=in_memory)
+        )
         log.info(
             "Preemptor Pod preempted victim Pod",
-            preemptor=preemption.preemptor.key,
+            preemptor=preemption.key,
             victim=victim.key,
             node=preemption.node_name,
             in_memory=in_memory,
@@ -293,7 +338,7 @@ class PreemptionExecutor:
     async def _delete(self, preemption: Preemption, victim: Pod) -> bool:
         """Set the disruption condition, then delete; False if the victim was deleted already."""
         try:
-            await self._evictor.patch_status(victim, condition=_disrupted(preemption.preemptor, victim))
+            await self._evictor.patch_status(victim, condition=_disrupted(preemption, victim))
         except (NotFound, Invalid):  # Invalid: another pod has its name now
             return False
         try:
@@ -315,11 +360,12 @@ class PreemptionExecutor:
             log.warning("Condition could not be removed", pod=victim.key, error=str(error))
 
 
-def _disrupted(preemptor: Pod, victim: Pod) -> PodCondition:
+def _disrupted(preemption: Preemption, victim: Pod) -> PodCondition:
+    name = preemption.preemptor.spec.scheduler_name
     return PodCondition(
         type=DISRUPTION_TARGET,
         status="True",
         reason=_REASON,
-        message=f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
+        message=f"{name}: preempting to accommodate a higher priority {preemption.kind}",
         observed_generation=victim.metadata.generation,
     )

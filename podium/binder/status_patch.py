@@ -16,6 +16,7 @@ import msgspec
 from podium.binder.events.event import truncated
 from podium.framework.contract.status import Status
 from podium.objects.core import Pod, PodCondition
+from podium.objects.pod_groups import PodGroup
 from podium.objects.times import format_time
 
 POD_SCHEDULED = "PodScheduled"
@@ -54,8 +55,10 @@ def status_patch(
         None if nothing would change. A new `observed_generation` alone is not a change.
     """
     status: dict[str, Any] = {}
-    if condition is not None and (changed := _changed(pod, condition, now_s)) is not None:
-        status["conditions"] = [changed]
+    if condition is not None:
+        before = pod.status.condition(condition.type)
+        if before is None or not _says_the_same(before, condition):
+            status["conditions"] = [{**_as_json(before, condition, now_s), "lastProbeTime": None}]
     if nominated_node_name is not None and nominated_node_name != pod.status.nominated_node_name:
         status["nominatedNodeName"] = nominated_node_name or None
     return _encode({"metadata": {"uid": pod.uid}, "status": status}) if status else None
@@ -66,19 +69,38 @@ def condition_removal(pod: Pod, kind: str) -> bytes:
     return _encode({"metadata": {"uid": pod.uid}, "status": {"conditions": [{"$patch": "delete", "type": kind}]}})
 
 
-def _changed(pod: Pod, condition: PodCondition, now_s: float) -> dict[str, Any] | None:
-    before = pod.status.condition(condition.type)
-    transition_time: str | None = format_time(now_s)
-    if before is not None and before.status == condition.status:
-        if (before.reason, before.message) == (condition.reason, condition.message):
-            return None
-        transition_time = before.last_transition_time
+def pod_group_status_patch(group: PodGroup, now_s: float, condition: PodCondition) -> bytes | None:
+    """A strategic merge patch that sets a condition of a pod group.
+
+    Args:
+        group: as last seen.
+        now_s: as `status_patch`.
+
+    Returns:
+        None if nothing would change.
+    """
+    before = group.condition(condition.type)
+    is_known = before is not None and _says_the_same(before, condition)
+    if before is not None and is_known and before.observed_generation == condition.observed_generation:
+        return None
+    status = {"conditions": [_as_json(before, condition, now_s)]}
+    return _encode({"metadata": {"uid": group.metadata.uid}, "status": status})
+
+
+def _says_the_same(before: PodCondition, condition: PodCondition) -> bool:
+    told = before.status, before.reason, before.message
+    return told == (condition.status, condition.reason, condition.message)
+
+
+def _as_json(before: PodCondition | None, condition: PodCondition, now_s: float) -> dict[str, Any]:
+    is_same_status = before is not None and before.status == condition.status
     return {
         "type": condition.type,
         "status": condition.status,
         "reason": condition.reason,
         "message": condition.message,
         "observedGeneration": condition.observed_generation,
-        "lastProbeTime": None,
-        "lastTransitionTime": transition_time,
+        "lastTransitionTime": before.last_transition_time
+        if before is not None and is_same_status
+        else format_time(now_s),
     }

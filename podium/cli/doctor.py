@@ -90,7 +90,7 @@ async def _examine(report: Report, good: Usable, kubeconfig: str | None, master:
         report.fail("credentials", str(error), advice_on_configuration(str(error)))
         return
     async with ApiSession(credentials) as session:
-        await examine(report, session, good.config, good.plugins, clock)
+        await examine(report, session, good.config, good.plugins, clock, good.pod_groups)
 
 
 def _text(report: Report) -> str:

@@ -148,6 +148,7 @@ def command(
         preempts_pods_of_others=preempts_pods_of_others,
         avoids_conflicts=avoids_conflicts,
         plugins=good.plugins,
+        pod_groups=good.pod_groups,
     )
     ends = (
         ConnectionConfigError,

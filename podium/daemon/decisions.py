@@ -6,6 +6,7 @@ Source: kubernetes pkg/scheduler/schedule_one.go, v1.36.2.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from podium.binder import Preemption, PreemptionExecutor
 from podium.cluster import CacheError
@@ -13,13 +14,20 @@ from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
 from podium.daemon.clean_ups import start_clean_ups
 from podium.daemon.failures import Attempt, FailureHandler
-from podium.daemon.status_writes import StatusWrite, StatusWrites
+from podium.daemon.pod_groups import GroupAttempt
+from podium.daemon.status_writes import AnyStatusWrite, PodGroupStatusWrite, StatusWrite, StatusWrites
 from podium.engine.placing import Engine
+from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, RejectedWithGroup
 from podium.framework.contract.status import Status, error_status
 from podium.framework.cycle.diagnosis import rejected_on
-from podium.framework.cycle.schedule import Decision, DoesNotFit, Suggested
+from podium.framework.cycle.schedule import DoesNotFit, Suggested
 from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.core import Pod
+from podium.objects.pod_groups import PodGroup
 from podium.telemetry import Metrics
+
+log = get_logger("scheduler")
 
 
 class DecisionExecutor:
@@ -45,15 +53,44 @@ class DecisionExecutor:
         self._metrics = metrics
         self._clock = clock
 
-    def carry_out(self, attempt: Attempt, decision: Decision, tasks: asyncio.TaskGroup) -> None:
-        """Carry out the decision."""
+    def carry_out(self, attempt: Attempt, decision: MemberDecision, tasks: asyncio.TaskGroup) -> None:
+        """Carry out the decision on a pod."""
         self._metrics.observe_algorithm(self._clock.monotonic() - attempt.started_s)
         if isinstance(decision, Suggested):
             self._place(attempt, decision, tasks)
         elif isinstance(decision, DoesNotFit):
             self._make_room_or_wait(attempt, decision, tasks)
+        elif isinstance(decision, RejectedWithGroup):
+            nominated = decision.nominated_node_name
+            self._write(self._failures.rejected_with_group(attempt, decision.status, nominated), tasks)
         else:
             self._write(self._failures.failed(attempt, decision.status), tasks)
+
+    def carry_out_group(
+        self, attempt: GroupAttempt, decision: GroupDecision, group: PodGroup | None, tasks: asyncio.TaskGroup
+    ) -> None:
+        """Carry out the decision on each pod of a group, and write the group's condition.
+
+        Args:
+            group: the latest version of the PodGroup; None if it is gone.
+        """
+        preemptions = [
+            self._begin_preemption(each.pod, each.help.nominated_node_name, each.help.victims)
+            for each in decision.evictions
+        ]
+        if decision.victims and group is not None:
+            pods = [info.pod for info in attempt.infos]
+            preemptions.append(self._preemption.begin_for_group(group, pods, decision.victims))
+        for info, member in zip(attempt.infos, decision.members, strict=True):
+            self.carry_out(Attempt(info, member.cycle, attempt.started_s), member.decision, tasks)
+        for preemption in preemptions:
+            self._start_preemption(preemption, tasks)
+        condition = None if group is None else decision.condition(group)
+        if group is not None and condition is not None:
+            self._write(PodGroupStatusWrite(group, condition), tasks)
+        seconds = self._clock.monotonic() - attempt.started_s
+        self._metrics.count_group_attempt(decision.result, decision.members[0].cycle.framework.name, seconds)
+        _log(attempt, decision, seconds)
 
     def stop(self) -> None:
         """Let the pods go that wait at Permit."""
@@ -78,11 +115,11 @@ class DecisionExecutor:
             return self._failures.does_not_fit(attempt, rejected_on(row, status), "")
         return self._failures.failed(attempt, status)
 
-    def _write(self, write: StatusWrite | None, tasks: asyncio.TaskGroup) -> None:
+    def _write(self, write: AnyStatusWrite | None, tasks: asyncio.TaskGroup) -> None:
         if write is not None:
             tasks.create_task(self._write_status(write), name="status patch")
 
-    async def _write_status(self, write: StatusWrite) -> None:
+    async def _write_status(self, write: AnyStatusWrite) -> None:
         await self._statuses.write(write)
         self._backlog.tell_progress()
 
@@ -90,11 +127,20 @@ class DecisionExecutor:
         """Requeue the pod; the preemption that PostFilter has planned starts before that and continues concurrently."""
         plan = decision.post_filter
         preemption: Preemption | None = None
-        if plan is not None and plan.victims and self._failures.waiting(attempt.pod) is not None:
-            preemption = self._preemption.begin(attempt.pod, plan.nominated_node_name, plan.victims)
+        if plan is not None and plan.victims:
+            preemption = self._begin_preemption(attempt.pod, plan.nominated_node_name, plan.victims)
         nominated = plan.nominated_node_name if plan is not None else None
         start_clean_ups(attempt, tasks)
         self._write(self._failures.does_not_fit(attempt, decision.error, nominated), tasks)
+        self._start_preemption(preemption, tasks)
+
+    def _begin_preemption(self, pod: Pod, node_name: str, victims: Sequence[Pod]) -> Preemption | None:
+        """Hold the pod back for the preemption; None if there is nothing to do, or the pod waits no more."""
+        if self._failures.waiting(pod) is None:
+            return None
+        return self._preemption.begin(pod, node_name, victims)
+
+    def _start_preemption(self, preemption: Preemption | None, tasks: asyncio.TaskGroup) -> None:
         if preemption is not None:
             tasks.create_task(self._preempt(preemption), name="preemption")
 
@@ -103,3 +149,18 @@ class DecisionExecutor:
         succeeded = await self._preemption.carry_out(preemption)
         self._metrics.observe_preemption("success" if succeeded else "error", self._clock.monotonic() - started_s)
         self._backlog.tell_progress()
+
+
+def _log(attempt: GroupAttempt, decision: GroupDecision, seconds: float) -> None:
+    """Log the canonical line of an attempt at a group."""
+    status = decision.status
+    tell = log.error if decision.result == "error" else log.info
+    tell(
+        "Pod group was tried",
+        pod_group=attempt.key,
+        result=decision.result,
+        pods=len(attempt.infos),
+        with_node=sum(isinstance(each.decision, Suggested) for each in decision.members),
+        seconds=round(seconds, 6),
+        **({} if status is None else {"reason": status.message}),
+    )

@@ -7,7 +7,7 @@ if no watch has shown it yet; upstream keeps it in that case.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,6 +44,11 @@ class Attempt:
     def pod(self) -> Pod:
         """The pod, as it was when the attempt began."""
         return self.cycle.pod
+
+    @property
+    def infos(self) -> Sequence[QueuedPodInfo]:
+        """The pods that were popped for it: this one."""
+        return (self.info,)
 
 
 class FailureHandler:
@@ -84,6 +89,16 @@ class FailureHandler:
     def failed(self, attempt: Attempt, status: Status) -> StatusWrite | None:
         """An error occurred: the pod is retried after its backoff."""
         return self._handle(attempt, status, None, "")
+
+    def rejected_with_group(
+        self, attempt: Attempt, status: Status, nominated_node_name: str | None
+    ) -> StatusWrite | None:
+        """The pod's group is not scheduled: the pod is retried with it after its backoff.
+
+        Args:
+            nominated_node_name: as in `StatusWrite`.
+        """
+        return self._handle(attempt, status, None, nominated_node_name)
 
     def _handle(
         self, attempt: Attempt, status: Status, error: FitError | None, nominated_node_name: str | None

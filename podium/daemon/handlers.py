@@ -23,11 +23,13 @@ from podium.framework.contract.cluster_event import (
     NODE_ADD,
     NODE_DELETE,
     RESOURCES_BY_KIND,
+    UNSCHEDULABLE_POD_ADD,
     UNSCHEDULABLE_POD_UPDATE,
     ActionType,
     ClusterEvent,
     EventResource,
 )
+from podium.framework.contract.pod_groups import PodGroups
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
@@ -219,6 +221,7 @@ class PodHandler(_Measured):
         scheduler_names: podium's scheduler names; other schedulers' pods count only once they are bound.
         saw_unbound: called when a pod has lost the node that it was bound to.
         binding_cycles: the target nodes of the binding cycles under way, by pod uid.
+        pod_groups: the pod groups, whose pods that wait are kept up to date here; None if each pod is scheduled alone.
     """
 
     def __init__(
@@ -233,8 +236,10 @@ class PodHandler(_Measured):
         metrics: Metrics,
         saw_unbound: Callable[[Pod], None] = lambda _: None,
         binding_cycles: Mapping[str, str] = MappingProxyType({}),
+        pod_groups: PodGroups | None = None,
     ) -> None:
         super().__init__(clock, metrics)
+        self._raises_additions = pod_groups is not None and pod_groups.rules.have_gangs
         self._cache = cache
         self._conflicts = conflicts
         self._saw_unbound = saw_unbound
@@ -281,7 +286,10 @@ class PodHandler(_Measured):
 
     def _add_pending(self, pod: Pod) -> None:
         if (node_name := self._binding_cycles.get(pod.uid)) is None:
+            self._join_group(pod)
             self._queue.add(pod)
+            if self._raises_additions:
+                self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
             return
         # It was bound or deleted, and a restore of etcd has undone that. Its binding cycle may yet bind it, so it
         # counts on the node; if it is not bound, the cycle requeues it.
@@ -338,17 +346,27 @@ class PodHandler(_Measured):
 
     # ------------------------------------------------------------ pods that wait
 
+    def _join_group(self, pod: Pod) -> None:
+        if self._cache.pod_groups is not None:
+            self._cache.pod_groups.put_waiting(pod)
+
+    def _leave_group(self, pod: Pod) -> None:
+        if self._cache.pod_groups is not None:
+            self._cache.pod_groups.remove(pod)
+
     def _update_pending(self, old: Pod, new: Pod) -> None:
         if self._cache.is_assumed(new.uid):
             if new.is_terminating and not old.is_terminating:
                 self._assumed_pod_goes(new)
             return
         if not self._is_readable(new):
+            self._leave_group(old)
             self._queue.delete(old)
             return
         if new.uid in self._binding_cycles and not new.is_terminating:
             self._add_pending(new)
             return
+        self._join_group(new)
         self._queue.update(old, new)
         nominated = old.status.nominated_node_name
         if nominated and nominated != new.status.nominated_node_name:
@@ -356,6 +374,7 @@ class PodHandler(_Measured):
 
     def _delete_pending(self, pod: Pod) -> None:
         self._reported.pop(pod.uid, None)
+        self._leave_group(pod)
         self._queue.delete(pod)
         if self._cache.is_assumed(pod.uid):
             self._assumed_pod_goes(pod)

@@ -11,8 +11,9 @@ does not have to wait behind thousands of other pods' requests.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import anyio
 
@@ -22,8 +23,10 @@ from podium.cluster import Cache
 from podium.daemon.backlog import LOOK_AGAIN_S, REQUESTS_WAITING_MAX, Backlog
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import Attempt, FailureHandler
+from podium.daemon.pod_groups import GroupAttempt, PodGroupAttempts
 from podium.daemon.steps import advance, finish
 from podium.engine.placing import Engine
+from podium.engine.pod_group_cycle import GroupDecision
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import error_status
 from podium.framework.cycle.questions import Answer, Question
@@ -40,6 +43,9 @@ from podium.telemetry import Metrics
 
 log = get_logger("scheduler")
 
+AnyAttempt: TypeAlias = Attempt | GroupAttempt
+AnyDecision: TypeAlias = Decision | GroupDecision
+
 _TURN_S_MAX = 0.002
 """How long the loop decides before it yields to other tasks."""
 
@@ -48,8 +54,8 @@ _TURN_S_MAX = 0.002
 class Unfinished:
     """An attempt that waits for the answer of extenders, or pauses to let other tasks run."""
 
-    attempt: Attempt
-    steps: Steps[Decision]
+    attempt: AnyAttempt
+    steps: Steps[AnyDecision]
     step: Question | Pause
 
 
@@ -61,6 +67,7 @@ class SchedulingLoop:
         backlog: decides when the loop waits for the API server.
         ask: has extenders answer a question.
         wake_up: is set when there may be a pod to decide on.
+        groups: begins attempts at pod groups; None if each pod is scheduled alone.
 
     Invariant: every popped pod is requeued, bound, or dropped because it needs no scheduling.
     """
@@ -81,6 +88,7 @@ class SchedulingLoop:
         *,
         ask: Callable[[Question], Awaitable[Answer]],
         wake_up: WakeUp,
+        groups: PodGroupAttempts | None = None,
     ) -> None:
         self._frameworks = frameworks
         self._queue = queue
@@ -95,6 +103,7 @@ class SchedulingLoop:
         self._clock = clock
         self._ask = ask
         self._wake_up = wake_up
+        self._groups = groups
         self._is_stopping = False
         self._finishing: anyio.CancelScope | None = None
         self._ended: anyio.Event | None = None
@@ -165,6 +174,8 @@ class SchedulingLoop:
     def _attempt(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> Unfinished | None:
         """One scheduling cycle, or its first part. No await: the cluster state must not change during it."""
         pod = info.pod
+        if self._groups is not None and pod.spec.scheduling_group is not None:
+            return self._attempt_group(self._groups, self._groups.pop_with(info), tasks)
         framework = self._frameworks.get(pod.spec.scheduler_name)
         if framework is None:
             log.error("No profile for the pod's scheduler name", pod=pod.key, profile=pod.spec.scheduler_name)
@@ -172,24 +183,56 @@ class SchedulingLoop:
             self._queue.done(pod.uid)
             return None
         begun = Attempt(info, self._engine.cycle(framework, pod), self._clock.monotonic())
-        steps = self._engine.attempt(begun.cycle)
+        return self._begin(begun, self._engine.attempt(begun.cycle), tasks)
+
+    def _attempt_group(
+        self, groups: PodGroupAttempts, infos: Sequence[QueuedPodInfo], tasks: asyncio.TaskGroup
+    ) -> Unfinished | None:
+        """As `_attempt`, for all waiting pods of a group together."""
+        wanted = []
+        for info in infos:
+            if self._needs_no_attempt(info.pod):
+                self._queue.done(info.pod.uid)
+            else:
+                wanted.append(info)
+        if not wanted:
+            return None
+        begun = groups.begin(wanted, self._clock.monotonic())
+        return self._begin(begun, groups.steps(begun), tasks)
+
+    def _begin(self, begun: AnyAttempt, steps: Steps[AnyDecision], tasks: asyncio.TaskGroup) -> Unfinished | None:
+        """Decide, and carry the decision out, unless the attempt must wait."""
         try:
             return Unfinished(begun, steps, advance(steps, self._clock, begun.started_s))
         except StopIteration as end:
-            self._executor.carry_out(begun, end.value, tasks)
+            self._carry_out(begun, end.value, tasks)
         except Exception as error:  # noqa: BLE001 - see `_broken`
-            self._executor.carry_out(begun, self._broken(pod, error), tasks)
+            self._carry_out(begun, self._broken(begun, error), tasks)
         return None
 
-    def _broken(self, pod: Pod, error: Exception) -> Decision:
+    def _carry_out(self, attempt: AnyAttempt, decision: AnyDecision, tasks: asyncio.TaskGroup) -> None:
+        if isinstance(attempt, Attempt):
+            assert not isinstance(decision, GroupDecision)
+            self._executor.carry_out(attempt, decision, tasks)
+            return
+        assert self._groups is not None
+        assert isinstance(decision, GroupDecision)
+        self._metrics.observe_group_algorithm(self._clock.monotonic() - attempt.started_s)
+        self._executor.carry_out_group(attempt, decision, self._groups.object_of(attempt), tasks)
+
+    def _broken(self, attempt: AnyAttempt, error: Exception) -> AnyDecision:
         """The decision for an attempt that raised an exception.
 
         A decision changes no state that outlives it, so other pods are not affected by a bug that one pod triggers, in
         podium or in a plugin that modified objects it was lent.
         """
         self._metrics.count_unexpected_error("task", "scheduling attempt")
-        log.error("A scheduling attempt has failed", pod=pod.key, exc_info=error)
-        return Failed(error_status(f"deciding on the pod: {error_text(error)}"))
+        log.error("A scheduling attempt has failed", pod=attempt.pod.key, exc_info=error)
+        status = error_status(f"deciding on the pod: {error_text(error)}")
+        if isinstance(attempt, Attempt):
+            return Failed(status)
+        assert self._groups is not None
+        return self._groups.failed(attempt, status)
 
     async def _finish(self, begun: Unfinished, tasks: asyncio.TaskGroup) -> None:
         """Finish a cycle that is long or asks extenders: the snapshot stays fixed while everything else runs.
@@ -201,33 +244,42 @@ class SchedulingLoop:
             attempt, changes = unfinished.attempt, self._consistency.changes
             decision = await self._rest_of(unfinished)
             if decision is None:
-                self._queue.done(attempt.pod.uid)
+                for info in attempt.infos:
+                    self._queue.done(info.pod.uid)
                 return
             if self._consistency.changes == changes:
-                self._executor.carry_out(attempt, decision, tasks)
+                self._carry_out(attempt, decision, tasks)
                 return
             await self._wait_consistent()
             unfinished = self._again(attempt, tasks)
 
-    async def _rest_of(self, begun: Unfinished) -> Decision | None:
+    async def _rest_of(self, begun: Unfinished) -> AnyDecision | None:
         """The decision of the attempt; None if it is abandoned because of `stop`."""
-        decision: Decision | None = None
+        decision: AnyDecision | None = None
         with self._cache.held(), anyio.CancelScope() as self._finishing:
             try:
                 decision = await finish(begun.steps, begun.step, self._ask, self._clock)
             except Exception as error:  # noqa: BLE001 - see `_broken`
-                decision = self._broken(begun.attempt.pod, error)
+                decision = self._broken(begun.attempt, error)
         self._finishing = None
         return decision
 
-    def _again(self, attempt: Attempt, tasks: asyncio.TaskGroup) -> Unfinished | None:
-        """Repeat an attempt, with the current version of the pod."""
-        current = None if self._is_stopping else self._failures.waiting(attempt.pod)
-        if current is None:
-            self._queue.done(attempt.pod.uid)
+    def _again(self, attempt: AnyAttempt, tasks: asyncio.TaskGroup) -> Unfinished | None:
+        """Repeat an attempt, with the current version of each pod."""
+        infos = []
+        for info in attempt.infos:
+            current = None if self._is_stopping else self._failures.waiting(info.pod)
+            if current is None:
+                self._queue.done(info.pod.uid)
+            else:
+                info.pod = current
+                infos.append(info)
+        if not infos:
             return None
-        attempt.info.pod = current
-        return self._attempt(attempt.info, tasks)
+        if isinstance(attempt, Attempt):
+            return self._attempt(attempt.info, tasks)
+        assert self._groups is not None
+        return self._attempt_group(self._groups, infos, tasks)
 
     def _needs_no_attempt(self, pod: Pod) -> bool:
         if pod.is_terminating:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from podium.config import PodGroupRules
 from podium.framework.contract.interface import Plugin
 from podium.plugins import IN_TREE
 from podium.service.serving import AccessOptions, TlsLimits
@@ -15,6 +16,7 @@ class Options:
     """Settings from the command line that the configuration file lacks.
 
     A secure port of 0 disables the endpoints; without certificate files, a self-signed certificate is created.
+    `pod_groups` says how pods are scheduled in groups; None if each is scheduled alone.
     """
 
     kubeconfig: str | None = None
@@ -29,3 +31,4 @@ class Options:
     preempts_pods_of_others: bool = False
     avoids_conflicts: bool = False
     plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: dict(IN_TREE))
+    pod_groups: PodGroupRules | None = None

@@ -16,14 +16,14 @@ from podium.client.dispatcher import Dispatcher
 from podium.client.informer_set import InformerSet
 from podium.client.session import ApiSession
 from podium.cluster import Cache
-from podium.config import KubeSchedulerConfiguration
+from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import BrokenObjects
 from podium.framework.contract.interface import Plugin
 from podium.framework.profile.runtime import construct, constructed
 from podium.lib.clock import Clock
-from podium.objects.resource_types import NODES, PODS, ResourceType
-from podium.queues import Nominator
+from podium.objects.resource_types import NODES, POD_GROUPS, PODS, ResourceType
+from podium.queues import Nominator, QueuedPodGroups
 from podium.telemetry import Metrics
 
 _COORDINATION = "coordination.k8s.io"
@@ -54,6 +54,7 @@ _ALWAYS = (
     Permission(_EVENTS, "events", "create"),
     Permission(_EVENTS, "events", "patch"),
 )
+_OF_POD_GROUPS = Permission(POD_GROUPS.group, f"{POD_GROUPS.plural}/status", "patch")
 _DOORS = (
     Permission("authentication.k8s.io", "tokenreviews", "create"),
     Permission("authorization.k8s.io", "subjectaccessreviews", "create"),
@@ -94,18 +95,23 @@ def needs(
     clock: Clock,
     *,
     serves: bool = True,
+    pod_groups: PodGroupRules | None = None,
 ) -> Needs:
     """The permissions and resources that podium needs with this configuration.
 
     Args:
         session: what the plugins are constructed with; no request is made through it.
         serves: whether the endpoints are served, and thus their users authenticated and authorized.
+        pod_groups: how pods are scheduled in groups; None if they are not.
 
     Raises: PluginError if a plugin cannot be constructed.
     """
     resources: dict[ResourceType[Any], list[str]] = {PODS: [_ITSELF], NODES: [_ITSELF]}
     permissions: dict[Permission, list[str]] = {each: [_ITSELF] for each in _ALWAYS}
-    for name, watched in _watched_by(config, plugins, session, clock):
+    if pod_groups is not None:
+        resources[POD_GROUPS] = [_ITSELF]
+        permissions[_OF_POD_GROUPS] = [_ITSELF]
+    for name, watched in _watched_by(config, plugins, session, clock, pod_groups):
         for resource in watched:
             _add(resources.setdefault(resource, []), name)
         for permission in _WRITES.get(name, ()):
@@ -138,17 +144,23 @@ def _of_election(config: KubeSchedulerConfiguration) -> Iterator[Permission]:
 
 
 def _watched_by(
-    config: KubeSchedulerConfiguration, plugins: Mapping[str, type[Plugin]], session: ApiSession, clock: Clock
+    config: KubeSchedulerConfiguration,
+    plugins: Mapping[str, type[Plugin]],
+    session: ApiSession,
+    clock: Clock,
+    pod_groups: PodGroupRules | None,
 ) -> Iterator[tuple[str, Iterable[ResourceType[Any]]]]:
     """Each enabled plugin and the resources whose listers it asks for when it is constructed."""
     for profile in config.profiles:
         for name in constructed(profile, plugins):
             informers = InformerSet(session, clock=clock, random=Random(0))
-            construct(plugins[name], profile, _handle(session, informers, clock))
+            construct(plugins[name], profile, _handle(session, informers, clock, pod_groups))
             yield name, informers.resources
 
 
-def _handle(session: ApiSession, informers: InformerSet, clock: Clock) -> PluginHandle:
+def _handle(
+    session: ApiSession, informers: InformerSet, clock: Clock, pod_groups: PodGroupRules | None
+) -> PluginHandle:
     dispatcher, metrics = Dispatcher(session, clock), Metrics()
     return PluginHandle(
         clock=clock,
@@ -160,4 +172,5 @@ def _handle(session: ApiSession, informers: InformerSet, clock: Clock) -> Plugin
         recorder=EventRecorder(dispatcher, clock, hostname=""),
         cache=Cache(BrokenObjects(metrics)),
         informers=informers,
+        pod_groups=None if pod_groups is None else QueuedPodGroups(pod_groups),
     )

@@ -39,6 +39,7 @@ from podium.daemon.handlers import (
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import DeviceMetrics, Observers, read_statistics
 from podium.daemon.options import Options
+from podium.daemon.pod_groups import PodGroupAttempts
 from podium.daemon.verdict_log import explainer_for
 from podium.daemon.writes import Writes
 from podium.engine.placing import Engine
@@ -47,10 +48,19 @@ from podium.framework.cycle.scoring import NearBest, choose
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
-from podium.objects.resource_types import DEVICE_CLASSES, NODES, PODS, RESOURCE_CLAIMS
+from podium.objects.resource_types import DEVICE_CLASSES, NODES, POD_GROUPS, PODS, RESOURCE_CLAIMS
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.shared.cluster_devices import ClusterDevices
-from podium.queues import Nominator, PodBackoff, QueueProfile, QueueState, QueueTimes, SchedulingQueue, build_hint_map
+from podium.queues import (
+    Nominator,
+    PodBackoff,
+    QueuedPodGroups,
+    QueueProfile,
+    QueueState,
+    QueueTimes,
+    SchedulingQueue,
+    build_hint_map,
+)
 from podium.service.election import Term
 from podium.service.supervision import Tasks
 from podium.service.wakeup import WakeUp
@@ -108,7 +118,8 @@ class Scheduler:
             metrics,
             may_bind=(lambda: True) if term is None else term.may_write,
         )
-        self.cache = Cache(BrokenObjects(metrics))
+        self._groups = None if options.pod_groups is None else QueuedPodGroups(options.pod_groups)
+        self.cache = Cache(BrokenObjects(metrics), pod_groups=None if self._groups is None else self._groups.states)
         self._preemptions = RunningPreemptions(
             self._pods.get,
             observers.preemption.observer,
@@ -120,6 +131,8 @@ class Scheduler:
         nominator = Nominator(self._pods.get)
         self.frameworks = self._make_frameworks(nominator)
         self.queue = self._make_queue(nominator)
+        if self._groups is not None:
+            self._groups.wait_in(self.queue)
         self.conflicts = Conflicts(self.cache, clock, metrics, self.writes.client.read_failure)
         if options.avoids_conflicts:
             self.writes.client.refuse_bindings_if(self.conflicts.is_too_late)
@@ -164,6 +177,7 @@ class Scheduler:
             self.writes.recorder,
             self.cache,
             self.informers,
+            self._groups,
         )
         return {
             profile.scheduler_name: Framework(profile, self._options.plugins, handle, self._observers.plugins.observer)
@@ -192,6 +206,7 @@ class Scheduler:
             ),
             observer=self._observers.queue.observer,
             nominator=nominator,
+            has_groups=self._groups is not None,
         )
 
     def _make_loop(self) -> SchedulingLoop:
@@ -227,6 +242,9 @@ class Scheduler:
             self.clock,
             ask=self.extender_pool.answer,
             wake_up=self._wake_up,
+            groups=None
+            if self._groups is None
+            else PodGroupAttempts(engine, self.frameworks, self._groups, self.informers.informer(POD_GROUPS)),
         )
 
     def _is_protected(self, victim: Pod) -> bool:
@@ -290,6 +308,7 @@ class Scheduler:
                 metrics,
                 saw_unbound=informers.saw_unbound,
                 binding_cycles=self.binding_cycles.under_way,
+                pod_groups=self._groups,
             )
         )
         for resource in tuple(informers.resources):

@@ -1,6 +1,6 @@
-"""Writes the status of pods that were not bound to the API server.
+"""Writes the status of pods that were not bound, and of pod groups, to the API server.
 
-Owns the order of the writes for each pod, and sends only the latest. Never decides what to write.
+Owns the order of the writes for each object, and sends only the latest. Never decides what to write.
 
 Source: kubernetes pkg/scheduler/backend/api_dispatcher/call_queue.go, v1.36.2: a waiting call for a pod is replaced by
 its next one, and dropped when the pod is bound. Upstream has this behind a feature gate that is off by default.
@@ -9,16 +9,24 @@ its next one, and dropped when the pod is bound. Upstream has this behind a feat
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final, TypeAlias
 
 import anyio
 
-from podium.binder import ApiClient, status_patch
+from podium.binder import ApiClient, pod_group_status_patch, status_patch
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, NotFound
 from podium.objects.core import Pod, PodCondition
+from podium.objects.pod_groups import PodGroup
+from podium.objects.resource_types import POD_GROUPS, PODS, ResourceType
 
 log = get_logger("scheduler")
+
+_NOT_WRITTEN: Final = {
+    PODS.kind: "Pod status could not be written",
+    POD_GROUPS.kind: "PodGroup status could not be written",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +36,16 @@ class StatusWrite:
     pod: Pod
     condition: PodCondition
     nominated_node_name: str | None
+    resource: ClassVar[ResourceType[Any]] = PODS
 
-    def in_place_of(self, earlier: StatusWrite | None) -> StatusWrite:
+    @property
+    def item(self) -> Pod:
+        """The object whose status is written."""
+        return self.pod
+
+    def in_place_of(self, earlier: AnyStatusWrite | None) -> StatusWrite:
         """This write, merged with the parts of an earlier unsent write that it does not overwrite."""
-        if earlier is None or self.nominated_node_name is not None:
+        if not isinstance(earlier, StatusWrite) or self.nominated_node_name is not None:
             return self
         return replace(self, nominated_node_name=earlier.nominated_node_name)
 
@@ -40,18 +54,38 @@ class StatusWrite:
         return status_patch(self.pod, now_s, condition=self.condition, nominated_node_name=self.nominated_node_name)
 
 
+@dataclass(frozen=True, slots=True)
+class PodGroupStatusWrite:
+    """The condition to write into a pod group's status."""
+
+    item: PodGroup
+    condition: PodCondition
+    resource: ClassVar[ResourceType[Any]] = POD_GROUPS
+
+    def in_place_of(self, earlier: AnyStatusWrite | None) -> AnyStatusWrite:
+        """This write; or an earlier unsent one that says that the group is scheduled, which is never taken back."""
+        return earlier if earlier is not None and earlier.condition.status == "True" else self
+
+    def patch(self, now_s: float) -> bytes | None:
+        """The patch to send; None if it would change nothing."""
+        return pod_group_status_patch(self.item, now_s, self.condition)
+
+
+AnyStatusWrite: TypeAlias = StatusWrite | PodGroupStatusWrite
+
+
 @dataclass(slots=True, eq=False)
 class _OnItsWay:
-    """The writes of one pod: `waiting` can still be replaced; `has_begun` may have reached the API server."""
+    """The writes of one object: `waiting` can still be replaced; `has_begun` may have reached the API server."""
 
-    waiting: StatusWrite | None
+    waiting: AnyStatusWrite | None
     has_begun: bool = False
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
 
 
 class StatusWrites:
-    """Sends status patches, one at a time for each pod.
+    """Sends status patches, one at a time for each object.
 
     Invariant: a patch not yet started when the next one arrives, or when the pod is to be bound, is never sent.
     """
@@ -61,13 +95,13 @@ class StatusWrites:
         self._clock = clock
         self._on_their_way: dict[str, _OnItsWay] = {}
 
-    async def write(self, write: StatusWrite) -> None:
-        """Send a status. Returns at once if an earlier write for the pod is under way; this one is then sent after it.
+    async def write(self, write: AnyStatusWrite) -> None:
+        """Send a status. Returns at once if an earlier write for the object is under way; this one is sent after it.
 
-        An error is logged and otherwise ignored: the next attempt writes the status again. A pod deleted meanwhile is
-        not an error.
+        An error is logged and otherwise ignored: the next attempt writes the status again. An object deleted meanwhile
+        is not an error.
         """
-        uid = write.pod.uid
+        uid = write.item.metadata.uid
         earlier = self._on_their_way.get(uid)
         if earlier is not None:
             earlier.waiting = write.in_place_of(earlier.waiting)
@@ -78,7 +112,7 @@ class StatusWrites:
                 while mine.waiting is not None:
                     if mine.waiting.patch(self._clock.now()) is None:
                         break
-                    await self._send(mine, mine.waiting.pod)
+                    await self._send(mine, mine.waiting)
         finally:
             if self._on_their_way.get(uid) is mine:
                 del self._on_their_way[uid]
@@ -96,8 +130,8 @@ class StatusWrites:
             del self._on_their_way[uid]
             mine.scope.cancel()
 
-    async def _send(self, mine: _OnItsWay, pod: Pod) -> None:
-        sent: StatusWrite | None = None
+    async def _send(self, mine: _OnItsWay, write: AnyStatusWrite) -> None:
+        sent: AnyStatusWrite | None = None
 
         def compose() -> bytes | None:
             nonlocal sent
@@ -107,10 +141,10 @@ class StatusWrites:
             return sent.patch(self._clock.now()) if sent is not None else None
 
         try:
-            await self._client.send_status(pod, compose)
+            await self._client.send_status(write.item, compose, write.resource)
         except NotFound:
-            log.debug("Pod was deleted, its status is not written", pod=pod.key)
+            log.debug("Object was deleted, its status is not written", kind=write.resource.kind, object=write.item.key)
         except ApiError as error:
-            log.warning("Pod status could not be written", pod=pod.key, error=str(error))
+            log.warning(_NOT_WRITTEN[write.resource.kind], object=write.item.key, error=str(error))
         finally:
             mine.has_begun = False

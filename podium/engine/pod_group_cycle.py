@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from podium.cluster import Snapshot
 from podium.cluster.pod_groups import PodGroupState
@@ -25,7 +25,7 @@ from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import rejected_on
 from podium.framework.cycle.placements import best_placement, generate_placements
 from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested
-from podium.framework.cycle.steps import GroupHelp, Steps
+from podium.framework.cycle.steps import PAUSE, GroupHelp, Steps
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod, PodCondition
 from podium.objects.pod_groups import POD_GROUP_SCHEDULED, PodGroup
@@ -83,7 +83,7 @@ class GroupDecision:
     victims: tuple[Pod, ...] = ()
 
     @property
-    def result(self) -> str:
+    def result(self) -> Literal["scheduled", "unschedulable", "waiting_on_preemption", "error"]:
         """The label of the group's metrics."""
         if self.status is None:
             return "scheduled"
@@ -255,6 +255,7 @@ class PodGroupCycle:
         requires_preemption = False
         try:
             for pod in self._pods:
+                yield PAUSE
                 tried = yield from self._try(engine, simulated, pod, makes_room=makes_room)
                 trial.tried.append(tried)
                 if tried.error is not None:

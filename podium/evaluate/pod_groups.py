@@ -6,14 +6,12 @@ Nothing comes back from backoff, bindings and evictions happen at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from podium.cluster import Cache
-from podium.cluster.pod_groups import PodGroupState, PodGroupStates
 from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.engine.errors import ClusterError
 from podium.engine.evaluation import as_status
@@ -37,29 +35,10 @@ from podium.objects.core import Node, Pod, PodCondition
 from podium.objects.errors import FieldError
 from podium.objects.pod_groups import group_of
 from podium.objects.resource_types import NODES, POD_GROUPS, PODS
-from podium.queues import Nominator, QueueProfile, QueueState, SchedulingQueue, build_hint_map
+from podium.queues import Nominator, QueuedPodGroups, QueueProfile, QueueState, SchedulingQueue, build_hint_map
 
 _NOW_S: Final = 4_102_444_800.0
 _BETWEEN_PODS_S: Final = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class _Groups:
-    """Implements `podium.framework.contract.pod_groups.PodGroups`."""
-
-    rules: PodGroupRules
-    states: PodGroupStates
-    queues: list[SchedulingQueue]
-    """The queue, once it has been made: plugins are made before it."""
-
-    def state(self, key: str) -> PodGroupState | None:
-        """The pods of the group."""
-        return self.states.get(key)
-
-    def activate(self, pods: Iterable[Pod]) -> None:
-        """Move the pods to the active queue."""
-        for queue in self.queues:
-            queue.activate(pods)
 
 
 class PodGroupQueue:
@@ -79,14 +58,13 @@ class PodGroupQueue:
     ) -> None:
         self._store = store
         self._rules = rules
-        self._states = PodGroupStates()
+        self._groups = QueuedPodGroups(rules)
         self._clock = ManualClock(_NOW_S)
-        self._cache = Cache(_refuse, pod_groups=self._states)
+        self._cache = Cache(_refuse, pod_groups=self._groups.states)
         self._lookup: dict[str, Pod] = {pod.key: pod for pod in pods}
         self._nominator = Nominator(self._lookup.get)
-        groups = _Groups(rules, self._states, [])
         handle = OfflineHandle(
-            self._clock, Random(1), self._nominator, self._cache.snapshot, store.lister, pod_groups=groups
+            self._clock, Random(1), self._nominator, self._cache.snapshot, store.lister, pod_groups=self._groups
         )
         self._frameworks = {
             profile.scheduler_name: Framework(profile, classes, handle, Observer()) for profile in config.profiles
@@ -103,7 +81,7 @@ class PodGroupQueue:
             nominator=self._nominator,
             has_groups=True,
         )
-        groups.queues.append(self._queue)
+        self._groups.wait_in(self._queue)
         self._engine = Engine(self._cache, self._nominator, config.percentage_of_nodes_to_score)
         self._fill()
         for pod in pods:
@@ -127,7 +105,7 @@ class PodGroupQueue:
     def _add(self, pod: Pod, *, has_gangs: bool) -> None:
         if pod.spec.scheduler_name not in self._frameworks:
             return
-        self._states.put_waiting(pod)
+        self._groups.states.put_waiting(pod)
         self._queue.add(pod)
         if has_gangs:
             self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
@@ -162,9 +140,8 @@ class PodGroupQueue:
         return answer | self._evict(helped.victims if helped is not None else ())
 
     def _try_group(self, key: str, first: QueuedPodInfo) -> dict[str, Any]:
-        state = self._states.get(key)
+        infos, state = self._groups.pop_with(first, key), self._groups.state(key)
         assert state is not None, key
-        infos = self._queue.pop_with(first, list(state.unscheduled.values()))
         pods = [info.pod for info in infos]
         group = self._store.get(POD_GROUPS, key)
         cycle = PodGroupCycle(self._engine, self._frameworks, self._rules, key, group, pods, state)

@@ -11,6 +11,7 @@ from podium.queues.listing import ListedPod, NextTry, QueueListing
 from podium.queues.nominator import Nominator
 from podium.queues.observer import QueueObserver
 from podium.queues.ordering import SortsByKey
+from podium.queues.pod_groups import QueuedPodGroups
 from podium.queues.scheduling_queue import SchedulingQueue
 from podium.queues.states import QUEUE_STATES, QueueEvent, QueueState
 from podium.queues.values import AlreadyQueued, QueueProfile, QueueStatistics, QueueTimes
@@ -30,6 +31,7 @@ __all__ = [
     "QueueState",
     "QueueStatistics",
     "QueueTimes",
+    "QueuedPodGroups",
     "SchedulingQueue",
     "SortsByKey",
     "build_hint_map",

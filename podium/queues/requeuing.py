@@ -25,6 +25,10 @@ class Requeuing:
     """Moves pods between their states; PreEnqueue plugins may gate them on the way.
 
     `coming_from` is the state of a pod that does not wait yet: it is new, or in flight.
+
+    Args:
+        has_groups: whether pods are scheduled in groups. Then a pod of a group, which backs off after every attempt, is
+            not popped before its backoff ends: it would be tried without a pause.
     """
 
     def __init__(
@@ -35,6 +39,8 @@ class Requeuing:
         clock: Clock,
         observer: QueueObserver,
         wake: Callable[[], None],
+        *,
+        has_groups: bool = False,
     ) -> None:
         self._queued = queued
         self._pre_enqueue_check = pre_enqueue_check
@@ -42,6 +48,7 @@ class Requeuing:
         self._clock = clock
         self._observer = observer
         self._wake = wake
+        self._has_groups = has_groups
 
     def requeue(
         self, info: QueuedPodInfo, strategy: Strategy, event: str, *, coming_from: QueueState = QueueState.GONE
@@ -77,7 +84,9 @@ class Requeuing:
         if not self._pre_enqueue_check.admits(info):
             self._hold_back(info, event, coming_from)
             return False
-        move = QueueEvent.BACK_OFF if info.rejector_plugins else QueueEvent.BACK_OFF_AFTER_ERROR
+        waits_in_full = self._has_groups and info.pod.spec.scheduling_group is not None
+        is_rejected = info.rejector_plugins and not waits_in_full
+        move = QueueEvent.BACK_OFF if is_rejected else QueueEvent.BACK_OFF_AFTER_ERROR
         self._queued.move(info, move, event, coming_from=coming_from)
         self._observer.incoming("backoff", event)
         self._wake()

@@ -7,7 +7,9 @@ can be popped.
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go, active_queue.go and backoff_queue.go, v1.36.2.
 Differs: adding a pod that is already queued replaces the old one as if it had been deleted first, and
 `unschedulable_pods` goes down whenever a rejected pod leaves the queue; upstream's gauge drifts there. Setting the
-machine's clock moves no deadline; upstream compares wall-clock timestamps. Opportunistic batching is not implemented.
+machine's clock moves no deadline; upstream compares wall-clock timestamps. Pods of a group always wait until their
+backoff ends; upstream pops them from the backoff queue when no pod is active, and tries a group that does not fit again
+and again without a pause. Opportunistic batching is not implemented.
 """
 
 from __future__ import annotations
@@ -92,7 +94,9 @@ class SchedulingQueue:
         self._has_groups = has_groups
         self.nominator = Nominator(lookup) if nominator is None else nominator
         pre_enqueue_check = PreEnqueueCheck({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
-        self._requeuing = Requeuing(self._queued, pre_enqueue_check, self.nominator, clock, observer, wake)
+        self._requeuing = Requeuing(
+            self._queued, pre_enqueue_check, self.nominator, clock, observer, wake, has_groups=has_groups
+        )
         self.listing = QueueListing(
             self._queued, self._in_flight, self.nominator, self._hints, clock, times.unschedulable_max_s
         )

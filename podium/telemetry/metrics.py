@@ -36,6 +36,7 @@ from podium.telemetry.logging import lines_lost
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 AttemptResult = Literal["scheduled", "unschedulable", "error"]
+GroupResult = Literal["scheduled", "unschedulable", "waiting_on_preemption", "error"]
 QueueName = Literal["active", "backoff", "unschedulable"]
 
 _ATTEMPTS_SHOWN_MAX = 14
@@ -82,6 +83,23 @@ class Metrics:
         self._algorithm_s = histogram(
             "scheduler_scheduling_algorithm_duration_seconds", "Time to choose a node.", _ATTEMPT_S
         )
+        self._group_attempts = counter(
+            "scheduler_podgroup_schedule_attempts_total", "Attempts to schedule pod groups.", "result", "profile"
+        )
+        self._group_attempt_s = histogram(
+            "scheduler_podgroup_scheduling_attempt_duration_seconds",
+            "Time of an attempt at a pod group, until its decision was carried out.",
+            _ATTEMPT_S,
+            "result",
+            "profile",
+        )
+        self._group_algorithm_s = histogram(
+            "scheduler_podgroup_scheduling_algorithm_duration_seconds",
+            "Time to choose the nodes of a pod group.",
+            _ATTEMPT_S,
+        )
+        # Without pod groups it is not shown at all, as those with labels.
+        self._group_algorithm_s.clear()
         self._sli_s = histogram(
             "scheduler_pod_scheduling_sli_duration_seconds",
             "Time from a pod's first entry into the active queue until it is bound.",
@@ -316,6 +334,15 @@ class Metrics:
     def observe_algorithm(self, seconds: float) -> None:
         """A scheduling cycle has ended, with or without a feasible node."""
         self._algorithm_s[()].observe(seconds)
+
+    def count_group_attempt(self, result: GroupResult, profile: str, seconds: float) -> None:
+        """An attempt at a pod group has ended."""
+        self._group_attempts[result, profile].add()
+        self._group_attempt_s[result, profile].observe(seconds)
+
+    def observe_group_algorithm(self, seconds: float) -> None:
+        """The nodes of a pod group were chosen, or there are none."""
+        self._group_algorithm_s[()].observe(seconds)
 
     def count_bound(self, attempts: int, seconds: float, *, after_flush: bool = False) -> None:
         """A pod was bound.

@@ -12,6 +12,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from podium.objects.core import Pod
+from podium.objects.pod_groups import PodGroup
+from podium.objects.resource_types import POD_GROUPS
 
 NOTE_BYTES_MAX = 1024
 _CUT = " ..."
@@ -58,6 +60,19 @@ def reference_to(pod: Pod) -> ObjectReference:
     return ObjectReference("v1", "Pod", metadata.name, metadata.namespace, metadata.uid, metadata.resource_version)
 
 
+def reference_to_group(group: PodGroup) -> ObjectReference:
+    """A reference to this version of the pod group."""
+    metadata = group.metadata
+    return ObjectReference(
+        POD_GROUPS.api_version,
+        POD_GROUPS.kind,
+        metadata.name,
+        metadata.namespace,
+        metadata.uid,
+        metadata.resource_version,
+    )
+
+
 def scheduled(pod: Pod, node_name: str) -> Event:
     """An Event: the pod was bound."""
     note = f"Successfully assigned {pod.key} to {node_name}"
@@ -77,9 +92,16 @@ def deleting_pod_skipped(pod: Pod) -> Event:
     return failed_scheduling(pod, f"skip schedule deleting pod: {pod.key}")
 
 
-def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> Event:
-    """An Event: the victim was preempted; `in_memory` if it was rejected before it was bound, instead of deleted."""
-    note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+def preempted(
+    victim: Pod, preemptor: Pod, node_name: str, *, group: PodGroup | None = None, in_memory: bool = False
+) -> Event:
+    """An Event: the victim was preempted; `in_memory` if it was rejected before it was bound, instead of deleted.
+
+    Args:
+        group: the preemptor's group, if room is made for all of it.
+    """
+    by = f"pod {preemptor.uid}" if group is None else f"podgroup {group.metadata.uid}"
+    note = f"Preempted by {by} on node {node_name}"
     if in_memory:
         note += " (in kube-scheduler memory)."
     return Event(
@@ -89,7 +111,7 @@ def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = 
         "Preempted",
         "Preempting",
         truncated(note),
-        reference_to(preemptor),
+        reference_to(preemptor) if group is None else reference_to_group(group),
     )
 
 

@@ -143,8 +143,6 @@ def usable(
         BadConfiguration: a plugin or feature is not available, or the file is not valid or not supported by podium.
     """
     gates = gates_of(feature_gates)
-    if to_run and gates.pod_groups is not None:
-        raise BadConfiguration(["--feature-gates: cannot set feature gate GenericWorkload (alpha) to true here"])
     plugins = found_plugins(references)
     registry = registry_of(plugins)
     loaded = load(_NOTHING_SAID, "defaults", registry, gates) if path is None else read(path, registry, gates)

@@ -17,7 +17,7 @@ import orjson
 
 from podium.client.advice import diagnosis_of
 from podium.client.session import ApiSession
-from podium.config import KubeSchedulerConfiguration
+from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.daemon.doctor.findings import Report
 from podium.daemon.permissions import Needs, Permission, needs
 from podium.daemon.stray_pods import WAITING_S_MIN, similar_name
@@ -46,12 +46,17 @@ async def examine(
     config: KubeSchedulerConfiguration,
     plugins: Mapping[str, type[Plugin]],
     clock: Clock,
+    pod_groups: PodGroupRules | None = None,
 ) -> None:
-    """Run all checks and add their findings to the report."""
+    """Run all checks and add their findings to the report.
+
+    Args:
+        pod_groups: how pods are scheduled in groups; None if they are not.
+    """
     if not await _reach(report, session, clock):
         return
     try:
-        needed = needs(config, plugins, session, clock)
+        needed = needs(config, plugins, session, clock, pod_groups=pod_groups)
     except PluginError:
         return  # The command has reported the plugin error already, whether or not the API server can be reached.
     await _identity(report, session)

@@ -16,7 +16,7 @@ from typing import Final
 
 from podium.cluster import PodUsage, Snapshot
 from podium.framework.contract.status import Status, unresolvable, unschedulable
-from podium.framework.cycle.steps import PAUSE, GroupHelp, Steps
+from podium.framework.cycle.steps import GroupHelp, Steps
 from podium.framework.preemption.candidates import Budgets, Importance
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup, group_of
@@ -121,7 +121,6 @@ def preempt_for_group(
     units.sort(key=lambda unit: unit.rank)
     victims: list[Unit] = []
     for unit in (each for half in budgets.split_units(units) for each in half):
-        yield PAUSE
         unit.put_back(world)
         if (yield from fits(world)) is not None:
             unit.take_off(world)

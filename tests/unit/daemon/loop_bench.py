@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -23,7 +23,7 @@ from podium.binder import (
 from podium.client.consistency import Consistency
 from podium.client.dispatcher import Dispatcher
 from podium.cluster import Cache
-from podium.config import Profile
+from podium.config import PodGroupRules, Profile
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
 from podium.daemon.backlog import Backlog
@@ -31,19 +31,22 @@ from podium.daemon.binding_cycles import BindingCycles
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
-from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler
+from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler, ResourceHandler
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import PluginMetrics, PreemptionMetrics, QueueMetrics
+from podium.daemon.pod_groups import PodGroupAttempts
 from podium.daemon.status_writes import StatusWrites
 from podium.engine.placing import Engine
-from podium.framework.contract.cluster_event import EventRegistration
+from podium.framework.contract.cluster_event import EventRegistration, EventResource
 from podium.framework.contract.interface import BindPlugin, PreEnqueuePlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.framework.cycle.extenders import NO_EXTENDERS, Extenders
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Node, Pod
-from podium.queues import QueueProfile, QueueState, SchedulingQueue, build_hint_map
+from podium.objects.pod_groups import PodGroup
+from podium.objects.resource_types import POD_GROUPS, ResourceType
+from podium.queues import QueuedPodGroups, QueueProfile, QueueState, SchedulingQueue, build_hint_map
 from podium.service.wakeup import WakeUp
 from podium.telemetry import Metrics
 from tests.unit.binder.builders import Request, Wire
@@ -73,11 +76,38 @@ class HoldsBack(Built, PreEnqueuePlugin):
 class Handle:
     """What the plugins get here."""
 
-    def __init__(self, clock: Clock, client: ApiClient, preemptions: RunningPreemptions) -> None:
+    def __init__(self, clock: Clock, client: ApiClient, preemptions: RunningPreemptions, bench: LoopBench) -> None:
         self.clock = clock
         self.random = Random(1)
         self.client = client
         self.preemptions = preemptions
+        self.waiting_pods = bench.waiting_pods
+        self.pod_groups = bench.groups
+        self._bench = bench
+
+    def lister(self, resource: ResourceType[Any]) -> Objects:
+        return Objects(self._bench.objects if resource is POD_GROUPS else {})
+
+    def shared(self, make: Callable[[Any], Any]) -> Any:
+        if make not in self._bench.shared:
+            self._bench.shared[make] = make(self)
+        return self._bench.shared[make]
+
+
+class Objects:
+    """The objects of one kind, as they are now."""
+
+    def __init__(self, objects: dict[str, Any]) -> None:
+        self._objects = objects
+
+    def get(self, key: str) -> Any:
+        return self._objects.get(key)
+
+    def list(self) -> Iterable[Any]:
+        return self._objects.values()
+
+    def in_namespace(self, namespace: str) -> Iterable[Any]:
+        raise AssertionError("nobody asks for a namespace here")
 
 
 class Recorder:
@@ -110,7 +140,11 @@ class LoopBench:
         extenders: Extenders = NO_EXTENDERS,
         pool: Any = None,
         avoids_conflicts: bool = False,
+        rules: PodGroupRules | None = None,
     ) -> None:
+        self.groups = None if rules is None else QueuedPodGroups(rules)
+        self.objects: dict[str, PodGroup] = {}
+        self.shared: dict[Callable[..., Any], Any] = {}
         self.story: list[str] = []
         self.clock = clock or LoopClock()
         self.metrics = Metrics()
@@ -120,7 +154,7 @@ class LoopBench:
         self.dispatcher = Dispatcher(self.wire, self.clock)
         self.client = ApiClient(self.dispatcher, self.clock)
         self.recorder = Recorder(self.story)
-        self.cache = Cache(BrokenObjects(self.metrics))
+        self.cache = Cache(BrokenObjects(self.metrics), pod_groups=self.groups.states if self.groups else None)
         self.conflicts = Conflicts(self.cache, self.clock, self.metrics, self.client.read_failure)
         self.waiting_pods, self.pods_in_pre_bind = WaitingPods(self.clock), PodsInPreBind()
         self.preemptions = RunningPreemptions(self.known.get, PreemptionMetrics(self.metrics))
@@ -130,6 +164,8 @@ class LoopBench:
         self.consistency = Consistency(self.clock)
         self.consistency.on_consistent(self.wake_up.set)
         self.queue = self._queue()
+        if self.groups is not None:
+            self.groups.wait_in(self.queue)
         self.unbound: list[Pod] = []
         recorder: Any = self.recorder
         if avoids_conflicts:
@@ -150,7 +186,9 @@ class LoopBench:
             self.metrics,
             saw_unbound=self.unbound.append,
             binding_cycles=self.binding_cycles.under_way,
+            pod_groups=self.groups,
         )
+        self.group_handler = ResourceHandler(EventResource.POD_GROUP, self.queue, self.clock, self.metrics)
         self.node_handler = NodeHandler(self.cache, self.queue, self.clock, self.metrics)
         engine = Engine(self.cache, self.queue.nominator, 0, extenders)
         self.loop = SchedulingLoop(
@@ -167,11 +205,14 @@ class LoopBench:
             self.clock,
             ask=ask.answer,
             wake_up=self.wake_up,
+            groups=PodGroupAttempts(engine, self.frameworks, self.groups, Objects(self.objects))
+            if self.groups
+            else None,
         )
 
     def _framework(self, name: str, every: tuple[type[Any], ...]) -> Framework:
         profile = Profile(name, None, Plugins(multi_point=PluginSet(tuple(Enabled(each.name, 0) for each in every))))
-        handle: Any = Handle(self.clock, self.client, self.preemptions)
+        handle: Any = Handle(self.clock, self.client, self.preemptions, self)
         return Framework(profile, {each.name: each for each in every}, handle, PluginMetrics(self.metrics))
 
     def _queue(self) -> SchedulingQueue:
@@ -187,6 +228,7 @@ class LoopBench:
             self.known.get,
             wake=self.wake_up.set,
             observer=QueueMetrics(self.metrics),
+            has_groups=self.groups is not None,
         )
 
     def _binding_cycles(self, pool: Any) -> BindingCycles:
@@ -237,10 +279,12 @@ class LoopBench:
 
     # ------------------------------------------------------------ the cluster
 
-    def put(self, *items: Node | Pod) -> None:
+    def put(self, *items: Node | Pod | PodGroup) -> None:
         """What the API server has now."""
         for item in items:
-            if isinstance(item, Node):
+            if isinstance(item, PodGroup):
+                self._put(self.objects, item, self.group_handler)
+            elif isinstance(item, Node):
                 self._put(self.nodes, item, self.node_handler)
             else:
                 self._put(self.known, item, self.pods)

@@ -12,6 +12,7 @@ import yaml
 from podium.cli.options.configuration import Usable, usable
 from podium.client.credentials import load
 from podium.client.session import ApiSession
+from podium.config import PodGroupRules
 from podium.daemon.permissions import Needs, Permission, needs
 from podium.lib.clock import ManualClock
 
@@ -20,8 +21,8 @@ pytestmark = pytest.mark.anyio
 DEPLOY = Path(__file__).parents[3] / "deploy"
 
 
-def shipped() -> Iterator[Permission]:
-    for item in yaml.safe_load_all((DEPLOY / "rbac.yaml").read_text()):
+def shipped(file: str = "rbac.yaml") -> Iterator[Permission]:
+    for item in yaml.safe_load_all((DEPLOY / file).read_text()):
         if item["kind"] not in ("ClusterRole", "Role"):
             continue
         namespace = item["metadata"].get("namespace", "")
@@ -49,6 +50,12 @@ async def test_the_shipped_roles_are_exactly_what_is_needed(tmp_path: Path) -> N
     found = await needs_of(deployed(tmp_path))
     assert set(found.permissions) == set(shipped())
     assert len(list(shipped())) == len(set(shipped()))
+
+
+async def test_pod_groups_need_exactly_one_more_role(tmp_path: Path) -> None:
+    good, rules = deployed(tmp_path), PodGroupRules(are_placed_by_topology=True, are_preempted_for=True)
+    more = set((await needs_of(good, pod_groups=rules)).permissions) - set((await needs_of(good)).permissions)
+    assert more == set(shipped("pod-groups/rbac.yaml"))
 
 
 async def test_each_need_names_who_has_it(tmp_path: Path) -> None:

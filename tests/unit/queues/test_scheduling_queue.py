@@ -624,7 +624,7 @@ def test_how_long_a_pod_has_waited_does_not_depend_on_the_wall_clock(set_by_s: i
 def test_a_group_is_popped_with_all_its_pods_wherever_they_wait() -> None:
     bench = QueueBench(FIT, Gates(), has_groups=True)
     rejected = bench.rejected(pod("rejected", group="gang", priority=1), "Fit").pod
-    assert bench.state_of(rejected) is QueueState.BACKOFF
+    assert bench.state_of(rejected) is QueueState.ERROR_BACKOFF
     gated, low, high = (
         pod("gated", group="gang", gates=["a"]),
         pod("low", group="gang"),
@@ -655,6 +655,7 @@ def test_pods_of_one_priority_are_tried_in_the_order_in_which_they_became_ready(
 def test_a_rejected_pod_of_a_group_backs_off_and_waits_for_no_event(has_groups: bool) -> None:
     bench = QueueBench(FIT, has_groups=has_groups)
     bench.rejected(member := pod(group="gang"), "Fit")
-    assert bench.state_of(member) is (QueueState.BACKOFF if has_groups else QueueState.UNSCHEDULABLE)
+    assert bench.state_of(member) is (QueueState.ERROR_BACKOFF if has_groups else QueueState.UNSCHEDULABLE)
+    assert bench.queue.pop() is None
     bench.rejected(alone := pod("alone"), "Fit")
     assert bench.state_of(alone) is QueueState.UNSCHEDULABLE

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from podium.config import PodGroupRules
+from podium.config.args import DefaultPreemptionArgs, NodeResourcesFitArgs
+from podium.framework.contract.interface import ReservePlugin
+from podium.framework.contract.status import Status
+from podium.objects.api_errors import InternalError
+from podium.objects.core import Pod
+from podium.plugins.default_preemption import DefaultPreemption
+from podium.plugins.gang_scheduling import GangScheduling
+from podium.plugins.node_resources_fit import NodeResourcesFit
+from podium.queues import QueueState
+from tests.builders import node, pod, pod_group
+from tests.unit.daemon.loop_bench import LoopBench, changed, settled
+from tests.unit.framework.profiles import Built
+from tests.virtual_time import VIRTUAL_TIME
+
+pytestmark = pytest.mark.anyio
+
+GANG = pod_group("gang", min_count=3, metadata={"generation": 1})
+A, B, C = (pod(name, group="gang", cpu="1") for name in "abc")
+SMALL, BIG = node("n1", cpu="2"), node("n2", cpu="2")
+KEYS = {each.key for each in (A, B, C)}
+
+
+class Fit(NodeResourcesFit):
+    def __init__(self, args: Any, handle: Any) -> None:
+        super().__init__(NodeResourcesFitArgs(), handle)
+
+
+class Preempts(DefaultPreemption):
+    def __init__(self, args: Any, handle: Any) -> None:
+        super().__init__(DefaultPreemptionArgs(), handle)
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> object:
+    return VIRTUAL_TIME
+
+
+def gang_bench(*plugins: type[Any], **rules: bool) -> LoopBench:
+    return LoopBench(Fit, *plugins, GangScheduling, rules=PodGroupRules(**rules))
+
+
+def group_conditions(bench: LoopBench) -> list[tuple[str, str, str]]:
+    """Status, reason and message of each condition that was written to a group."""
+    written = [each.body["status"]["conditions"][0] for each in bench.sent("PATCH", "podgroups/gang/status")]
+    return [(each["status"], each["reason"], each["message"]) for each in written]
+
+
+def bound(bench: LoopBench) -> set[str]:
+    return {f"default/{name}" for name, _ in bench.bindings}
+
+
+async def test_a_gang_is_bound_as_soon_as_it_is_complete_and_fits() -> None:
+    bench = gang_bench()
+    bench.put(SMALL, BIG, GANG)
+    async with bench.running():
+        bench.put(A, B)
+        await settled()
+        assert bench.bindings == []
+        assert bench.place(A) is bench.place(B) is QueueState.GATED
+        bench.put(C)
+        await settled()
+        assert bound(bench) == KEYS
+    assert group_conditions(bench) == [("True", "Scheduled", "")]
+    assert bench.metrics.value("scheduler_podgroup_schedule_attempts_total", result="scheduled", profile="podium") == 1
+    assert bench.metrics.value("scheduler_podgroup_scheduling_algorithm_duration_seconds") == 1
+
+
+async def test_a_gang_waits_for_its_pod_group() -> None:
+    bench = gang_bench()
+    bench.put(SMALL, BIG)
+    async with bench.running():
+        bench.put(A, B, C)
+        await settled()
+        assert bench.bindings == []
+        bench.put(GANG)
+        await settled()
+        assert bound(bench) == KEYS
+
+
+async def test_a_gang_that_fits_in_part_is_not_bound_and_is_tried_again_as_a_whole() -> None:
+    bench = gang_bench()
+    bench.put(SMALL, GANG)
+    async with bench.running():
+        bench.put(A, B, C)
+        await settled()
+        assert bench.bindings == []
+        assert bench.cache.statistics()["assumed_pods"] == 0
+        assert group_conditions(bench) == [("False", "Unschedulable", "pod group is unschedulable")]
+        assert len(bench.conditions) == 4
+        bench.put(BIG)
+        await settled()
+        assert bench.bindings == []
+        await anyio.sleep(2.0)
+        assert bound(bench) == KEYS
+    assert group_conditions(bench)[-1] == ("True", "Scheduled", "")
+
+
+async def test_two_gangs_that_fit_only_one_at_a_time_do_not_block_each_other() -> None:
+    other = pod_group("other", min_count=3)
+    theirs = [pod(f"other-{at}", group="other", cpu="1") for at in range(3)]
+    bench = gang_bench()
+    bench.put(SMALL, node("n2", cpu="1"), GANG, other)
+    async with bench.running():
+        for mine, another in zip((A, B, C), theirs, strict=True):
+            bench.put(mine, another)
+        await settled()
+        assert len(bench.bindings) == 3
+        assert bound(bench) in (KEYS, {each.key for each in theirs})
+
+
+async def test_pods_without_a_group_are_scheduled_as_ever() -> None:
+    bench = gang_bench()
+    bench.put(SMALL, GANG)
+    async with bench.running():
+        bench.put(pod("alone"), A)
+        await settled()
+        assert bound(bench) == {"default/alone"}
+
+
+async def test_pods_that_are_being_deleted_are_left_out() -> None:
+    bench = gang_bench()
+    bench.put(SMALL, pod_group("gang"))
+    async with bench.running():
+        bench.put(A, changed(B, terminating=True))
+        await settled()
+        assert bound(bench) == {A.key}
+
+
+class Quarrels(Built, ReservePlugin):
+    """Raises for one pod."""
+
+    def reserve(self, state: Any, pod: Pod, node_name: str) -> Status | None:
+        if pod.metadata.name == "b":
+            raise ValueError("broken")
+        return None
+
+    def unreserve(self, state: Any, pod: Pod, node_name: str) -> None:
+        """Nothing is reserved."""
+
+
+async def test_an_error_is_told_to_all_and_to_the_group() -> None:
+    bench = gang_bench(Quarrels)
+    bench.put(SMALL, BIG, GANG)
+    async with bench.running():
+        bench.put(A, B, C)
+        await settled()
+        assert bench.bindings == []
+        ((status, reason, message),) = group_conditions(bench)
+    assert (status, reason) == ("False", "SchedulerError")
+    assert message.startswith("failed to schedule other pod from a pod group: ")
+    assert bench.attempts("error") == 3
+
+
+async def test_an_unchanged_condition_is_not_written_again() -> None:
+    bench = gang_bench()
+    condition = {
+        "type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable",
+        "message": "pod group is unschedulable", "observedGeneration": 1,
+    }  # fmt: skip
+    bench.put(SMALL, pod_group("gang", min_count=3, metadata={"generation": 1}, status={"conditions": [condition]}))
+    async with bench.running():
+        bench.put(A, B, C)
+        await settled()
+        assert group_conditions(bench) == []
+        assert bench.attempts("unschedulable") == 3
+
+
+async def test_a_write_whose_answer_was_lost_is_repeated() -> None:
+    bench = gang_bench()
+    lost = iter([True])
+
+    def answer(request: Any) -> Any:
+        if "podgroups" in request.path and next(lost, False):
+            raise InternalError("no answer")
+        return {}
+
+    bench.wire.answer = answer
+    bench.put(SMALL, BIG, GANG)
+    async with bench.running():
+        bench.put(A, B, C)
+        await settled()
+    assert group_conditions(bench) == [("True", "Scheduled", "")] * 2
+
+
+async def test_room_is_made_for_single_pods_of_a_group() -> None:
+    bench = gang_bench(Preempts)
+    victim = pod("victim", cpu="1", node="n1")
+    bench.put(SMALL, victim, pod_group("gang", min_count=2))
+    async with bench.running():
+        bench.put(*(pod(name, group="gang", cpu="1", priority=9) for name in "ab"))
+        await settled()
+        assert [each.path.rpartition("/")[2] for each in bench.sent("DELETE")] == ["victim"]
+        assert group_conditions(bench)[0][2].endswith("pod group is waiting for preemption to complete")
+        assert bench.queue.nominator.node_of("uid-a") == bench.queue.nominator.node_of("uid-b") == "n1"
+
+
+async def test_room_is_made_for_a_group_as_a_whole() -> None:
+    bench = gang_bench(Preempts, are_preempted_for=True)
+    victim = pod("victim", cpu="1", node="n1")
+    bench.put(SMALL, victim, pod_group("gang", min_count=2, spec={"priority": 9}))
+    async with bench.running():
+        bench.put(*(pod(name, group="gang", cpu="1") for name in "ab"))
+        await settled()
+        assert [each.path.rpartition("/")[2] for each in bench.sent("DELETE")] == ["victim"]
+    assert ("Preempted", "Preempted by podgroup uid-gang on node cluster") in bench.recorder.told
+    messages = [
+        each["message"]
+        for request in bench.sent("PATCH", "pods/victim/status")
+        for each in request.body["status"]["conditions"]
+    ]
+    assert messages == ["podium: preempting to accommodate a higher priority podgroup"]
