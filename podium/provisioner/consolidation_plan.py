@@ -25,7 +25,7 @@ from podium.provisioner.consolidation import Command, Decision, NoCommand
 from podium.provisioner.costs import summed
 from podium.provisioner.disruption_state import DisruptionState
 from podium.provisioner.methods import Rules
-from podium.provisioner.plans import purchase_as_told
+from podium.provisioner.purchase_plans import HOURS_PER_MONTH, node_to_buy
 from podium.provisioner.searches import COMMAND_OF, SEARCHES, Search
 
 EMPTY: Final[DisruptionReason] = "Empty"
@@ -41,11 +41,13 @@ class ConsolidationOptions:
             than that of a search named before.
         allow_m_to_n: Whether more than one node may take the place of those that go.
         min_savings: What a command must save in an hour, at least.
+        ignore_budgets: Whether any number of nodes may go at once.
     """
 
     search: Search = "prefix"
     allow_m_to_n: bool = False
     min_savings: float = 0.0
+    ignore_budgets: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -90,32 +92,34 @@ class ConsolidationPlan:
         """What all commands save in an hour."""
         return summed(each.savings for each in self.commands)
 
-    def as_told(self) -> dict[str, Any]:
-        """The plan in JSON's types."""
+    def as_dict(self) -> dict[str, Any]:
+        """The plan in JSON's types; the commands in their order, everything else sorted by name."""
         return {
-            "savings": self.savings,
-            "commands": [
+            "commands": [self._command(each) for each in self.commands],
+            "blockers": {name: list(texts) for name, texts in sorted(self.blockers.items())},
+            "hourly_savings": self.savings,
+            "monthly_savings": self.savings * HOURS_PER_MONTH,
+        }
+
+    def _command(self, command: PlannedCommand) -> dict[str, Any]:
+        return {
+            "reason": command.reason,
+            "decision": command.decision,
+            "nodes": sorted(command.nodes),
+            "new_nodes": [
                 {
-                    "reason": each.reason,
-                    "decision": each.decision,
-                    "nodes": list(each.nodes),
-                    "replacements": [
-                        {
-                            **purchase_as_told(new.purchase),
-                            "name": new.name,
-                            "type": new.instance_type.name,
-                            "zone": new.offering.zone,
-                            "capacityType": new.offering.capacity_type,
-                        }
-                        for new in each.new
-                    ],
-                    "moves": dict(each.moves),
-                    "held": list(each.held),
-                    "savings": each.savings,
+                    **node_to_buy(each.purchase, self.well_known),
+                    "name": each.name,
+                    "instance_type": each.instance_type.name,
+                    "zone": each.offering.zone,
+                    "capacity_type": each.offering.capacity_type,
                 }
-                for each in self.commands
+                for each in command.new
             ],
-            "blockers": {name: list(texts) for name, texts in self.blockers.items()},
+            "moves": dict(sorted(command.moves.items())),
+            "held": sorted(command.held),
+            "hourly_savings": command.savings,
+            "monthly_savings": command.savings * HOURS_PER_MONTH,
         }
 
 
@@ -127,6 +131,8 @@ def plan_consolidation(state: DisruptionState, options: ConsolidationOptions | N
     options = options or ConsolidationOptions()
     rules = Rules(options.allow_m_to_n, options.min_savings)
     searches = SEARCHES[: SEARCHES.index(options.search) + 1]
+    if options.ignore_budgets:
+        state = state.without_budgets()
     plans = [_commands(state, each, rules) for each in searches]
     # Of equal plans, the one of the simplest search.
     commands, last = max(plans, key=lambda found: summed(each.savings for each in found[0]))

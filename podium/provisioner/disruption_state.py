@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from podium.provisioner.balance import Balance
-from podium.provisioner.budgets import DisruptionBudgets, DisruptionReason, PoolNode
+from podium.provisioner.budgets import UNLIMITED, DisruptionBudgets, DisruptionReason, PoolNode
 from podium.provisioner.candidates import Blocker, Candidate, CandidateFinder
 from podium.provisioner.catalogue import Catalogue
 from podium.provisioner.conditions import ClaimConditions, conditions_of
@@ -37,6 +37,7 @@ class DisruptionState:
         conditions: those of the NodeClaims, by name, which may be of another time.
         now: the time, in seconds since the epoch.
         fixed: the names of nodes that are never candidates.
+        ignores_budgets: whether any number of nodes may be disrupted.
     """
 
     def __init__(
@@ -45,11 +46,14 @@ class DisruptionState:
         conditions: Mapping[str, ClaimConditions],
         now: float,
         fixed: AbstractSet[str] = frozenset(),
+        *,
+        ignores_budgets: bool = False,
     ) -> None:
         self.basis = basis
         self.conditions = conditions
         self.now = now
         self.fixed = fixed
+        self._ignores_budgets = ignores_budgets
         self._evictions = Evictions(basis.objects.budgets, now)
         self._pools = {
             each.metadata.name: each
@@ -80,11 +84,18 @@ class DisruptionState:
 
     def later(self, seconds: float) -> DisruptionState:
         """The same cluster some time later, with the conditions of now."""
-        return DisruptionState(self.basis, self.conditions, self.now + seconds, self.fixed)
+        return self._like(self.basis, self.now + seconds, self.fixed)
 
     def changed(self, objects: ClusterObjects, fixed: AbstractSet[str]) -> DisruptionState:
         """The same time with other nodes, NodeClaims and pods."""
-        return DisruptionState(self.basis.with_nodes_of(objects), self.conditions, self.now, fixed)
+        return self._like(self.basis.with_nodes_of(objects), self.now, fixed)
+
+    def without_budgets(self) -> DisruptionState:
+        """The same state, where any number of nodes may be disrupted."""
+        return DisruptionState(self.basis, self.conditions, self.now, self.fixed, ignores_budgets=True)
+
+    def _like(self, basis: PlanBasis, now: float, fixed: AbstractSet[str]) -> DisruptionState:
+        return DisruptionState(basis, self.conditions, now, fixed, ignores_budgets=self._ignores_budgets)
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -129,6 +140,8 @@ class DisruptionState:
 
     def budgets(self, reason: DisruptionReason) -> dict[str, int]:
         """How many nodes of each NodePool may be disrupted for this reason."""
+        if self._ignores_budgets:
+            return dict.fromkeys(self._pools, UNLIMITED)
         now = datetime.fromtimestamp(self.now, UTC)
         return {
             name: DisruptionBudgets.parse(pool.spec.disruption.budgets).remaining(reason, self._pool_nodes[name], now)

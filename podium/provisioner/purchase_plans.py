@@ -57,7 +57,7 @@ class PurchasePlan:
 
     def as_dict(self) -> dict[str, Any]:
         """The whole plan, sorted by names where nothing else orders it."""
-        nodes = [_node(each, self.basis.well_known) for each in self._purchases]
+        nodes = [node_to_buy(each, self.basis.well_known) for each in self._purchases]
         nodes.sort(key=lambda each: (each["pool"], -len(each["pods"]), each["pods"]))
         existing = {each.state.name: sorted(pod.key for pod in each.pods) for each in self._existing() if each.pods}
         return {
@@ -294,7 +294,8 @@ def _cheapest(purchase: Purchase, well_known: frozenset[str]) -> InstanceType:
     return in_price_and_name_order(purchase.instance_types, purchase.requirements, well_known)[0]
 
 
-def _node(purchase: Purchase, well_known: frozenset[str]) -> dict[str, Any]:
+def node_to_buy(purchase: Purchase, well_known: frozenset[str]) -> dict[str, Any]:
+    """A node to buy, in JSON's types."""
     told, cheapest = purchase_as_told(purchase), _cheapest(purchase, well_known)
     return {
         "pool": told["pool"],

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from podium.provisioner import methods
 from podium.provisioner.aftermath import Aftermath, after
 from podium.provisioner.disruption_state import DisruptionState
+from podium.provisioner.searches import greedy
 from tests.unit.provisioner.clusters import CAPACITY_TYPE, Document, daemon_set, owned_by, pod, required
 from tests.unit.provisioner.fleets import machine, node_pool, state_of
+from tests.unit.provisioner.random_fleets import any_fleet
 
 ON_DEMAND = node_pool(requirements=[required(CAPACITY_TYPE, "In", "on-demand")])
 
@@ -82,3 +86,13 @@ def test_pods_that_cost_nothing_move_when_their_empty_node_goes() -> None:
     found = after(state, command)
     assert dict(found.moves) == {"default/a-1": "b"}
     assert pods_by_node(found.state) == {"b": ["a-1"]}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_node_has_more_on_it_than_it_can_hold(seed: int) -> None:
+    state = any_fleet(seed)
+    command = greedy(state, methods.Rules(to_several=True))
+    if command is not None:
+        left = after(state, command).state.basis
+        assert [each.name for each in left.nodes if min(left.room(each).left.values()) < 0] == []
+        assert len(left.objects.node_claims) == len(left.objects.nodes)

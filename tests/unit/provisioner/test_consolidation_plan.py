@@ -93,12 +93,18 @@ def test_the_policy_balanced_is_named_as_a_reason() -> None:
 
 def test_a_plan_is_told_in_the_types_of_json() -> None:
     state = state_of(machine("a", 8), pod("a-1", node="a"), node_pool(requirements=ON_DEMAND))
-    told = json.loads(json.dumps(planned(state).as_told()))
+    told = json.loads(json.dumps(planned(state).as_dict()))
     (command,) = told["commands"]
-    (new,) = command["replacements"]
-    assert (new["name"], new["type"], new["zone"], new["capacityType"]) == ("new-1", "c-2", "zone-1", "on-demand")
-    assert new["types"] == ["c-2", "c-4"]
-    assert told["savings"] == command["savings"] == pytest.approx(0.6)
+    (new,) = command["new_nodes"]
+    assert (new["name"], new["instance_type"], new["zone"], new["capacity_type"]) == (
+        "new-1",
+        "c-2",
+        "zone-1",
+        "on-demand",
+    )
+    assert new["instance_types"] == ["c-2", "c-4"]
+    assert told["hourly_savings"] == command["hourly_savings"] == pytest.approx(0.6)
+    assert told["monthly_savings"] == pytest.approx(0.6 * 730)
 
 
 def test_options_ask_for_more_than_karpenter_does() -> None:
@@ -106,6 +112,14 @@ def test_options_ask_for_more_than_karpenter_does() -> None:
     state = state_of(*parts, node_pool(requirements=ON_DEMAND))
     assert plan_consolidation(state, ConsolidationOptions(min_savings=9)).commands == ()
     assert plan_consolidation(state).savings > 0
+
+
+def test_budgets_can_be_ignored() -> None:
+    nodes = [part for name in "abcd" for part in machine(name, 4)]
+    state = state_of(nodes, node_pool(nodes="1"))
+    assert [each.nodes for each in planned(state).commands] == [("a",), ("b",), ("c",), ("d",)]
+    found = plan_consolidation(state, ConsolidationOptions(ignore_budgets=True))
+    assert [each.nodes for each in found.commands] == [("a", "b", "c", "d")]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -126,7 +140,7 @@ def test_plans_of_any_cluster_hold_what_they_promise(seed: int) -> None:
         for command in plan.commands:
             left = left - set(command.nodes) | {new.name for new in command.new}
             assert set(command.moves.values()) <= left
-        assert plan.as_told() == planned(any_fleet(seed), "prefix" if plan is plans["prefix"] else "greedy").as_told()
+        assert plan.as_dict() == planned(any_fleet(seed), "prefix" if plan is plans["prefix"] else "greedy").as_dict()
 
 
 def test_greedy_saves_a_fifth_more_where_a_node_stands_in_the_way_of_prefixes() -> None:
