@@ -58,6 +58,15 @@ def user(name: str, claim_name: str) -> Json:
     return item
 
 
+def gpu_user(name: str) -> Json:
+    """A pod that requests the extended resource."""
+    item = pod(name)
+    resources = item["spec"]["containers"][0]["resources"]
+    resources["requests"][RESOURCE] = "1"
+    resources["limits"] = {RESOURCE: "1"}
+    return item
+
+
 async def set_up(cluster: Cluster, *devices: Json, **spec: Any) -> None:
     """Three nodes, of which the second has these devices."""
     await cluster.create(*nodes(3))
@@ -118,11 +127,7 @@ async def test_an_extended_resource_that_devices_provide_gets_a_claim_of_its_own
 ) -> None:
     await set_up(cluster, extendedResourceName=RESOURCE)
     await start(cluster)
-    item = pod("web")
-    resources = item["spec"]["containers"][0]["resources"]
-    resources["requests"][RESOURCE] = "1"
-    resources["limits"] = {RESOURCE: "1"}
-    await cluster.create(item)
+    await cluster.create(gpu_user("web"))
     assert await cluster.wait_bound(["web"]) == {"web": "node-1"}
     bound = await cluster.pod("web")
     said = bound["status"]["extendedResourceClaimStatus"]
@@ -134,6 +139,21 @@ async def test_an_extended_resource_that_devices_provide_gets_a_claim_of_its_own
     assert request["name"] == mapping["requestName"]
     assert stored["metadata"]["ownerReferences"][0]["uid"] == bound["metadata"]["uid"]
     assert stored["status"]["reservedFor"][0]["name"] == "web"
+
+
+async def test_a_class_that_comes_later_helps_pods_that_were_rejected_before(
+    cluster: Cluster, start: StartDaemon
+) -> None:
+    await cluster.create(*nodes(2))
+    await cluster.admin.create(SLICES, device_slice("node-1", *({"name": f"gpu-{index}"} for index in range(3))))
+    await start(cluster)
+    names = ["one", "two", "three"]
+    await cluster.create(*(gpu_user(name) for name in names))
+    for name in names:
+        told = await cluster.wait_condition(name)
+        assert told["message"].startswith(f"0/2 nodes are available: 2 Insufficient {RESOURCE}.")
+    await cluster.admin.create(CLASSES, device_class(extendedResourceName=RESOURCE))
+    assert await cluster.wait_bound(names) == dict.fromkeys(names, "node-1")
 
 
 async def test_devices_that_must_be_prepared_are_waited_for_and_given_back_if_that_fails(
