@@ -87,9 +87,7 @@ def _ask(loaded: Loaded, pod: str, namespace: str, node: str, *, fix: bool) -> t
     asked = pod_named(loaded.cluster, pod, namespace)
     if node:
         node_named(loaded.cluster, node)
-    found = loaded.cluster.why(asked, node)
-    wanted = fix and found.node is None
-    return found, loaded.cluster.fixes(asked) if wanted else None
+    return loaded.cluster.why(asked, node), loaded.cluster.fixes(asked) if fix else None
 
 
 def _print(loaded: Loaded, found: Why, fixes: Fixes | None, output: str) -> None:

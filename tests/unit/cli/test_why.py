@@ -42,6 +42,12 @@ def test_fixes_are_shown_with_their_patches(cluster):
     assert "add a node like n1 → n1-like-1" in shown
 
 
+def test_pod_that_fits_needs_no_edit(cluster):
+    assert lines(_run("full", "-f", cluster, "--fix"))[-1] == "default/full fits as it is"
+    answer = json.loads(_run("full", "-f", cluster, "--fix", "-o", "json").stdout)
+    assert (answer["fits"], answer["fixes"]) == (True, [])
+
+
 def test_pod_that_nothing_helps_is_told_so(cluster, tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text(
