@@ -43,6 +43,8 @@ class Daemons:
 
     def groups_of(self, template: Template) -> tuple[DaemonGroup, ...]:
         """The template's instance types, by the DaemonSets that run on them."""
+        if not self._pods:
+            return (DaemonGroup(template.instance_types),)
         types: dict[tuple[str, ...], list[InstanceType]] = {}
         pods: dict[tuple[str, ...], list[Pod]] = {}
         for each in template.instance_types:

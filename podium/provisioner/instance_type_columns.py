@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from podium.objects.quantity import INT64_MAX, INT64_MIN
 from podium.objects.requests import Requests
 from podium.provisioner.instance_types import NO_PRICE, InstanceType, Offering
-from podium.provisioner.labels import HOSTNAME
+from podium.provisioner.labels import HOSTNAME, INSTANCE_TYPE
 from podium.provisioner.requirements import Requirement, Requirements
 
 _Answers: TypeAlias = tuple[Requirement | None, ...]
@@ -56,6 +56,7 @@ class InstanceTypeColumns:
         self._tuples: dict[int, tuple[InstanceType, ...]] = {}
         self._offered: dict[_Answers, int] = {}
         self._most_room: dict[int, Requests] = {}
+        self._told: dict[tuple[InstanceType, ...], tuple[int, Requirement]] = {}
         self._prices: dict[_Answers, NDArray[np.float64]] = {}
         self._orders: dict[tuple[tuple[InstanceType, ...], _Answers, bool], tuple[InstanceType, ...]] = {}
 
@@ -169,8 +170,15 @@ class InstanceTypeColumns:
         """The price of its cheapest offering that can be launched under these requirements, or `NO_PRICE`."""
         return float(self._prices_of(requirements, self._answers(requirements))[self._indices[instance_type]])
 
-    def launchable_capacity_types(self, mask: int, requirements: Requirements) -> frozenset[str]:
+    def named(self, instance_types: tuple[InstanceType, ...]) -> Requirement:
+        """The requirement of any of these instance types, by name."""
+        return self._tell(instance_types)[1]
+
+    def launchable_capacity_types(
+        self, instance_types: tuple[InstanceType, ...], requirements: Requirements
+    ) -> frozenset[str]:
         """The capacity types in which any of these instance types can be launched under these requirements."""
+        mask, _ = self._tell(instance_types)
         return frozenset(
             offering.capacity_type
             for offering, launchable, _, _ in self._launchable
@@ -188,6 +196,14 @@ class InstanceTypeColumns:
         return found
 
     # ------------------------------------------------------------ what is remembered
+
+    def _tell(self, instance_types: tuple[InstanceType, ...]) -> tuple[int, Requirement]:
+        found = self._told.get(instance_types)
+        if found is None:
+            names = frozenset(each.name for each in instance_types)
+            found = self.mask_of(instance_types), Requirement(INSTANCE_TYPE, False, names)
+            self._told[instance_types] = found
+        return found
 
     def _meeting_one(self, requirement: Requirement) -> int:
         alone = Requirements((requirement,))

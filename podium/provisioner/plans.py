@@ -95,8 +95,8 @@ def existing_as_told(outcome: Outcome) -> dict[str, list[str]]:
 def purchase_as_told(purchase: Purchase) -> dict[str, Any]:
     """The NodeClaim that would be created, and what it costs."""
     claim, types, columns = purchase.claim, purchase.instance_types, purchase.claim.columns
-    named = purchase.requirements.add(Requirement(INSTANCE_TYPE, False, frozenset(each.name for each in types)))
-    capacity_types = columns.launchable_capacity_types(columns.mask_of(types), named)
+    named = purchase.requirements.add(columns.named(types))
+    capacity_types = columns.launchable_capacity_types(types, named)
     if capacity_types:
         named = named.add(Requirement(CAPACITY_TYPE, False, capacity_types))
     ordered = columns.in_price_order(types, named, then_by_name=True)
@@ -128,11 +128,13 @@ def _truncation_text(claim: PlannedClaim, labels: Iterable[str]) -> str:
 def _forms(requirement: Requirement) -> Iterator[dict[str, Any]]:
     """The requirement in the API's form; one with two bounds takes two, and a bound hides what is excluded."""
     bounds = [("Gte", requirement.gte), ("Lte", requirement.lte)]
-    told = [(operator, [str(bound)]) for operator, bound in bounds if bound is not None]
-    for operator, values in told or [(requirement.operator, sorted(requirement.values))]:
+    told: list[tuple[str, list[str] | None]] = [
+        (operator, [str(bound)]) for operator, bound in bounds if bound is not None
+    ]
+    for operator, values in told or [(requirement.operator, None)]:
         form: dict[str, Any] = {"key": requirement.key, "operator": operator}
         if requirement.key != INSTANCE_TYPE:
-            form["values"] = values
+            form["values"] = sorted(requirement.values) if values is None else values
         if requirement.min_values is not None:
             form["minValues"] = requirement.min_values
         yield form

@@ -9,8 +9,9 @@ Source: karpenter pkg/controllers/provisioning/scheduling/topology.go, v1.15.0.
 from __future__ import annotations
 
 import functools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 from podium.objects.core import (
@@ -322,18 +323,28 @@ def _extended(selected: _Selected, groups: Sequence[TopologyGroup], pod: Pod) ->
 def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[InstanceType]) -> dict[str, Domains]:
     """The values of each label that nodes of these NodePools may have; offerings do not matter."""
     found: dict[str, Domains] = defaultdict(Domains)
-    for pool in node_pools if instance_types else ():
-        template = pool.spec.template
-        taints = template.spec.taints
+    if not instance_types:
+        return {}
+    # Instance types share most of their requirements, so each of those is looked at once for each NodePool.
+    offered: dict[str, set[Requirement]] = defaultdict(set)
+    counts: Counter[str] = Counter()
+    for each_type in instance_types:
+        for each in each_type.requirements:
+            offered[each.key].add(each)
+            counts[each.key] += 1
+    everything = {key: frozenset(value for each in others for value in each.values) for key, others in offered.items()}
+    for pool in node_pools:
+        taints = pool.spec.template.spec.taints
         own = pool_requirements(pool)
-        values: set[tuple[str, str]] = {
-            (each.key, value) for each in own if each.operator == "In" for value in each.values
-        }
-        for each_type in instance_types:
-            for each in own.union(each_type.requirements):
-                values.update((each.key, value) for value in each.values)
-        for key, value in values:
-            found[key].add(value, taints)
+        values: dict[str, AbstractSet[str]] = dict(everything)
+        for each in own:
+            narrowed = {value for other in offered.get(each.key, ()) for value in other.intersection(each).values}
+            if each.operator == "In" or counts[each.key] < len(instance_types):
+                narrowed |= each.values
+            values[each.key] = narrowed
+        for key, domains in values.items():
+            for value in domains:
+                found[key].add(value, taints)
     return dict(found)
 
 

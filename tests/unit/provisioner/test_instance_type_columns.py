@@ -87,12 +87,18 @@ def test_prices_are_those_of_each_type(columns: InstanceTypeColumns, requirement
 
 def test_capacity_types_are_those_that_can_be_launched(columns: InstanceTypeColumns) -> None:
     everywhere = Requirements()
-    assert columns.launchable_capacity_types(columns.mask_of(TYPES[3:4]), everywhere) == {
+    assert columns.launchable_capacity_types(TYPES[3:4], everywhere) == {
         "spot",
         "on-demand",
         "reserved",
     }
-    assert columns.launchable_capacity_types(columns.mask_of(TYPES[:1]), everywhere) == {"spot", "on-demand"}
+    assert columns.launchable_capacity_types(TYPES[:1], everywhere) == {"spot", "on-demand"}
+
+
+def test_types_are_required_by_name(columns: InstanceTypeColumns) -> None:
+    for _ in range(2):
+        assert columns.named(TYPES[:2]).values == {"a", "b"}
+        assert columns.named(TYPES[2:3]).values == {"arm"}
 
 
 def test_limits_are_held_against_capacity(columns: InstanceTypeColumns) -> None:
