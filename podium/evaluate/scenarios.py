@@ -117,6 +117,8 @@ class Evaluator:
             if gates.pod_groups is not None:
                 return PodGroupQueue(config, gates.pod_groups, store, self._classes, pods).answer()
             return _answer_queue(self._cluster(config, store, *pods), pods)
+        if gates.pod_groups is not None:
+            raise ClusterError("gates: pod groups are scheduled from a queue of `pods`, not as a single pod")
         pod = read_manifest(scenario.pod, PODS)
         cluster = self._cluster(config, store, pod)
         if scenario.event is not None:

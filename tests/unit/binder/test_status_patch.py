@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import json
 
-from podium.binder import not_scheduled, status_patch
+from podium.binder import not_scheduled, pod_group_status_patch, status_patch
 from podium.binder.status_patch import MESSAGE_BYTES_MAX
 from podium.framework.contract.status import Status, error_status, unresolvable, unschedulable
 from podium.objects.core import PodCondition
-from tests.builders import pod
+from tests.builders import pod, pod_group
 
 NOW_S = 1_700_000_000.0
 NOW = "2023-11-14T22:13:20Z"
@@ -112,3 +112,25 @@ def test_a_message_without_end_is_cut() -> None:
     told = not_scheduled(pod(), unschedulable("ä" * 10_000_000))
     assert len(told.message.encode()) <= MESSAGE_BYTES_MAX
     assert told.message.endswith("ä ...")
+
+
+def test_the_condition_of_a_pod_group_is_written_once() -> None:
+    told = condition()
+    patch = pod_group_status_patch(pod_group("gang"), NOW_S, told)
+    assert patch is not None
+    written = json.loads(patch)
+    assert written["metadata"] == {"uid": "uid-gang"}
+    (found,) = written["status"]["conditions"]
+    assert found["lastTransitionTime"] == NOW
+    assert "lastProbeTime" not in found
+    known = pod_group("gang", status={"conditions": [found]})
+    assert pod_group_status_patch(known, NOW_S, told) is None
+
+
+def test_a_pod_groups_condition_of_another_generation_keeps_its_transition_time() -> None:
+    before = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": MESSAGE}
+    known = pod_group("gang", status={"conditions": [{**before, "lastTransitionTime": "2020-01-01T00:00:00Z"}]})
+    patch = pod_group_status_patch(known, NOW_S, condition())
+    assert patch is not None
+    (found,) = json.loads(patch)["status"]["conditions"]
+    assert (found["observedGeneration"], found["lastTransitionTime"]) == (1, "2020-01-01T00:00:00Z")

@@ -8,11 +8,11 @@ from structlog.testing import capture_logs
 
 from podium.binder import ApiClient, not_scheduled
 from podium.client.dispatcher import Dispatcher, Priority
-from podium.daemon.status_writes import StatusWrite, StatusWrites
+from podium.daemon.status_writes import PodGroupStatusWrite, StatusWrite, StatusWrites
 from podium.framework.contract.status import unschedulable
 from podium.objects.api_errors import InternalError, NotFound
-from podium.objects.core import Pod
-from tests.builders import pod
+from podium.objects.core import Pod, PodCondition
+from tests.builders import pod, pod_group
 from tests.unit.binder.builders import Wire
 from tests.unit.daemon.loop_bench import settled
 from tests.virtual_time import VIRTUAL_TIME, LoopClock
@@ -156,3 +156,20 @@ async def test_a_status_that_cannot_be_written_is_warned_of_unless_the_pod_is_go
         await writing.statuses.write(told("no"))
     # Whether debug lines are there depends on what was configured before.
     assert [each["log_level"] for each in logs if each["log_level"] != "debug"] == levels
+
+
+def of_group(status: str, message: str) -> PodGroupStatusWrite:
+    condition = PodCondition(type="PodGroupScheduled", status=status, reason="r", message=message)
+    return PodGroupStatusWrite(pod_group("gang"), condition)
+
+
+async def test_of_a_pod_groups_statuses_the_latest_is_sent_but_success_is_never_taken_back() -> None:
+    writing = Writing()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writing.statuses.write, of_group("False", "first"))
+        await settled()
+        for write in (of_group("False", "second"), of_group("True", "done"), of_group("False", "late")):
+            tasks.start_soon(writing.statuses.write, write)
+            await settled()
+    assert [message for message, _ in writing.sent] == ["first", "done"]
+    assert {each.path.rpartition("podgroups/")[2] for each in writing.wire.requests} == {"gang/status"}

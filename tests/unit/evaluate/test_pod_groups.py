@@ -93,6 +93,11 @@ def test_without_the_gate_every_pod_is_on_its_own() -> None:
     assert answer["placements"] == [{"pod": "default/a", "node": "n1"}]
 
 
+def test_a_single_pod_is_no_question_about_groups() -> None:
+    line = json.dumps({"objects": [a_node("n1")], "pod": a_pod("a"), "gates": GATES}).encode()
+    assert "not as a single pod" in Evaluator().answer_line(line, "q")["error"]
+
+
 def test_a_gate_that_podium_does_not_have_is_named() -> None:
     answer = ask([a_node("n1")], [a_pod("a")], gates={"DRAWorkloadResourceClaims": True})
     assert answer["error"].startswith("cannot set feature gate DRAWorkloadResourceClaims")

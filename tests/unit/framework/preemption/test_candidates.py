@@ -21,6 +21,19 @@ def test_a_budget_lets_as_many_go_as_it_allows_the_most_important_first():
     assert (violating, others) == (pods[3:], pods[:3])
 
 
+class Together:
+    def __init__(self, *pods: Any) -> None:
+        self.pods = pods
+
+
+def test_pods_that_go_together_violate_a_budget_together():
+    one, two, three = (placed(f"db-{index}", **DB) for index in range(3))
+    pair, single = Together(one, two), Together(three)
+    assert Budgets([budget("b", 1)]).split_units([pair, single]) == ([pair, single], [])
+    assert Budgets([budget("b", 1)]).split_units([single, pair]) == ([pair], [single])
+    assert Budgets([budget("b", 2)]).split_units([pair, single]) == ([single], [pair])
+
+
 def test_each_split_begins_anew():
     budgets = Budgets([budget("b", 1)])
     pods = [placed("db", **DB)]

@@ -14,7 +14,7 @@ from podium.config.args import (
     UtilizationShapePoint,
 )
 from podium.objects.requests import scoring_requests
-from podium.plugins.shared.allocation_strategies import strategy_of
+from podium.plugins.shared.allocation_strategies import MostAllocated, strategy_of
 from tests.builders import node, pod, snapshot_of
 
 GPU = "example.com/gpu"
@@ -94,3 +94,13 @@ def test_nodes_that_offer_different_resources_are_scored_side_by_side() -> None:
     wanted = scoring_requests(pod(requests={"cpu": "1", GPU: 4}).spec)
     scores = strategy.score_rows(wanted, snapshot, snapshot.order).tolist()
     assert dict(zip(map(snapshot.name, snapshot.order), scores, strict=True)) == {"plain": 50, "gpu": 75}
+
+
+def test_nodes_together_are_scored_as_one_node_that_is_as_big() -> None:
+    strategy = MostAllocated(ScoringStrategy(MOST_ALLOCATED, (ResourceSpec("cpu"), ResourceSpec(GPU))))
+    there = pod("there", node="gpu", requests={"cpu": "1", GPU: 1})
+    snapshot = snapshot_of(node("plain", cpu="2"), node("gpu", cpu="2", allocatable={GPU: "4"}), there)
+    # cpu: 1 of 4 and 1 more; GPUs: 1 of 4 and 2 more.
+    assert strategy.score_together({"cpu": 1000, GPU: 2}, snapshot, snapshot.order) == (50 + 75) // 2
+    assert strategy.score_together({"cpu": 1000}, snapshot, snapshot.order) == 50
+    assert strategy.score_together({"cpu": 1000}, snapshot, snapshot.order[:0]) == 0
