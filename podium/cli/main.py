@@ -18,6 +18,7 @@ class _Commands(click.Group):
         "capacity",
         "completion",
         "config",
+        "consolidate",
         "demo",
         "doctor",
         "estimate",

@@ -7,33 +7,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from podium.cli.asking import console as console_of_text
 from podium.cli.plain_text import plain
 
-_WIDTH_PIPED = 200
 _BAR = 20
 _PODS_SHOWN = 3
 
 
 def print_plan(answer: Mapping[str, Any]) -> None:
     """Print to standard output. Output to a pipe is not cut to the width of a terminal."""
-    console = _console()
+    console = console_of_text()
     if answer["new_nodes"]:
         console.print(_new_nodes(answer["new_nodes"]))
     if answer["existing"]:
-        rows = ((node, f"{len(pods):,}", _some(pods)) for node, pods in answer["existing"].items())
-        console.print(_table(("NODE THAT IS THERE", "TAKES", "PODS"), rows))
+        rows = ((node, f"{len(pods):,}", some_of(pods)) for node, pods in answer["existing"].items())
+        console.print(table(("NODE THAT IS THERE", "TAKES", "PODS"), rows))
     if answer["unschedulable"]:
-        console.print(_table(("POD THAT STAYS", "NODEPOOL", "WHY"), _staying(answer["unschedulable"])))
+        console.print(table(("POD THAT STAYS", "NODEPOOL", "WHY"), _staying(answer["unschedulable"])))
     if answer["ignored"]:
-        console.print(_table(("IGNORED POD", "WHY"), answer["ignored"].items()))
+        console.print(table(("IGNORED POD", "WHY"), answer["ignored"].items()))
     if answer["skipped"]:
-        console.print(_table(("NODEPOOL WITHOUT NODES TO BUY", "WHY"), answer["skipped"].items()))
+        console.print(table(("NODEPOOL WITHOUT NODES TO BUY", "WHY"), answer["skipped"].items()))
     if answer.get("preempted"):
-        console.print(_table(("POD THAT IS PREEMPTED",), ((pod,) for pod in answer["preempted"])))
+        console.print(table(("POD THAT IS PREEMPTED",), ((pod,) for pod in answer["preempted"])))
     console.print(_utilisation(answer["utilisation"]))
     console.print(_verdict(answer))
     count = len(answer["not_tried"])
@@ -49,19 +48,14 @@ def print_plan(answer: Mapping[str, Any]) -> None:
 
 def print_reasons(answer: Mapping[str, Any]) -> None:
     """Print what became of one pod."""
-    console = _console()
+    console = console_of_text()
     if answer.get("pools"):
-        console.print(_table(("NODEPOOL", "WHY NO NODE IS BOUGHT"), answer["pools"].items()))
+        console.print(table(("NODEPOOL", "WHY NO NODE IS BOUGHT"), answer["pools"].items()))
     if answer.get("nodes"):
-        console.print(_table(("NODE THAT IS THERE", "WHY IT DOES NOT TAKE THE POD"), answer["nodes"].items()))
+        console.print(table(("NODE THAT IS THERE", "WHY IT DOES NOT TAKE THE POD"), answer["nodes"].items()))
     if answer.get("new_nodes"):
-        console.print(_table(("NEW NODE FOR", "WHY IT DOES NOT TAKE THE POD, TOO"), answer["new_nodes"].items()))
+        console.print(table(("NEW NODE FOR", "WHY IT DOES NOT TAKE THE POD, TOO"), answer["new_nodes"].items()))
     console.print(Text.assemble(plain(answer["pod"], "bold"), " ", plain(answer["outcome"])))
-
-
-def _console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_WIDTH_PIPED)
 
 
 def _new_nodes(nodes: Iterable[Mapping[str, Any]]) -> Table:
@@ -84,7 +78,7 @@ def _new_nodes(nodes: Iterable[Mapping[str, Any]]) -> Table:
         )
         for (pool, name, count, price, worst), members in alike.items()
     )
-    return _table(headings, rows, numbers=(1, 3, 4, 5, 6, 7))
+    return table(headings, rows, numbers=(1, 3, 4, 5, 6, 7))
 
 
 def _staying(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
@@ -97,13 +91,13 @@ def _staying(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]
 
 def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Table:
     """Bars of what pods request of what nodes have, before and after."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    bars = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("REQUESTED", "BEFORE", "", "AFTER", ""):
-        table.add_column(heading)
+        bars.add_column(heading)
     for name in shares["before"]:
         cells = [cell for when in ("before", "after") for cell in _share(name, shares[when][name])]
-        table.add_row(name, *cells)
-    return table
+        bars.add_row(name, *cells)
+    return bars
 
 
 def _share(name: str, share: Mapping[str, int]) -> tuple[Text, str]:
@@ -139,15 +133,17 @@ def _pods(count: int) -> str:
     return "1 pod" if count == 1 else f"{count:,} pods"
 
 
-def _some(pods: Sequence[str]) -> str:
+def some_of(pods: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
     more = len(pods) - _PODS_SHOWN
     return ", ".join(pods[:_PODS_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> Table:
+    """A table of texts; the columns at `numbers` are flush right."""
+    found = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if index in numbers else "left", vertical="top", overflow="fold")
+        found.add_column(heading, justify="right" if index in numbers else "left", vertical="top", overflow="fold")
     for row in rows:
-        table.add_row(*(plain(cell) for cell in row))
-    return table
+        found.add_row(*(plain(cell) for cell in row))
+    return found

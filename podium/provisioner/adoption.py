@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podium.objects.core import Taint
+import msgspec
+
+from podium.objects.core import ObjectMeta, Taint
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_names import CPU, MEMORY
 from podium.provisioner.amounts import smallest
@@ -22,6 +24,7 @@ from podium.provisioner.labels import (
     HOSTNAME,
     INSTANCE_TYPE,
     KWOK_WELL_KNOWN,
+    NODE_POOL,
     ON_DEMAND,
     OS,
     REGION,
@@ -32,10 +35,18 @@ from podium.provisioner.labels import (
     current_name,
     is_restricted_label,
 )
-from podium.provisioner.manifests import ready_pool
-from podium.provisioner.objects import NodePool, ProvidedNode
+from podium.provisioner.manifests import ANY_NODE_CLASS, ready_pool
+from podium.provisioner.objects import (
+    READY_CLAIM,
+    NodeClaim,
+    NodeClaimSpec,
+    NodeClaimStatus,
+    NodePool,
+    ProvidedNode,
+)
 from podium.provisioner.requirements import Requirement, Requirements
 from podium.provisioner.taints import is_ephemeral
+from podium.provisioner.templates import SIMULATED
 
 NODE_GROUP_LABELS: Final = (
     "eks.amazonaws.com/nodegroup",
@@ -64,15 +75,23 @@ _SPOT_LABELS: Final = (
     ("kubernetes.azure.com/scalesetpriority", "spot"),
 )
 _OF_THE_TYPE: Final = WELL_KNOWN | {HOSTNAME, REGION, WINDOWS_BUILD}
+_replace = msgspec.structs.replace
 _NO_OVERHEAD: Final = Overhead({}, {}, {})
 
 
 @dataclass(frozen=True)
 class Adopted:
-    """What a cluster's nodes are like."""
+    """What a cluster's nodes are like.
+
+    Attributes:
+        nodes: The nodes, with the labels that they would have if Karpenter had bought them.
+        claims: A NodeClaim for each of them.
+    """
 
     node_pools: tuple[NodePool, ...]
     catalogue: Catalogue
+    nodes: tuple[ProvidedNode, ...]
+    claims: tuple[NodeClaim, ...]
 
 
 def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
@@ -97,7 +116,36 @@ def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
         for name, members in sorted(groups.items())
     ]
     types = _types_of(nodes, {each.name: each for each in prices.instance_types})
-    return Adopted(tuple(pools), Catalogue(tuple(types), WELL_KNOWN | KWOK_WELL_KNOWN))
+    managed = tuple(_managed(node, name) for name, members in groups.items() for node in members)
+    by_name = tuple(sorted(managed, key=lambda each: each.name))
+    catalogue = Catalogue(tuple(types), WELL_KNOWN | KWOK_WELL_KNOWN)
+    return Adopted(tuple(pools), catalogue, by_name, tuple(_claim_of(each) for each in by_name))
+
+
+def _managed(node: ProvidedNode, pool: str) -> ProvidedNode:
+    zone, kind = _place_of(node)
+    own = {NODE_POOL: pool, INSTANCE_TYPE: _type_name(node), ZONE: zone, CAPACITY_TYPE: kind}
+    labels = {**node.metadata.labels, **own, **dict.fromkeys(SIMULATED, "true")}
+    machine = node.spec.provider_id or f"node://{node.name}"
+    return _replace(
+        node,
+        metadata=_replace(node.metadata, labels=labels),
+        spec=_replace(node.spec, provider_id=machine),
+    )
+
+
+def _claim_of(node: ProvidedNode) -> NodeClaim:
+    """A NodeClaim that is as old as the node, and was never in use."""
+    status = NodeClaimStatus(
+        provider_id=node.spec.provider_id,
+        capacity=node.status.capacity,
+        allocatable=node.status.allocatable,
+        conditions=READY_CLAIM,
+    )
+    metadata = ObjectMeta(
+        name=node.name, labels=node.metadata.labels, creation_timestamp=node.metadata.creation_timestamp
+    )
+    return NodeClaim(metadata=metadata, spec=NodeClaimSpec(node_class_ref=ANY_NODE_CLASS), status=status)
 
 
 def _group_of(node: ProvidedNode) -> str:

@@ -12,7 +12,6 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from podium.objects.core import NodeCondition, ObjectMeta, ResourceList
 from podium.objects.requests import Requests
@@ -22,7 +21,7 @@ from podium.provisioner.disruption_state import DisruptionState
 from podium.provisioner.instance_types import InstanceType, Offering
 from podium.provisioner.labels import HOSTNAME, INSTANCE_TYPE
 from podium.provisioner.objects import (
-    Condition,
+    READY_CLAIM,
     NodeClaim,
     NodeClaimSpec,
     NodeClaimStatus,
@@ -33,8 +32,6 @@ from podium.provisioner.objects import (
 from podium.provisioner.plans import Purchase
 from podium.provisioner.requirements import Requirements
 from podium.provisioner.templates import SIMULATED
-
-_UP: Final = tuple(Condition(type=each, status="True") for each in ("Launched", "Registered", "Initialized"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,6 +169,6 @@ def _claim(new: NewNode) -> NodeClaim:
         metadata=ObjectMeta(name=new.name, labels=_labels(new)),
         spec=NodeClaimSpec(node_class_ref=pool.spec.template.spec.node_class_ref),
         status=NodeClaimStatus(
-            provider_id=f"plan://{new.name}", capacity=capacity, allocatable=allocatable, conditions=_UP
+            provider_id=f"plan://{new.name}", capacity=capacity, allocatable=allocatable, conditions=READY_CLAIM
         ),
     )

@@ -20,7 +20,7 @@ from podium.provisioner.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, O
 from podium.provisioner.objects import NodeClaim, NodePool, true_condition
 from podium.provisioner.requirements import Requirement, Requirements
 from podium.provisioner.reservations import RESERVATION_ID
-from podium.provisioner.templates import is_of_provider
+from podium.provisioner.templates import NODE_CLASS, is_of_provider
 from podium.provisioner.topology import required_of
 
 HASH: Final = "karpenter.sh/nodepool-hash"
@@ -49,7 +49,11 @@ class ClaimConditions:
 
 
 def conditions_of(
-    claims: Iterable[NodeClaim], node_pools: Iterable[NodePool], catalogue: Catalogue, now: float
+    claims: Iterable[NodeClaim],
+    node_pools: Iterable[NodePool],
+    catalogue: Catalogue,
+    now: float,
+    node_class: tuple[str, str] | None = NODE_CLASS,
 ) -> Mapping[str, ClaimConditions]:
     """The conditions of NodeClaims, by name.
 
@@ -57,10 +61,13 @@ def conditions_of(
 
     Args:
         now: the time, in seconds since the epoch.
+        node_class: group and kind of the provider's node class; None for any provider's.
     """
     pools = {each.metadata.name: each for each in node_pools}
     return {
         each.metadata.name: _conditions(each, pools.get(each.metadata.labels.get(NODE_POOL, "")), catalogue, now)
+        if is_of_provider(each.spec.node_class_ref, node_class)
+        else _kept(each)
         for each in claims
     }
 
@@ -79,7 +86,7 @@ def is_under_consolidate_after(claim: NodeClaim, pool: NodePool, now: float) -> 
 def _conditions(claim: NodeClaim, pool: NodePool | None, catalogue: Catalogue, now: float) -> ClaimConditions:
     kept = _kept(claim)
     is_leaving = claim.metadata.deletion_timestamp is not None
-    if pool is None or is_leaving or not is_of_provider(claim.spec.node_class_ref):
+    if pool is None or is_leaving:
         return kept
     drifted = _drifted(claim, pool, catalogue, now)
     return ClaimConditions(

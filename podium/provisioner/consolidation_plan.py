@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from podium.objects.errors import FieldError
 from podium.provisioner import methods
 from podium.provisioner.aftermath import Aftermath, NewNode, after
 from podium.provisioner.budgets import DisruptionReason
@@ -59,6 +60,7 @@ class PlannedCommand:
         nodes: Those that go, by name.
         new: Those that take their place.
         moves: By pod, the node that it is on afterwards: pods of the nodes that go, and pods that waited.
+        sources: By pod, the node that it was on; pods that waited are not among them.
         held: Pods of the nodes that go for which there is no place yet, because something holds them where they are:
             their nodes end only once they can go.
         savings: What is saved in an hour.
@@ -69,6 +71,7 @@ class PlannedCommand:
     nodes: tuple[str, ...]
     new: tuple[NewNode, ...]
     moves: Mapping[str, str]
+    sources: Mapping[str, str]
     held: tuple[str, ...]
     savings: float
 
@@ -122,6 +125,21 @@ class ConsolidationPlan:
             "monthly_savings": command.savings * HOURS_PER_MONTH,
         }
 
+    def why(self, name: str) -> dict[str, Any]:
+        """What becomes of a node: `outcome`, where its pods go by `moves`, and the `blockers` that keep it.
+
+        Raises:
+            FieldError: there is no such node.
+        """
+        for number, each in enumerate(self.commands, 1):
+            if name in each.nodes:
+                outcome = f"goes with command {number}, which saves {each.savings:.4f} per hour"
+                moves = {pod: node for pod, node in each.moves.items() if each.sources.get(pod) == name}
+                return {"node": name, "outcome": outcome, "moves": moves, "blockers": []}
+        if name not in self.blockers:
+            raise FieldError(name, "there is no such node")
+        return {"node": name, "outcome": "stays", "moves": {}, "blockers": list(self.blockers[name])}
+
 
 def plan_consolidation(state: DisruptionState, options: ConsolidationOptions | None = None) -> ConsolidationPlan:
     """Plan which nodes go, in which order, and what takes their place. The state stays as it is.
@@ -165,6 +183,7 @@ def _planned(
         nodes=tuple(each.name for each in command.candidates),
         new=aftermath.new,
         moves=aftermath.moves,
+        sources={pod.key: each.name for each in command.candidates for pod in state.basis.pods_on(each.state)},
         held=aftermath.held,
         savings=command.savings(state.basis.well_known),
     )

@@ -58,7 +58,7 @@ class DisruptionState:
         self._pools = {
             each.metadata.name: each
             for each in basis.objects.node_pools
-            if is_of_provider(each.spec.template.spec.node_class_ref)
+            if is_of_provider(each.spec.template.spec.node_class_ref, basis.settings.node_class)
         }
         self._finder = CandidateFinder(
             basis.pods_on,
@@ -79,7 +79,7 @@ class DisruptionState:
         Raises:
             FieldError: an object has a value that has no meaning.
         """
-        conditions = conditions_of(objects.node_claims, objects.node_pools, catalogue, now)
+        conditions = conditions_of(objects.node_claims, objects.node_pools, catalogue, now, settings.node_class)
         return cls(PlanBasis(objects, catalogue, settings), conditions, now)
 
     def later(self, seconds: float) -> DisruptionState:

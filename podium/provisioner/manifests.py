@@ -52,7 +52,8 @@ REPLICAS_MAX: Final = 100_000
 
 _GROUPS: Final[Mapping[str, str]] = {each.kind: each.group for each in RESOURCES}
 _NAMESPACED: Final = frozenset(each.kind for each in RESOURCES if is_namespaced(each))
-_NODE_CLASS: Final = NodeClassReference(group=NODE_CLASS[0], kind=NODE_CLASS[1], name="default")
+ANY_NODE_CLASS: Final = NodeClassReference(group=NODE_CLASS[0], kind=NODE_CLASS[1], name="default")
+"""The node class of a NodePool or a NodeClaim that names none."""
 _READY: Final = ("ValidationSucceeded", "NodeClassReady", "Ready")
 _UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 
@@ -125,7 +126,7 @@ def ready_pool(
     requirements = tuple(
         LabelRequirement(key=key, operator="In", values=tuple(values)) for key, values in allowed.items()
     )
-    spec = NodeClaimSpec(requirements=requirements, taints=tuple(taints), node_class_ref=_NODE_CLASS)
+    spec = NodeClaimSpec(requirements=requirements, taints=tuple(taints), node_class_ref=ANY_NODE_CLASS)
     template = NodeClaimTemplate(metadata=ObjectMeta(labels=dict(labels)), spec=spec)
     conditions = tuple(Condition(type=each, status="True") for each in _READY)
     return NodePool(
@@ -169,7 +170,7 @@ def _with_state(pool: dict[str, Any]) -> dict[str, Any]:
         return pool
     assert isinstance(spec, dict)
     assert isinstance(template, dict)
-    reference = msgspec.to_builtins(_NODE_CLASS)
+    reference = msgspec.to_builtins(ANY_NODE_CLASS)
     return {**pool, "spec": {**spec, "template": {**template, "spec": {**inner, "nodeClassRef": reference}}}}
 
 

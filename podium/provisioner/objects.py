@@ -162,6 +162,10 @@ class NodeClaimStatus(Value, frozen=True):
     last_pod_event_time: str | None = None
 
 
+READY_CLAIM: Final = tuple(Condition(type=each, status="True") for each in ("Launched", "Registered", "Initialized"))
+"""The conditions of a NodeClaim whose node is up."""
+
+
 class NodeClaim(ClusterObject, frozen=True):
     """One node that was asked for."""
 

@@ -97,9 +97,13 @@ def _template_requirements(pool: NodePool) -> Requirements:
     return pool_requirements(pool).union(Requirement.of(key, "In", (value,)) for key, value in labels.items())
 
 
-def is_of_provider(reference: NodeClassReference) -> bool:
-    """Whether the NodePool or the NodeClaim with this node class is the provider's."""
-    return (reference.group, reference.kind) == NODE_CLASS
+def is_of_provider(reference: NodeClassReference, node_class: tuple[str, str] | None) -> bool:
+    """Whether the NodePool or the NodeClaim with this node class is the provider's.
+
+    Args:
+        node_class: group and kind of the provider's node class; None for any provider's.
+    """
+    return node_class is None or (reference.group, reference.kind) == node_class
 
 
 def unusable_reason(pool: NodePool, node_class: tuple[str, str] | None = NODE_CLASS) -> str | None:
@@ -108,7 +112,7 @@ def unusable_reason(pool: NodePool, node_class: tuple[str, str] | None = NODE_CL
     states = {each.type: each.status for each in pool.status.conditions}
     if states.get("Ready") != "True" or not {"ValidationSucceeded", "NodeClassReady"} <= states.keys():
         return "NodePool is not ready"
-    if node_class is not None and (reference.group, reference.kind) != node_class:
+    if not is_of_provider(reference, node_class):
         return f"NodePool is of another provider, {reference.group}/{reference.kind}"
     if pool.spec.replicas is not None:
         return "NodePool has a fixed number of replicas"

@@ -35,6 +35,7 @@ TESTED_ELSEWHERE = {
     "cel/planner": "unit/cel/test_operators",
     "cel/regex/program": "unit/cel/regex/test_matching",
     "cel/regex/syntax": "unit/cel/regex/test_matching",
+    "cli/planning": "unit/cli/test_plan",
     "client/history_check": "unit/client/test_history",
     "client/kubeconfig": "unit/client/test_credentials",
     "daemon/binding_cycles": "unit/daemon/test_loop",

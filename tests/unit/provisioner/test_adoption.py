@@ -68,3 +68,15 @@ def test_prices_are_those_of_the_catalogue_or_those_of_a_generic_type() -> None:
         ("zone-1", pytest.approx(7.0)),
     ]
     assert found[1].offerings[0].price == pytest.approx(0.025 * 4 + 0.001 * 8 * 2**30 / 1e9)
+
+
+def test_nodes_are_adopted_as_if_they_had_been_bought() -> None:
+    adopted = adopt_nodes(nodes(node("b", **{GROUP: "workers", TYPE: "big"}), node("a")), generated_catalogue())
+    assert [(each.name, each.metadata.labels["karpenter.sh/nodepool"]) for each in adopted.nodes] == [
+        ("a", "default"),
+        ("b", "workers"),
+    ]
+    for adopted_node, claim in zip(adopted.nodes, adopted.claims, strict=True):
+        assert claim.status.provider_id == adopted_node.spec.provider_id != ""
+        assert claim.metadata.labels == adopted_node.metadata.labels
+        assert adopted_node.metadata.labels["karpenter.sh/initialized"] == "true"

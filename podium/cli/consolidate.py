@@ -1,0 +1,90 @@
+"""`podium consolidate`: which nodes could go, and what would take their place?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from podium.cli.asking import errors_shown
+from podium.cli.interrupts import exit_130_at_sigint
+from podium.cli.output import TEXT, output_option, print_value
+from podium.cli.planning import Question, planning_options
+from podium.objects.errors import FieldError
+
+if TYPE_CHECKING:
+    from podium.provisioner.consolidation_plan import ConsolidationOptions, ConsolidationPlan
+    from podium.provisioner.searches import Search
+
+
+@click.command()
+@planning_options
+@click.option(
+    "--search",
+    type=click.Choice(["prefix", "greedy", "exhaustive"]),
+    default="prefix",
+    show_default=True,
+    help="How to look for nodes that can go together: as Karpenter does, or better and slower.",
+)
+@click.option("--allow-m-to-n", is_flag=True, help="Let several nodes take the place of those that go.")
+@click.option(
+    "--min-savings",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="What a command must save in an hour, at least.",
+)
+@click.option("--ignore-budgets", is_flag=True, help="Let any number of nodes go at once.")
+@click.option("--why", metavar="NODE", help="Explain what becomes of one node.")
+@output_option()
+def command(
+    search: Search,
+    allow_m_to_n: bool,
+    min_savings: float,
+    ignore_budgets: bool,
+    why: str | None,
+    output: str,
+    **options: Any,
+) -> None:
+    """Plan which nodes can go, one command after the other, as Karpenter would. Changes nothing in any cluster.
+
+    \b
+    podium consolidate --kubeconfig FILE --catalogue instance-types.json
+    podium consolidate -f cluster.yaml --search greedy
+    podium consolidate -f cluster.yaml --adopt-nodes --why node-7
+
+    For every node that stays there is all that keeps it. --adopt-nodes is for clusters without Karpenter.
+    """  # noqa: D301
+    click.get_current_context().with_resource(exit_130_at_sigint())
+    question = Question(**options)
+    question.check()
+    from podium.provisioner.consolidation_plan import ConsolidationOptions
+
+    chosen = ConsolidationOptions(
+        search=search, allow_m_to_n=allow_m_to_n, min_savings=min_savings, ignore_budgets=ignore_budgets
+    )
+    with errors_shown():
+        try:
+            plan = _plan(question, chosen)
+            answer = plan.as_dict() if why is None else plan.why(why)
+        except FieldError as error:
+            raise click.ClickException(str(error)) from error
+    if output != TEXT:
+        print_value(answer, output)
+        return
+    from podium.cli.consolidate_table import print_consolidation, print_node
+
+    if why is None:
+        print_consolidation(answer)
+    else:
+        print_node(answer)
+
+
+def _plan(question: Question, options: ConsolidationOptions) -> ConsolidationPlan:
+    from podium.lib.system_clock import SystemClock
+    from podium.provisioner.consolidation_plan import plan_consolidation
+    from podium.provisioner.disruption_state import DisruptionState
+
+    objects, catalogue = question.cluster(question.found())
+    state = DisruptionState.of(objects, catalogue, question.settings(), SystemClock().now())
+    return plan_consolidation(state, options)

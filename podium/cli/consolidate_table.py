@@ -1,0 +1,67 @@
+"""A consolidation as text for people: the commands in their order, what they save, and what keeps the other nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rich.text import Text
+
+from podium.cli.asking import show
+from podium.cli.plain_text import plain
+from podium.cli.plan_table import some_of, table
+
+
+def print_consolidation(answer: Mapping[str, Any]) -> None:
+    """Print to standard output."""
+    parts = []
+    if answer["commands"]:
+        headings = ("", "NODES THAT GO", "WHY", "REPLACED BY", "PODS THAT MOVE", "SAVES PER HOUR", "PER MONTH")
+        parts.append(table(headings, _commands(answer["commands"]), numbers=(4, 5, 6)))
+    staying = {name: texts for name, texts in answer["blockers"].items() if texts}
+    if staying:
+        parts.append(table(("NODE THAT STAYS", "WHAT KEEPS IT"), _blockers(staying)))
+    show(*parts, _verdict(answer))
+
+
+def print_node(answer: Mapping[str, Any]) -> None:
+    """Print what becomes of one node."""
+    parts = []
+    if answer["moves"]:
+        parts.append(table(("POD", "GOES TO"), answer["moves"].items()))
+    if answer["blockers"]:
+        parts.append(table(("WHAT KEEPS IT",), ((each,) for each in answer["blockers"])))
+    show(*parts, Text.assemble(plain(answer["node"], "bold"), " ", plain(answer["outcome"])))
+
+
+def _commands(commands: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    for index, each in enumerate(commands, 1):
+        kinds = Counter(f"{new['instance_type']} ({new['capacity_type']}, {new['zone']})" for new in each["new_nodes"])
+        yield (
+            str(index),
+            some_of(each["nodes"]),
+            each["reason"].lower(),
+            ", ".join(f"{count} × {kind}" for kind, count in kinds.items()) or "nothing",
+            f"{len(each['moves']):,}",
+            f"{each['hourly_savings']:.4f}",
+            f"{each['monthly_savings']:,.2f}",
+        )
+
+
+def _blockers(staying: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str]]:
+    for name, texts in staying.items():
+        shown = name
+        for text in texts:
+            yield shown, text
+            shown = ""
+
+
+def _verdict(answer: Mapping[str, Any]) -> Text:
+    going = sum(len(each["nodes"]) for each in answer["commands"])
+    new = sum(len(each["new_nodes"]) for each in answer["commands"])
+    if not going:
+        return Text("No node can go")
+    what = "1 node can go" if going == 1 else f"{going:,} nodes can go"
+    cost = f"{answer['hourly_savings']:,.4f} per hour, {answer['monthly_savings']:,.2f} per month"
+    return Text.assemble((what, "bold green"), f", {new:,} to buy in their place; saves {cost}")

@@ -1,0 +1,151 @@
+"""What `podium plan` and `podium consolidate` share: the cluster, its NodePools and the instance types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+import orjson
+
+from podium.cli import files
+from podium.cli.options.cluster import cluster_options, demand_one_cluster
+from podium.objects.errors import FieldError
+
+if TYPE_CHECKING:
+    from podium.engine.files import Found
+    from podium.provisioner.catalogue import Catalogue
+    from podium.provisioner.objects import ClusterObjects
+    from podium.provisioner.settings import Settings
+
+_OPTIONS = (
+    click.option("--node-pools", metavar="FILE", help="NodePools to buy from, instead of those of the cluster."),
+    click.option("--adopt-nodes", is_flag=True, help="Buy more nodes like those of a cluster that has no NodePools."),
+    click.option("--catalogue", metavar="FILE", help="The instance types, in the JSON form of kwok's."),
+    click.option("--add", "added", multiple=True, metavar="FILE", help="Workloads to plan for as well. Repeatable."),
+    click.option(
+        "--assume-unschedulable",
+        is_flag=True,
+        help="Plan also for pods that kube-scheduler has not tried to place yet.",
+    ),
+    click.option(
+        "--preference-policy",
+        type=click.Choice(["Respect", "Ignore"]),
+        default="Respect",
+        show_default=True,
+        help="Whether pods' preferences count until they cannot be met.",
+    ),
+    click.option(
+        "--min-values-policy",
+        type=click.Choice(["Strict", "BestEffort"]),
+        default="Strict",
+        show_default=True,
+        help="Whether a NodePool's minValues must be met.",
+    ),
+)
+
+
+def planning_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that a `Question` is made from."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return cluster_options(function)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The options, by their names, and what they name."""
+
+    clusters: tuple[str, ...]
+    kubeconfig: str | None
+    context: str | None
+    node_pools: str | None
+    adopt_nodes: bool
+    catalogue: str | None
+    added: tuple[str, ...]
+    assume_unschedulable: bool
+    preference_policy: str
+    min_values_policy: str
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether any option names something."""
+        named = (self.clusters, self.kubeconfig, self.context, self.node_pools, self.catalogue, self.added)
+        return any(named) or self.adopt_nodes
+
+    def check(self) -> None:
+        """Refuse options that contradict each other."""
+        demand_one_cluster(self.clusters, self.kubeconfig, self.context)
+        if self.node_pools is not None and self.adopt_nodes:
+            raise click.UsageError("give either --node-pools or --adopt-nodes")
+        files.demand_one_stdin((*self.clusters, self.node_pools, self.catalogue, *self.added))
+
+    def found(self) -> list[Found]:
+        """All objects, with the pods of added workloads. To be called once: standard input is read."""
+        from podium.cli.cluster_source import objects_in, objects_of_cluster
+        from podium.objects.resource_types import WITHOUT_GATES
+        from podium.provisioner.manifests import NODE_POOLS, RESOURCES, pods_of_workloads
+
+        resources = tuple(dict.fromkeys((*RESOURCES, *WITHOUT_GATES)))
+        live = (self.kubeconfig, self.context)
+        found = objects_in(self.clusters) if self.clusters else objects_of_cluster(*live, resources)
+        if self.node_pools is not None:
+            found = [each for each in found if each.manifest.get("kind") != NODE_POOLS.kind]
+            found += objects_in([self.node_pools])
+        return [*found, *(pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name))]
+
+    def settings(self) -> Settings:
+        """Karpenter's settings."""
+        from podium.provisioner.cases import read_settings
+
+        chosen = {"preferencePolicy": self.preference_policy, "minValuesPolicy": self.min_values_policy}
+        return replace(read_settings(chosen), node_class=None)
+
+    def cluster(self, found: list[Found]) -> tuple[ClusterObjects, Catalogue]:
+        """The objects that planning reads, with NodePools, and the instance types.
+
+        Raises:
+            click.ClickException: there are no NodePools, or the catalogue cannot be read.
+            FieldError: an object cannot be read.
+        """
+        from podium.provisioner.manifests import read_cluster
+        from podium.provisioner.purchase_plans import built_in_catalogue
+
+        catalogue = self._read_catalogue()
+        objects = read_cluster(found, assume_unschedulable=self.assume_unschedulable)
+        if catalogue is None:
+            catalogue = built_in_catalogue(objects)
+        if self.adopt_nodes:
+            return _adopted(objects, catalogue)
+        if not objects.node_pools:
+            raise click.ClickException(
+                "there are no NodePools, so nothing can be bought: add them with --node-pools FILE "
+                "(kubectl get nodepools -o yaml), or buy nodes like those that are there with --adopt-nodes"
+            )
+        return objects, catalogue
+
+    def _read_catalogue(self) -> Catalogue | None:
+        from podium.provisioner.catalogue import read_catalogue
+
+        name = self.catalogue
+        if name is None:
+            return None
+        try:
+            return read_catalogue(orjson.loads(files.content(name)), "")
+        except orjson.JSONDecodeError as error:
+            raise click.ClickException(f"{name}: not JSON: {error}") from error
+        except FieldError as error:
+            raise click.ClickException(f"{name}: {error}") from error
+
+
+def _adopted(objects: ClusterObjects, catalogue: Catalogue) -> tuple[ClusterObjects, Catalogue]:
+    from podium.provisioner.adoption import adopt_nodes
+
+    if objects.node_pools:
+        raise click.ClickException("--adopt-nodes is for clusters without NodePools, and this one has some")
+    if not objects.nodes:
+        raise click.ClickException("--adopt-nodes: there are no nodes that more could be like")
+    adopted = adopt_nodes(objects.nodes, catalogue)
+    more: Mapping[str, Any] = {"node_pools": adopted.node_pools, "nodes": adopted.nodes, "node_claims": adopted.claims}
+    return replace(objects, **more), adopted.catalogue
