@@ -26,7 +26,7 @@ def print_plan(answer: Mapping[str, Any]) -> None:
         rows = ((node, f"{len(pods):,}", some_of(pods)) for node, pods in answer["existing"].items())
         console.print(table(("NODE THAT IS THERE", "TAKES", "PODS"), rows))
     if answer["unschedulable"]:
-        console.print(table(("POD THAT STAYS", "NODEPOOL", "WHY"), _staying(answer["unschedulable"])))
+        console.print(table(("PODS THAT STAY", "NODEPOOL", "WHY"), _staying(answer["unschedulable"])))
     if answer["ignored"]:
         console.print(table(("IGNORED POD", "WHY"), answer["ignored"].items()))
     if answer["skipped"]:
@@ -82,11 +82,15 @@ def _new_nodes(nodes: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def _staying(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
+    """The pods that stay for the same reasons together, with a row for each NodePool."""
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
     for each in pods:
-        name = each["pod"]
-        for pool, reason in (each["pools"] or {"": each["reason"]}).items():
-            yield name, pool, reason
-            name = ""
+        alike[tuple((each["pools"] or {"": each["reason"]}).items())].append(each["pod"])
+    for reasons, names in alike.items():
+        shown = some_of(names)
+        for pool, reason in reasons:
+            yield shown, pool, reason
+            shown = ""
 
 
 def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Table:

@@ -139,6 +139,14 @@ def test_text_tells_nodes_to_buy_what_goes_where_what_stays_and_how_full_it_gets
     assert lines[-1] == f"1 node to buy for 1 pod: {cost}; 1 pod on nodes that are there; 1 pod left"
 
 
+def test_pods_that_stay_for_the_same_reasons_are_shown_together(tmp_path, types):
+    added = _cluster(tmp_path / "a", _deployment("web", 9, cpu="99"))
+    lines = _lines(_run("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", types, "--add", added))
+    (row,) = [line for line in lines if "no instance type has enough resources" in line]
+    assert row.startswith("default/web-0, default/web-1, default/web-2 and 6 more pool no instance type")
+    assert lines[-1] == "No node to buy; 9 pods left"
+
+
 def test_json_has_everything(tmp_path, types):
     cluster = _cluster(tmp_path / "c", node_pool(), node("n1", cpu="1"), pod("few"), pod("many", cpu="99"), pod("more"))
     answer = _json("-f", cluster, "--catalogue", types)
