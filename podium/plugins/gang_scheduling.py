@@ -84,7 +84,9 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
         if members is None:
             return _not_known(key), 0.0
         if members.scheduled_count < group.min_count:
-            self._states.activate(list(members.unscheduled.values()))
+            # In a simulation all of them are being tried.
+            if simulated is None or simulated.state is None:
+                self._states.activate(list(members.unscheduled.values()))
             return _TOO_FEW_PLACED, _TIMEOUT_S
         for uid in members.assumed:
             waiting = self._waiting_pods.get(uid)

@@ -237,7 +237,7 @@ class SchedulingQueue:
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> Strategy:
         """How to requeue the pod, given the events that arrived since it was popped."""
-        if not info.rejector_plugins or (self._has_groups and info.pod.spec.scheduling_group is not None):
+        if not info.rejector_plugins or self._is_in_group(info.pod):
             return Strategy.AFTER_BACKOFF
         events = self._in_flight.events_since_popped(info.pod.uid)
         if events is None:
@@ -254,6 +254,10 @@ class SchedulingQueue:
                 if not info.pending_plugins:
                     break
         return best
+
+    def _is_in_group(self, pod: Pod) -> bool:
+        """Whether the pod is scheduled with a group, so that only the end of its backoff requeues it."""
+        return self._has_groups and pod.spec.scheduling_group is not None
 
     # ------------------------------------------------------------ events
 
@@ -291,7 +295,7 @@ class SchedulingQueue:
                 admitted = backs_off and not info.has_failed_at_gate
                 activate = self._requeuing.admitted_to_active if admitted else self._requeuing.to_active
                 activate(info, interest.label)
-            elif info is None and pod.uid in self._in_flight:
+            elif info is None and pod.uid in self._in_flight and not self._is_in_group(pod):
                 self._in_flight.record(interest, None, pod)
 
     # ------------------------------------------------------------ timers

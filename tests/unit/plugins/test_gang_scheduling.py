@@ -91,6 +91,7 @@ def test_in_a_simulation_the_simulated_pods_count() -> None:
     plugin = GangScheduling(None, handle)
     simulated.assume(A, "n1")
     assert plugin.permit(cycle_state, A, "n1") == (WAIT, 300.0)
+    assert handle.pod_groups.activated == []
     simulated.assume(B, "n1")
     assert plugin.permit(cycle_state, B, "n1") == (None, 0.0)
     cycle_state.write(SimulatedGroup(None))

@@ -659,3 +659,11 @@ def test_a_rejected_pod_of_a_group_backs_off_and_waits_for_no_event(has_groups: 
     assert bench.queue.pop() is None
     bench.rejected(alone := pod("alone"), "Fit")
     assert bench.state_of(alone) is QueueState.UNSCHEDULABLE
+
+
+def test_no_event_is_recorded_for_a_pod_of_a_group_that_is_activated_while_it_is_tried() -> None:
+    bench = QueueBench(FIT, has_groups=True)
+    bench.add(member := pod(group="gang"))
+    bench.pop()
+    bench.queue.activate([member])
+    assert bench.queue.statistics().in_flight_events == 0
