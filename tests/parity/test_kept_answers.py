@@ -15,6 +15,7 @@ import pytest
 from podium.engine.cluster import Cluster
 from podium.evaluate import Evaluator
 from podium.framework.contract.status import ScheduleError
+from podium.framework.cycle.evaluation import FullEvaluation
 from podium.framework.cycle.signature_cache import SignatureCache
 from podium.objects.core import Pod
 from tests.parity.recorded import SCENARIOS, as_json, categories, category_of, differences, scenarios, without_empty
@@ -23,9 +24,10 @@ REPLICAS = 4
 
 
 class Recorded(NamedTuple):
-    """Stands in for an `Evaluation`."""
+    """Stands in for an `Evaluation`, as it was before the pod was placed."""
 
     answer: dict[str, Any]
+    found: FullEvaluation
 
     def as_dict(self) -> dict[str, Any]:
         return self.answer
@@ -45,7 +47,9 @@ class Asking:
         self.signatures = 0
 
     def __call__(self, cluster: Cluster, pod: Pod) -> Recorded:
-        recorded = [self._survey(cluster, pod)[0] for _ in range(self._times)][-1]
+        for _ in range(self._times):
+            evaluation = self._evaluate(cluster, pod)
+            recorded = Recorded(evaluation.as_dict(), evaluation.found)
         for number in range(1 + REPLICAS):
             replica = pod if not number else _replica(pod, number)
             answer, winner = self._survey(cluster, replica)
@@ -53,7 +57,7 @@ class Asking:
             if winner is not None:
                 cluster.engine.cache.assume_pod(replica, winner)
         self.signatures = cluster.framework_for(pod).signatures.statistics()["signatures"]
-        return Recorded(recorded)
+        return recorded
 
     def _survey(self, cluster: Cluster, pod: Pod) -> tuple[Any, str | None]:
         try:

@@ -16,7 +16,7 @@ from podium.evaluate import Evaluator
 from tests.parity import configured
 from tests.parity.cross import kube_scheduler, recorder
 from tests.parity.cross.drawing import Json
-from tests.parity.recorded import DATA, as_json, differences, scenarios, without_empty
+from tests.parity.recorded import DATA, as_json, differences, scenarios, without_empty, without_unrecorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def compare_answers(questions: Iterable[Json], binary: Path, asked: Path, kept: 
 
 
 def _differing(expected: Json, answer: Json) -> Iterator[str]:
-    return differences(without_empty(expected), without_empty(as_json(answer)))
+    return differences(without_empty(expected), without_empty(as_json(without_unrecorded(answer, expected))))
 
 
 def compare_configurations(files: Iterable[tuple[str, str]], binary: Path, kept: Keeping) -> Outcome:
