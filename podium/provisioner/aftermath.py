@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from podium.objects.core import NodeCondition, ObjectMeta, ResourceList
-from podium.objects.requests import Requests
-from podium.objects.resource_names import CPU
+from podium.provisioner.amounts import quantities
 from podium.provisioner.consolidation import Command
 from podium.provisioner.disruption_state import DisruptionState
 from podium.provisioner.instance_types import InstanceType, Offering
@@ -142,13 +141,7 @@ def _labels(new: NewNode) -> dict[str, str]:
 def _amounts(new: NewNode) -> tuple[ResourceList, ResourceList]:
     """Capacity and allocatable."""
     capacity = {**new.instance_type.capacity, **(new.offering.capacity_override or {})}
-    groups = new.instance_type.groups
-    allocatable = next(each.allocatable for each in groups if any(one is new.offering for one in each.offerings))
-    return _quantities(capacity), _quantities(allocatable)
-
-
-def _quantities(amounts: Requests) -> ResourceList:
-    return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}
+    return quantities(capacity), quantities(new.instance_type.allocatable_of(new.offering))
 
 
 def _node(new: NewNode) -> ProvidedNode:

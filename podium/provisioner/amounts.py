@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from podium.objects.core import Pod
+from podium.objects.core import Pod, ResourceList
 from podium.objects.requests import Requests, pod_requests_with_status
 from podium.objects.resource_names import CPU, PODS
 
@@ -56,7 +56,11 @@ def smallest(first: Requests, second: Requests) -> Requests:
     return {name: min(amount, second[name]) for name, amount in first.items() if name in second}
 
 
+def quantities(amounts: Requests) -> ResourceList:
+    """The amounts as the API's quantities, sorted by resource."""
+    return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in sorted(amounts.items())}
+
+
 def amounts_text(amounts: Requests) -> str:
     """The amounts as JSON with quantities, sorted by resource."""
-    shown = {name: f"{amount}m" if name == CPU else str(amount) for name, amount in sorted(amounts.items())}
-    return json.dumps(shown, separators=(",", ":"))
+    return json.dumps(quantities(amounts), separators=(",", ":"))

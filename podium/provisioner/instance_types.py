@@ -131,8 +131,17 @@ class InstanceType:
                 groups.append((offering, [offering]))
         return (
             AllocatableOfferings(_allocatable(self.capacity, self.overhead.total), tuple(plain)),
-            *(AllocatableOfferings(self._allocatable_of(first), tuple(group)) for first, group in groups),
+            *(AllocatableOfferings(self.allocatable_of(first), tuple(group)) for first, group in groups),
         )
+
+    def allocatable_of(self, offering: Offering) -> Requests:
+        """What pods can use on a node of this offering."""
+        capacity, overhead = self.capacity, self.overhead.total
+        if offering.capacity_override:
+            capacity = {**capacity, **offering.capacity_override}
+        if offering.overhead_override is not None:
+            overhead = {**overhead, **offering.overhead_override.total}
+        return _allocatable(capacity, overhead)
 
     def cheapest_price(self, requirements: Requirements, well_known: AbstractSet[str]) -> float:
         """The price of the cheapest offering that can be launched under these requirements, or `NO_PRICE`.
@@ -172,14 +181,6 @@ class InstanceType:
         for each in self.offerings:
             if each.is_launchable and requirements.is_compatible(each.requirements, well_known):
                 yield each
-
-    def _allocatable_of(self, offering: Offering) -> Requests:
-        capacity, overhead = self.capacity, self.overhead.total
-        if offering.capacity_override:
-            capacity = {**capacity, **offering.capacity_override}
-        if offering.overhead_override is not None:
-            overhead = {**overhead, **offering.overhead_override.total}
-        return _allocatable(capacity, overhead)
 
 
 def in_price_order(

@@ -13,9 +13,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from podium.objects.core import Taint
+from podium.objects.core import ResourceList, Taint
 from podium.objects.requests import Requests
-from podium.objects.resource_names import CPU, PODS
+from podium.objects.resource_names import PODS
+from podium.provisioner.amounts import quantities
 from podium.provisioner.instance_type_filter import DaemonGroup
 from podium.provisioner.instance_types import InstanceType, Offering, fits
 from podium.provisioner.labels import HOSTNAME, INSTANCE_TYPE, RESERVED
@@ -49,10 +50,7 @@ class Launch:
     @property
     def allocatable(self) -> Requests:
         """What pods can use of it, DaemonSets' pods among them."""
-        for each in self.instance_type.groups:
-            if self.offering in each.offerings:
-                return each.allocatable
-        return self.instance_type.allocatable
+        return self.instance_type.allocatable_of(self.offering)
 
     def labels(self, name: str) -> Mapping[str, str]:
         """The node's labels, by key. Where several values are allowed, it is the first by name."""
@@ -63,7 +61,7 @@ class Launch:
 
     def manifests(self, name: str) -> Iterator[Mapping[str, Any]]:
         """The node of that name, and pods that stand for those of its DaemonSets."""
-        capacity = _quantities(self.instance_type.capacity)
+        capacity = quantities(self.instance_type.capacity)
         yield _node(name, self.labels(name), self.template.taints, self.allocatable, capacity)
         count = self.group.overhead.get(PODS, 0)
         for index in range(count):
@@ -148,15 +146,15 @@ def _node(
     labels: Mapping[str, str],
     taints: Iterable[Taint],
     allocatable: Requests,
-    capacity: Mapping[str, str] | None,
+    capacity: ResourceList | None,
 ) -> Mapping[str, Any]:
-    quantities = _quantities(allocatable)
+    amounts = quantities(allocatable)
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": dict(labels)},
         "spec": {"taints": [{"key": each.key, "value": each.value, "effect": each.effect} for each in taints]},
-        "status": {"allocatable": quantities, "capacity": capacity or quantities},
+        "status": {"allocatable": amounts, "capacity": capacity or amounts},
     }
 
 
@@ -165,7 +163,7 @@ def _daemon(name: str, node: str, group: DaemonGroup | None) -> Mapping[str, Any
     ports = () if group is None else group.ports
     container = {
         "name": "daemon",
-        "resources": {"requests": _quantities(overhead)},
+        "resources": {"requests": quantities(overhead)},
         "ports": [
             {"hostPort": each.port, "containerPort": each.port, "protocol": each.protocol, "hostIP": each.address}
             for each in ports
@@ -177,7 +175,3 @@ def _daemon(name: str, node: str, group: DaemonGroup | None) -> Mapping[str, Any
         "metadata": {"name": name, "namespace": _DAEMONS_NAMESPACE},
         "spec": {"nodeName": node, "containers": [container]},
     }
-
-
-def _quantities(amounts: Requests) -> dict[str, str]:
-    return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in sorted(amounts.items())}

@@ -91,7 +91,6 @@ class _Search:
     def __init__(self, basis: PlanBasis, cluster: Cluster, evictions: Evictions) -> None:
         self._basis = basis
         self._world = cluster.fork()
-        self._moved = pods_of_leaving(basis, evictions)
         self._pool_names: dict[str, int] = {}
         for state in basis.nodes:
             if state.is_leaving:
@@ -105,7 +104,7 @@ class _Search:
                 is_there = self._world.store.get(NODES, manifest["metadata"]["name"]) is not None
                 (self._world.replace if is_there else self._world.add)(manifest)
         pending = [each for each in self._world.pods if not each.node_name]
-        moved = [Pod(metadata=each.metadata, spec=each.spec) for each in self._moved]
+        moved = [Pod(metadata=each.metadata, spec=each.spec) for each in pods_of_leaving(basis, evictions)]
         self._waiting = sorted((*pending, *moved), key=lambda each: (-each.priority, each.key))
         self._known = frozenset(each.key for each in (*self._world.pods, *moved))
 

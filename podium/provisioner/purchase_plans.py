@@ -8,7 +8,7 @@ Units: prices per hour, monthly costs for 730 hours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -118,20 +118,9 @@ class PurchasePlan:
         return told
 
     def _utilisation(self) -> dict[str, Any]:
-        """What pods request of what nodes have, now and after the plan."""
-        nodes = self.basis.nodes
-        before = _shares(total(*(each.requests for each in nodes)), total(*(each.allocatable for each in nodes)))
-        staying = [each for each in nodes if not each.is_leaving]
-        used = total(
-            *(each.requests for each in staying),
-            *(requests_of(pod) for each in self._existing() for pod in each.pods),
-            *(each.claim.final_requests() for each in self._purchases),
-        )
-        have = total(
-            *(each.allocatable for each in staying),
-            *(_cheapest(each, self.basis.well_known).allocatable for each in self._purchases),
-        )
-        return {"before": before, "after": _shares(used, have)}
+        pods = (requests_of(pod) for each in self._existing() for pod in each.pods)
+        bought = (_cheapest(each, self.basis.well_known).allocatable for each in self._purchases)
+        return _utilisation(self.basis, [*pods, *(each.claim.final_requests() for each in self._purchases)], bought)
 
     def _outcome(self, pod: Pod) -> str:
         if pod.key in self.found.ignored:
@@ -203,16 +192,10 @@ class PlacedPurchases:
         return f"is on node {pod.node_name}" if pod.node_name else "waits until the pods that it preempts are gone"
 
     def _utilisation(self) -> dict[str, Any]:
-        nodes, launches = self.basis.nodes, self.plan.launches.values()
-        before = _shares(total(*(each.requests for each in nodes)), total(*(each.allocatable for each in nodes)))
-        staying = [each for each in nodes if not each.is_leaving]
-        used = total(
-            *(each.requests for each in staying),
-            *(each.group.overhead for each in launches),
-            *(requests_of(pod) for pods in self.plan.pods.values() for pod in pods),
-        )
-        have = total(*(each.allocatable for each in staying), *(each.allocatable for each in launches))
-        return {"before": before, "after": _shares(used, have)}
+        launches = self.plan.launches.values()
+        pods = (requests_of(pod) for found in self.plan.pods.values() for pod in found)
+        daemons = (each.group.overhead for each in launches)
+        return _utilisation(self.basis, [*pods, *daemons], (each.allocatable for each in launches))
 
 
 def built_in_catalogue(objects: ClusterObjects) -> Catalogue:
@@ -310,6 +293,20 @@ def node_to_buy(purchase: Purchase, well_known: frozenset[str]) -> dict[str, Any
         "requirements": sorted(told["requirements"], key=lambda each: (each["key"], each["operator"])),
         "min_values_relaxed": purchase.is_lowered,
     }
+
+
+def _utilisation(basis: PlanBasis, more: Iterable[Requests], bought: Iterable[Requests]) -> dict[str, Any]:
+    """What pods request of what nodes have, now and after the plan.
+
+    Args:
+        more: what is requested after the plan besides what the pods on nodes that stay request.
+        bought: what pods can use on each new node.
+    """
+    staying = [each for each in basis.nodes if not each.is_leaving]
+    used = total(*(each.requests for each in staying), *more)
+    have = total(*(each.allocatable for each in staying), *bought)
+    now = (total(*(each.requests for each in basis.nodes)), total(*(each.allocatable for each in basis.nodes)))
+    return {"before": _shares(*now), "after": _shares(used, have)}
 
 
 def _shares(used: Requests, have: Requests) -> dict[str, Any]:
