@@ -73,9 +73,10 @@ control-plane: $(VENV)/.dev-stamp  ## Build (once) and locate etcd, kube-apiserv
 bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server (25 minutes)
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-bench-all: bench  ## That, the engine alone, its growth, start-up in a large cluster, a storm of events, estimates, plans (66 minutes)
+bench-all: bench  ## That, the engine alone, its growth, forks, start-up in a large cluster, a storm of events, estimates, plans (66 minutes)
 	@$(BIN)/python -m benchmarks in-process
 	@$(BIN)/python -m benchmarks growth
+	@$(BIN)/python -m benchmarks forks
 	@$(BIN)/python -m benchmarks start-up
 	@$(BIN)/python -m benchmarks storm
 	@$(BIN)/python -m benchmarks estimator

@@ -240,11 +240,11 @@ def measure_growth(options: argparse.Namespace) -> None:
 
 
 def measure_forks(options: argparse.Namespace) -> None:
-    """Worlds: what a fork costs in time and memory, until it is written to and then."""
-    costs = forks.measure()
-    _console.print(forks.table(costs))
-    _show(forks.checks(costs))
-    _write(options, "forks", {"machine": machine.describe(), "costs": asdict(costs)})
+    """Worlds: what a fork costs in time and memory, until it is written to and then, and a preemption's many."""
+    costs, victims = forks.measure(), forks.measure_victims()
+    _console.print(forks.table(costs, victims))
+    _show(forks.checks(costs, victims))
+    _write(options, "forks", {"machine": machine.describe(), "costs": asdict(costs), "victims": asdict(victims)})
 
 
 def measure_provisioning(options: argparse.Namespace) -> None:

@@ -1,8 +1,9 @@
-"""What a world costs: forks of a large cluster, until and when they are written to."""
+"""What a world costs: forks of a large cluster, until and when they are written to, and the worlds of a preemption."""
 
 from __future__ import annotations
 
 import gc
+import json
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -17,10 +18,12 @@ from rich.table import Table
 from benchmarks.nodes import node
 from benchmarks.targets import Check, at_most
 from podium import Cluster
-from podium.config import default_configuration
+from podium.config import default_configuration, load
 from podium.engine.store import ObjectStore
-from podium.objects.core import Node
+from podium.framework.profile.runtime import registry_of
+from podium.objects.core import Node, Pod
 from podium.objects.resource_types import NODES, PODS
+from podium.plugins import IN_TREE
 from podium.testing import pod
 
 _NODE_COUNT: Final = 5_000
@@ -29,6 +32,27 @@ _FORKS: Final = 1_000
 _WRITTEN: Final = 20
 _FORK_MS_MAX: Final = 2.0
 _FORK_KB_MAX: Final = 200.0
+_VICTIM_NODE_COUNT: Final = 2_000
+_VICTIM_COUNT: Final = 700
+_VICTIMS_MS_MAX: Final = 1_000.0
+_PREEMPTIONS: Final = 5
+_ALL_CANDIDATES: Final = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {"pluginConfig": [{"name": "DefaultPreemption", "args": {"minCandidateNodesPercentage": 100}}]},
+    ],
+}
+_APART: Final = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "filler"}}}
+            ]
+        }
+    }
+}
+"""Filters have to see the pods that are left on each node, not only their requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +68,48 @@ class ForkCosts:
     first_node_ms: float
     next_change_ms: float
     written_kb: float
+
+
+@dataclass(frozen=True, slots=True)
+class VictimCosts:
+    """Units: milliseconds of wall time for one attempt that weighs all victims, medians.
+
+    Attributes:
+        plain_ms: of a pod that asks for resources.
+        apart_ms: of a pod with anti-affinity against the victims.
+    """
+
+    nodes: int
+    victims: int
+    plain_ms: float
+    apart_ms: float
+
+
+def measure_victims(nodes: int = _VICTIM_NODE_COUNT, victims: int = _VICTIM_COUNT) -> VictimCosts:
+    """Let pods that fit nowhere preempt: every node is full, and some of them of pods with a lower priority."""
+    made = [msgspec.convert(node(number), Node) for number in range(nodes)]
+    fillers = (
+        pod(
+            f"filler-{number:06}",
+            node=each.name,
+            cpu=str(each.status.allocatable["cpu"]),
+            labels={"app": "filler"},
+            spec={"priority": 0 if number < victims else 1_000},
+        )
+        for number, each in enumerate(made)
+    )
+    objects = [*((NODES, each) for each in made), *((PODS, each) for each in fillers)]
+    cluster = Cluster(load(json.dumps(_ALL_CANDIDATES), "config", registry_of(IN_TREE)).config, ObjectStore(objects))
+    plain, apart = (
+        pod("asked", cpu="1", spec={"schedulerName": "default-scheduler", "priority": 100, **more})
+        for more in ({}, _APART)
+    )
+    times = [median(_ms(partial(_preempt, cluster, asked)) for _ in range(_PREEMPTIONS)) for asked in (plain, apart)]
+    return VictimCosts(nodes, victims, *times)
+
+
+def _preempt(cluster: Cluster, asked: Pod) -> None:
+    assert cluster.place(asked).victims, "no victim was found"
 
 
 def measure(nodes: int = _NODE_COUNT, pods: int = _POD_COUNT, forks: int = _FORKS) -> ForkCosts:
@@ -89,16 +155,22 @@ def _kb(work: Callable[[], object]) -> float:
     return taken / 1e3
 
 
-def checks(costs: ForkCosts) -> list[Check]:
-    """What was promised of a fork that is not written to."""
+def checks(costs: ForkCosts, victims: VictimCosts) -> list[Check]:
+    """What was promised of a fork that is not written to, and of a preemption."""
     size = f"a fork of {costs.nodes:,} nodes and {costs.pods:,} pods"
     return [
         at_most(f"{size}, {costs.alive:,} alive", costs.fork_ms, _FORK_MS_MAX, " ms"),
         at_most(f"{size}, until it is written to", costs.fork_kb, _FORK_KB_MAX, " kB"),
+        at_most(
+            f"{victims.victims:,} candidate victims over {victims.nodes:,} nodes",
+            max(victims.plain_ms, victims.apart_ms),
+            _VICTIMS_MS_MAX,
+            " ms",
+        ),
     ]
 
 
-def table(costs: ForkCosts) -> Table:
+def table(costs: ForkCosts, victims: VictimCosts) -> Table:
     """What people read."""
     shown = Table("", "one fork", title="Worlds: forks of a cluster", title_justify="left")
     for heading, value in (
@@ -111,6 +183,8 @@ def table(costs: ForkCosts) -> Table:
         ("first node ms", f"{costs.first_node_ms:.1f}"),
         ("next change ms", f"{costs.next_change_ms:.3f}"),
         ("written kB", f"{costs.written_kb:,.0f}"),
+        (f"{victims.victims:,} victims ms", f"{victims.plain_ms:.1f}"),
+        ("with anti-affinity ms", f"{victims.apart_ms:.1f}"),
     ):
         shown.add_row(heading, value)
     return shown

@@ -99,7 +99,7 @@ def _print(loaded: Loaded, found: Why, fixes: Fixes | None, output: str) -> None
 
         print_why(found, fixes)
         return
-    more: dict[str, Any] = {} if fixes is None else fixes.as_dict()
+    more: dict[str, Any] = {} if fixes is None else fixes.as_dict(explain=True)
     print_value(found.as_dict() | more | loaded.unknown(), output)
 
 

@@ -10,27 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
-from podium.cluster import CacheError
-from podium.config import ConfigError, FeatureGateError, KubeSchedulerConfiguration, parse_feature_gates
+from podium.config import KubeSchedulerConfiguration, parse_feature_gates
 from podium.engine.cluster import Cluster
 from podium.engine.configurations import Configurations
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import as_status
 from podium.engine.manifests import read_manifest, resource_of
 from podium.engine.placement import Placement
+from podium.engine.recorded_questions import RecordedQuestion, answer_line
 from podium.engine.store import ObjectStore
 from podium.evaluate.devices import devices_of_attempt, devices_of_queue
 from podium.evaluate.events import Change, events_of, hints_for
 from podium.evaluate.pod_groups import PodGroupQueue
 from podium.evaluate.selectors import answer_selector
 from podium.framework.contract.interface import Plugin
-from podium.framework.contract.status import PluginError, ScheduleError
+from podium.framework.contract.status import ScheduleError
 from podium.objects.core import Pod
 from podium.objects.devices import Device
-from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
 from podium.plugins.dynamic_resources.plugin import DynamicResources
@@ -47,15 +45,11 @@ class RecordedChange(Struct):
     new: Any = None
 
 
-class Scenario(Struct):
+class Scenario(RecordedQuestion):
     """One question. `objects` are the state after the event, if there is an event."""
 
-    id: str | int = ""
-    objects: list[Any] | None = None
-    pod: Any = None
     pods: list[Any] | None = None
-    config: dict[str, Any] | None = None
-    gates: dict[str, bool] = {}
+    gates: dict[str, bool] = field(default_factory=dict)
     event: RecordedChange | None = None
     expression: str | None = None
     driver: str = ""
@@ -77,28 +71,8 @@ class Evaluator:
         self._configurations = Configurations(classes, config)
 
     def answer_line(self, line: bytes, name: str) -> dict[str, Any]:
-        """The answer to a question in a line of a file. `id` comes first; `error` replaces the answer if there is none.
-
-        Args:
-            name: what to call the question if it has no id, or cannot be read.
-        """
-        try:
-            scenario = msgspec.json.decode(line, type=Scenario)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return {"id": name, "error": f"not a scenario: {error}"}
-        name = str(scenario.id) or name
-        try:
-            return {"id": name, **self.answer(scenario)}
-        except (
-            ClusterError,
-            ConfigError,
-            FeatureGateError,
-            PluginError,
-            ScheduleError,
-            CacheError,
-            FieldError,
-        ) as error:
-            return {"id": name, "error": str(error)}
+        """As `podium.engine.recorded_questions.answer_line`."""
+        return answer_line(line, name, Scenario, self.answer)
 
     def answer(self, scenario: Scenario) -> dict[str, Any]:
         """The answer to a question.
@@ -111,7 +85,7 @@ class Evaluator:
             return answer_selector(scenario.expression, scenario.driver, scenario.device)
         gates = parse_feature_gates(f"{name}={str(value).lower()}" for name, value in scenario.gates.items())
         config = self._configurations.of(scenario.config, gates)
-        store = ObjectStore.of(each for each in scenario.objects or () if isinstance(each, dict))
+        store = scenario.store()
         if scenario.pods is not None:
             pods = [read_manifest(each, PODS) for each in scenario.pods]
             if gates.pod_groups is not None:

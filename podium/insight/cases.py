@@ -8,29 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
-from podium.cluster import CacheError
-from podium.config import ConfigError, KubeSchedulerConfiguration
+from podium.config import KubeSchedulerConfiguration
 from podium.engine.configurations import Configurations
-from podium.engine.errors import ClusterError
 from podium.engine.manifests import read_manifest
-from podium.engine.store import ObjectStore
+from podium.engine.recorded_questions import RecordedQuestion, answer_line
 from podium.framework.contract.interface import Plugin
-from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.cluster import Cluster
-from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
-
-
-class Case(msgspec.Struct):
-    """One question."""
-
-    id: str | int = ""
-    objects: list[Any] | None = None
-    pod: Any = None
-    config: dict[str, Any] | None = None
 
 
 class CaseAnswers:
@@ -48,24 +33,12 @@ class CaseAnswers:
         self._configurations = Configurations(classes, config)
 
     def answer_line(self, line: bytes, name: str) -> dict[str, Any]:
-        """The answer to a question in a line of a file: `id`, then `fits` and `fixes`, or `error`.
+        """As `podium.engine.recorded_questions.answer_line`: `id`, then `fits` and `fixes`."""
+        return answer_line(line, name, RecordedQuestion, self._answer)
 
-        Args:
-            name: what to call the question if it has no id, or cannot be read.
-        """
-        try:
-            case = msgspec.json.decode(line, type=Case)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return {"id": name, "error": f"not a scenario: {error}"}
-        try:
-            return {"id": str(case.id) or name, **self._answer(case)}
-        except (ClusterError, ConfigError, PluginError, ScheduleError, CacheError, FieldError) as error:
-            return {"id": str(case.id) or name, "error": str(error)}
-
-    def _answer(self, case: Case) -> dict[str, Any]:
+    def _answer(self, case: RecordedQuestion) -> dict[str, Any]:
         pod = read_manifest(case.pod, PODS)
-        store = ObjectStore.of(each for each in case.objects or () if isinstance(each, dict))
+        store = case.store()
         store.put(PODS, pod)
         cluster = Cluster(self._configurations.of(case.config), store, self._classes, asked=[pod.key])
-        found = cluster.fixes(pod)
-        return {"fits": found.fits, "fixes": [each.as_dict() for each in found.fixes]}
+        return cluster.fixes(pod).as_dict()

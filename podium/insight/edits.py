@@ -64,9 +64,9 @@ class Edit:
         return self.kind.value, self.namespace, self.name, repr(self.patch)
 
     def as_dict(self) -> dict[str, Any]:
-        """The edit as JSON values."""
+        """The edit as JSON values, without its text."""
         of = {"kind": self.object_kind, "namespace": self.namespace, "name": self.name}
-        found: dict[str, Any] = {"kind": self.kind.value, "object": of, "text": self.text}
+        found: dict[str, Any] = {"kind": self.kind.value, "object": of}
         if self.manifest is not None:
             found["manifest"] = self.manifest
         elif self.kind is not EditKind.EVICT:

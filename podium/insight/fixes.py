@@ -36,9 +36,9 @@ class Fixes:
         count = len(self.fixes[0].edits)
         return f"{self.pod} fits after {'one edit' if count == 1 else f'{count} edits'}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """The answer as JSON values."""
-        return {"fits": self.fits, "fixes": [each.as_dict() for each in self.fixes]}
+    def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """The answer as JSON values; with `explain` each edit also in words."""
+        return {"fits": self.fits, "fixes": [each.as_dict(explain=explain) for each in self.fixes]}
 
 
 def fixes_for(cluster: Cluster, pod: Pod, most: int = FIXES_MAX) -> Fixes:

@@ -66,9 +66,10 @@ class Fix:
     node: str
     is_minimum: bool = True
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fix as JSON values."""
-        return {"edits": [each.as_dict() for each in self.edits], "node": self.node, "minimum": self.is_minimum}
+    def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """The fix as JSON values; with `explain` each edit also in words."""
+        edits = [each.as_dict() | ({"text": each.text} if explain else {}) for each in self.edits]
+        return {"edits": edits, "node": self.node, "minimum": self.is_minimum}
 
 
 class FixSearch:

@@ -118,6 +118,7 @@ def test_recorded_scenarios_are_answered_a_line_each(tmp_path):
     assert (first["id"], first["fits"], first["fixes"][0]["node"]) == ("a", False, "n2")
     edit = first["fixes"][0]["edits"][0]
     assert edit["object"] == {"kind": "Pod", "namespace": "default", "name": "web"}
+    assert edit.keys() == {"kind", "object", "patch"}
     assert (second["fits"], second["fixes"]) == (True, [])
     assert "no profile is named 'x'" in third["error"]
     assert last["error"].startswith("not a scenario: ")

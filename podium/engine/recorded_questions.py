@@ -1,0 +1,55 @@
+"""Recorded questions about one pod of a cluster, one JSON object a line: reading a line, and an error as its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from podium.cluster import CacheError
+from podium.config import ConfigError, FeatureGateError
+from podium.engine.errors import ClusterError
+from podium.engine.store import ObjectStore
+from podium.framework.contract.status import PluginError, ScheduleError
+from podium.objects.errors import FieldError
+
+_NO_ANSWER = (ClusterError, ConfigError, FeatureGateError, PluginError, ScheduleError, CacheError, FieldError)
+
+QuestionT = TypeVar("QuestionT", bound="RecordedQuestion")
+
+
+class RecordedQuestion(msgspec.Struct):
+    """The objects of a cluster, the pod that is asked about, and perhaps a configuration."""
+
+    id: str | int = ""
+    objects: list[Any] | None = None
+    pod: Any = None
+    config: dict[str, Any] | None = None
+
+    def store(self) -> ObjectStore:
+        """The objects.
+
+        Raises:
+            ManifestError: one cannot be read.
+        """
+        return ObjectStore.of(each for each in self.objects or () if isinstance(each, dict))
+
+
+def answer_line(
+    line: bytes, name: str, kind: type[QuestionT], answer: Callable[[QuestionT], dict[str, Any]]
+) -> dict[str, Any]:
+    """The answer to a question in a line of a file. `id` comes first; `error` replaces the answer if there is none.
+
+    Args:
+        name: what to call the question if it has no id, or cannot be read.
+    """
+    try:
+        question = msgspec.json.decode(line, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return {"id": name, "error": f"not a scenario: {error}"}
+    name = str(question.id) or name
+    try:
+        return {"id": name, **answer(question)}
+    except _NO_ANSWER as error:
+        return {"id": name, "error": str(error)}
