@@ -67,7 +67,7 @@ class Pattern:
                 return True
             state = following
         if state.at_end is None:
-            reached = self._closure((*state.pending, self._start), _assertions(state.before, _EDGE))
+            reached = self._closure((*state.pending, self._start), _assertions(state.before, _EDGE), set())
             state.at_end = any(type(self._code[each]) is Match for each in reached)
         return state.at_end
 
@@ -76,7 +76,7 @@ class Pattern:
         after = _kind(character)
         pending = set()
         found: _State | None = None
-        for each in self._closure((*state.pending, self._start), _assertions(state.before, after)):
+        for each in self._closure((*state.pending, self._start), _assertions(state.before, after), set()):
             instruction = self._code[each]
             if type(instruction) is Match:
                 break
@@ -97,9 +97,9 @@ class Pattern:
             found = self._states[key] = _State(pending, before)
         return found
 
-    def _closure(self, starts: Iterable[int], assertions: frozenset[str]) -> list[int]:
-        """The instructions that wait for a character or have matched, in order of preference."""
-        reached, seen = [], set()
+    def _closure(self, starts: Iterable[int], assertions: frozenset[str], seen: set[int]) -> list[int]:
+        """The instructions that wait for a character or have matched, in order of preference, and are not seen yet."""
+        reached = []
         stack = [*starts][::-1]
         while stack:
             at = stack.pop()
@@ -167,22 +167,11 @@ class Pattern:
         following: list[tuple[int, int]] = []
         seen: set[int] = set()
         for start, began in threads:
-            stack = [start]
-            while stack:
-                at = stack.pop()
-                if at in seen:
-                    continue
-                seen.add(at)
+            for at in self._closure((start,), assertions, seen):
                 instruction = self._code[at]
-                if type(instruction) is Split:
-                    stack.append(instruction.second)
-                    stack.append(instruction.first)
-                elif type(instruction) is Assert:
-                    if instruction.assertion in assertions:
-                        stack.append(instruction.then)
-                elif type(instruction) is Match:
+                if type(instruction) is Match:
                     return following, began
-                elif type(instruction) is Step and character and instruction.characters.contains(character):
+                if type(instruction) is Step and character and instruction.characters.contains(character):
                     following.append((instruction.then, began))
         return following, None
 
