@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from podium.cli import event_loop
+from podium.cli.options.devices import devices_option
+
+if TYPE_CHECKING:
+    from podium.sandbox.device_drivers import DeviceKind
+    from podium.sandbox.embedded import Sandbox
 
 
 @click.command()
@@ -16,17 +22,20 @@ from podium.cli import event_loop
 )
 @click.option("--write-kubeconfig", type=click.Path(path_type=Path), help="Write a kubeconfig for it to this file.")
 @click.option("--seed", default=0, show_default=True, help="Which nodes.")
-def command(port: int, nodes: int, write_kubeconfig: Path | None, seed: int) -> None:
+@devices_option("Devices of every node, such as gpu=8: with a device class, and claims for them. Repeatable.")
+def command(port: int, nodes: int, write_kubeconfig: Path | None, seed: int, devices: tuple[DeviceKind, ...]) -> None:
     """Serve a Kubernetes API from memory, for trials. Ctrl-C stops it."""
-    from podium.sandbox import Sandbox, serve
+    from podium.sandbox import serve
 
     def tell(sandbox: Sandbox) -> None:
         click.echo(f"Serving on {sandbox.url} with {nodes} nodes. Nothing is kept when it stops.")
+        for kind in devices:
+            click.echo(f"Each node has {kind.count} devices of class {kind.driver}, also as resource {kind.resource}.")
         if write_kubeconfig is not None:
             click.echo(f"kubectl --kubeconfig {write_kubeconfig} get nodes")
 
     async def main() -> None:
-        await serve(port, nodes, write_kubeconfig, seed=seed, started=tell)
+        await serve(port, nodes, write_kubeconfig, seed=seed, devices=devices, started=tell)
 
     try:
         event_loop.run(main)

@@ -196,6 +196,27 @@ def _job(job: Json) -> None:
         spec.setdefault(name, value)
 
 
+def _resource_claim(claim: Json) -> None:
+    devices = claim.setdefault("spec", {}).get("devices") or {}
+    for request in devices.get("requests") or ():
+        for exact in exact_requests(request):
+            exact["allocationMode"] = exact.get("allocationMode") or "ExactCount"
+            if exact["allocationMode"] == "ExactCount":
+                exact["count"] = exact.get("count") or 1
+            for toleration in exact.get("tolerations") or ():
+                toleration.setdefault("operator", "Equal")
+
+
+def _claim_template(template: Json) -> None:
+    _resource_claim(template.setdefault("spec", {}))
+
+
+def exact_requests(request: Json) -> list[Json]:
+    """The alternatives of a request for devices: its `exactly`, or its `firstAvailable`."""
+    listed = [request.get("exactly"), *(request.get("firstAvailable") or ())]
+    return [each for each in listed if isinstance(each, dict)]
+
+
 _SETTERS: dict[str, Callable[[Json], None]] = {
     "pods": _pod,
     "nodes": _node,
@@ -204,6 +225,8 @@ _SETTERS: dict[str, Callable[[Json], None]] = {
     "persistentvolumeclaims": _volume_claim,
     "persistentvolumes": _volume,
     "storageclasses.storage.k8s.io": _storage_class,
+    "resourceclaims.resource.k8s.io": _resource_claim,
+    "resourceclaimtemplates.resource.k8s.io": _claim_template,
     "deployments.apps": _deployment,
     "replicasets.apps": _replicated,
     "statefulsets.apps": _replicated,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ import yaml
 from aiohttp import web
 
 from podium.sandbox.controllers import Controllers
+from podium.sandbox.device_drivers import DeviceDrivers, DeviceKind
 from podium.sandbox.faults import Faults
 from podium.sandbox.kubelets import Kubelets
 from podium.sandbox.server import ApiServer
@@ -37,7 +38,9 @@ class Sandbox:
         port: the port to listen on; 0 takes a free one.
         token: the bearer token that requests need; None for none. kubectl sends no token over plain HTTP.
         kubelets: whether stand-in kubelets run bound pods and remove deleted ones.
-        controllers: whether stand-in controllers create the pods of workloads and update the status of budgets.
+        controllers: whether stand-in controllers create the pods of workloads and the claims of pods, and update the
+            status of budgets.
+        devices: the devices that every node has; stand-in drivers publish them.
         kubelet_delay_s: the time until a bound pod runs, and until a deleted pod is removed.
         job_s: how long the pods of Jobs run, if there are controllers.
         heartbeat_s: the interval of the nodes' heartbeats; None for a single one.
@@ -54,6 +57,7 @@ class Sandbox:
         *,
         kubelets: bool = True,
         controllers: bool = False,
+        devices: Sequence[DeviceKind] = (),
         kubelet_delay_s: float = 0.05,
         job_s: float = 2.0,
         heartbeat_s: float | None = None,
@@ -79,6 +83,8 @@ class Sandbox:
             self._actors["stand-in kubelets"] = played.run
         if controllers:
             self._actors["stand-in controllers"] = Controllers(self.store).run
+        if devices:
+            self._actors["stand-in device drivers"] = DeviceDrivers(self.store, devices).run
         self._server: web.Server | None = None
         self._listener: asyncio.Server | None = None
         self._tasks: anyio.abc.TaskGroup | None = None

@@ -23,7 +23,7 @@ from podium.sandbox.metadata import new_metadata, updated_metadata
 from podium.sandbox.patches import apply_patch
 from podium.sandbox.resources import BY_KIND, RESOURCES, ResourceType, resource_named
 from podium.sandbox.selectors import selection
-from podium.sandbox.validation import check_shape, mapping, validate, validate_pod_update
+from podium.sandbox.validation import check_shape, mapping, validate, validate_claim_update, validate_pod_update
 from podium.sandbox.views import shape_of, to_stored
 
 Json = dict[str, Any]
@@ -325,6 +325,8 @@ class Store:
         if resource.storage == "pods":
             defaults.admit_pod_update(obj, before)
             causes += validate_pod_update(before, obj)
+        elif resource.storage == "resourceclaims.resource.k8s.io":
+            causes += validate_claim_update(before, obj)
         if causes:
             raise invalid(resource, before["metadata"]["name"], causes)
         return obj

@@ -201,6 +201,17 @@ def _job_duration(job: Json, now: datetime) -> str:
     return _since(status["startTime"], _moment(ended) if ended else now)
 
 
+def _claim_state(claim: Json, _now: datetime) -> str:
+    status, is_deleted = claim.get("status") or {}, "deletionTimestamp" in claim["metadata"]
+    states = {
+        "deleted": is_deleted,
+        "pending": not is_deleted and not status.get("allocation"),
+        "allocated": status.get("allocation"),
+        "reserved": status.get("allocation") and status.get("reservedFor"),
+    }
+    return ",".join(name for name, holds in states.items() if holds)
+
+
 _NAME = Column("Name", _field("metadata.name"))
 _AGE = Column("Age", _age)
 _NAME_AND_AGE = (_NAME, _AGE)
@@ -275,6 +286,14 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Status", _job_status),
         Column("Completions", _job_completions),
         Column("Duration", _job_duration),
+        _AGE,
+    ),
+    "resourceclaims.resource.k8s.io": (_NAME, Column("State", _claim_state), _AGE),
+    "resourceslices.resource.k8s.io": (
+        _NAME,
+        Column("Node", _field("spec.nodeName", "")),
+        Column("Driver", _field("spec.driver", "")),
+        Column("Pool", _field("spec.pool.name", "")),
         _AGE,
     ),
     "leases.coordination.k8s.io": (_NAME, Column("Holder", _field("spec.holderIdentity", "")), _AGE),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from podium.sandbox.defaults import exact_requests
 from podium.sandbox.errors import Cause, bad_request
 from podium.sandbox.quantities import parse_quantity
 from podium.sandbox.resources import ResourceType
@@ -53,6 +54,22 @@ _SHAPES: dict[tuple[str, ...], type] = {
     ("spec", "template", "spec"): dict,
     ("spec", "template", "spec", "containers"): list,
     ("spec", "template", "spec", "initContainers"): list,
+    ("spec", "resourceClaims"): list,
+    ("spec", "template", "spec", "resourceClaims"): list,
+}
+_SHAPES_BY_STORAGE: dict[str, dict[tuple[str, ...], type]] = {
+    "pods": {("status", "resourceClaimStatuses"): list, ("status", "extendedResourceClaimStatus"): dict},
+    "resourceclaims.resource.k8s.io": {
+        ("spec", "devices"): dict,
+        ("spec", "devices", "requests"): list,
+        ("status", "reservedFor"): list,
+    },
+    "resourceclaimtemplates.resource.k8s.io": {
+        ("spec", "metadata"): dict,
+        ("spec", "spec"): dict,
+        ("spec", "spec", "devices"): dict,
+        ("spec", "spec", "devices", "requests"): list,
+    },
 }
 
 
@@ -62,7 +79,7 @@ def check_shape(resource: ResourceType, obj: Json) -> None:
     Raises:
         ApiError: 400, with the path of the first wrong field.
     """
-    for path, wanted in _SHAPES.items():
+    for path, wanted in (_SHAPES | _SHAPES_BY_STORAGE.get(resource.storage, {})).items():
         found: object = obj
         for part in path:
             found = found.get(part) if isinstance(found, dict) else None
@@ -115,6 +132,13 @@ def validate_pod_update(old: Json, new: Json) -> list[Cause]:
             why = "Forbidden: only deletion is allowed, but found new scheduling gate"
             causes.append(Cause(f"spec.schedulingGates[{index}].name", why, "FieldValueForbidden"))
     return causes
+
+
+def validate_claim_update(old: Json, new: Json) -> list[Cause]:
+    """The immutable fields that an update of a resource claim changes."""
+    if old.get("spec") == new.get("spec"):
+        return []
+    return [Cause("spec", "Invalid value: field is immutable", "FieldValueInvalid")]
 
 
 def _frozen_containers(spec: Json) -> list[Json]:
@@ -235,6 +259,32 @@ def _budget(budget: Json) -> Iterator[Cause]:
             yield Cause(f"spec.{name}", f'Invalid value: "{amount}": a count, or a percentage such as 50%')
 
 
+def _claim(claim: Json) -> Iterator[Cause]:
+    yield from _device_requests("spec", claim["spec"])
+
+
+def _claim_template(template: Json) -> Iterator[Cause]:
+    yield from _device_requests("spec.spec", template["spec"].get("spec") or {})
+
+
+def _device_requests(path: str, spec: Json) -> Iterator[Cause]:
+    """Validate the requests of the claim's spec at this path."""
+    for index, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
+        where = f"{path}.devices.requests[{index}]"
+        if not request.get("name"):
+            yield Cause(f"{where}.name", "Required value", "FieldValueRequired")
+        alternatives = exact_requests(request)
+        if not alternatives or (request.get("exactly") and request.get("firstAvailable")):
+            why = "Required value: exactly one of `exactly` or `firstAvailable` is required"
+            yield Cause(where, why, "FieldValueRequired")
+        for each in alternatives:
+            if not each.get("deviceClassName"):
+                yield Cause(f"{where}.deviceClassName", "Required value", "FieldValueRequired")
+            if each["allocationMode"] not in ("ExactCount", "All"):
+                why = f'Unsupported value: "{each["allocationMode"]}": supported values: "All", "ExactCount"'
+                yield Cause(f"{where}.allocationMode", why, "FieldValueNotSupported")
+
+
 def _counts(spec: Json, *names: str) -> Iterator[Cause]:
     for name in names:
         amount = spec.get(name)
@@ -253,4 +303,6 @@ _CHECKS: dict[str, Callable[[Json], Iterator[Cause]]] = {
     "replicasets.apps": _workload,
     "jobs.batch": _job,
     "poddisruptionbudgets.policy": _budget,
+    "resourceclaims.resource.k8s.io": _claim,
+    "resourceclaimtemplates.resource.k8s.io": _claim_template,
 }

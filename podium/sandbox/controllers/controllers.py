@@ -14,6 +14,7 @@ from typing import Any
 
 from podium.sandbox.controllers import budgets, deployments, jobs, replica_sets
 from podium.sandbox.controllers.budgets import BUDGETS
+from podium.sandbox.controllers.claims import CLAIMS, TEMPLATES, Claims
 from podium.sandbox.controllers.deployments import DEPLOYMENTS
 from podium.sandbox.controllers.jobs import JOBS, TRACKING
 from podium.sandbox.controllers.ownership import Dependents, controller_of
@@ -33,7 +34,7 @@ _RECONCILERS: dict[str, Callable[[Store, Record, list[Record]], bool]] = {
 }
 _NAMESPACES = resource_named("namespaces")
 _FOLLOWED = (
-    *(DEPLOYMENTS, REPLICA_SETS, JOBS, BUDGETS, PODS, _NAMESPACES),
+    *(DEPLOYMENTS, REPLICA_SETS, JOBS, BUDGETS, PODS, CLAIMS, TEMPLATES, _NAMESPACES),
     *(resource_named(name) for name in ("daemonsets", "statefulsets", "replicationcontrollers")),
 )
 _RETRY_S = 1.0
@@ -47,6 +48,7 @@ class Controllers:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._dependents = Dependents(store)
+        self._claims = Claims(store, self._dependents)
         self._feeds = [(resource, Feed(store.collection(resource))) for resource in _FOLLOWED]
         self._due: dict[tuple[str, Key], None] = {}
         self._budgets_due: dict[str, None] = {}
@@ -73,6 +75,7 @@ class Controllers:
         gone, self._gone = self._gone, []
         for uid in gone:
             self._collect(uid)
+        self._claims.work()
         due, self._due = self._due, {}
         for entry in due:
             self._reconcile(*entry)
@@ -84,6 +87,7 @@ class Controllers:
     def _note(self, resource: ResourceType, change: Change) -> None:
         obj, namespace = change.record.obj, change.record.key[0]
         self._dependents.note(resource, change)
+        self._claims.note(resource, change)
         self._budgets_due[namespace] = None
         if change.type == DELETED:
             self._gone.append(obj["metadata"]["uid"])
