@@ -6,7 +6,9 @@ The build happens in a directory beside the cached ones and is renamed into plac
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from tests.control_plane import catalogue
 from tests.control_plane.locate import Binaries, Location, cache_root, evaluate_all
@@ -35,6 +38,20 @@ class Recipe:
     module: Path
     flags: tuple[str, ...]
     packages: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls, name: str, module: Path, flags: tuple[str, ...], packages: Mapping[str, str], sources: Sequence[Path] = ()
+    ) -> Self:
+        """A recipe whose key changes with everything that could change the binaries.
+
+        Args:
+            sources: the module's own files beside go.mod and go.sum.
+        """
+        content = hashlib.sha256(repr((flags, platform.system(), platform.machine())).encode())
+        for path in (module / "go.mod", module / "go.sum", *sources):
+            content.update(path.read_bytes())
+        return cls(f"{name}-{content.hexdigest()[:12]}", module, flags, packages)
 
 
 def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Binaries:

@@ -5,9 +5,7 @@ The Go module beside this file names the version. Its client is ours, around Kar
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,13 +35,9 @@ _FLAGS: Final = (
 
 
 def recipe(name: str) -> Recipe:
-    """What that one of `PACKAGES` is built from. Its key changes with everything that could change the binary."""
-    content = hashlib.sha256(repr((_FLAGS, platform.system(), platform.machine())).encode())
-    ours = sorted(_MODULE.glob("client/*.go")) if name == CLIENT else []
-    for path in (_MODULE / "go.mod", _MODULE / "go.sum", *ours):
-        content.update(path.read_bytes())
-    key = f"karmada-{name}-v{version()}-{content.hexdigest()[:12]}"
-    return Recipe(key, _MODULE, _FLAGS, {name: PACKAGES[name]})
+    """What that one of `PACKAGES` is built from."""
+    sources = sorted(_MODULE.glob("client/*.go")) if name == CLIENT else []
+    return Recipe.of(f"karmada-{name}-v{version()}", _MODULE, _FLAGS, {name: PACKAGES[name]}, sources)
 
 
 def version() -> str:

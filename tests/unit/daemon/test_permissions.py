@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from podium.cli.options.configuration import Usable, usable
-from podium.client.credentials import load
-from podium.client.session import ApiSession
 from podium.config import PodGroupRules
-from podium.daemon.permissions import Needs, Permission, needs
-from podium.lib.clock import ManualClock
+from podium.daemon.permissions import Permission
+from tests.rights import granted, needs_of
 
 pytestmark = pytest.mark.anyio
 
@@ -22,28 +19,13 @@ DEPLOY = Path(__file__).parents[3] / "deploy"
 
 
 def shipped(file: str = "rbac.yaml") -> Iterator[Permission]:
-    for item in yaml.safe_load_all((DEPLOY / file).read_text()):
-        if item["kind"] not in ("ClusterRole", "Role"):
-            continue
-        namespace = item["metadata"].get("namespace", "")
-        for rule in item["rules"]:
-            for group in rule["apiGroups"]:
-                for resource in rule["resources"]:
-                    for verb in rule["verbs"]:
-                        for name in rule.get("resourceNames", [""]):
-                            yield Permission(group, resource, verb, namespace, name)
+    return granted(yaml.safe_load_all((DEPLOY / file).read_text()))
 
 
 def deployed(tmp_path: Path) -> Usable:
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_load((DEPLOY / "configmap.yaml").read_text())["data"]["config.yaml"])
     return usable(path)
-
-
-async def needs_of(good: Usable, **more: Any) -> Needs:
-    clock = ManualClock()
-    async with ApiSession(await load(None, clock, master="http://127.0.0.1:1")) as session:
-        return needs(good.config, good.plugins, session, clock, **more)
 
 
 async def test_the_shipped_roles_are_exactly_what_is_needed(tmp_path: Path) -> None:

@@ -2,22 +2,117 @@
 app.kubernetes.io/name: {{ .Release.Name }}
 {{- end }}
 
-{{- define "podium.serviceAccount" -}}
-{{- if .Values.serviceAccount.create -}}
-{{- .Values.serviceAccount.name | default .Release.Name -}}
-{{- else -}}
-{{- required "serviceAccount.name: is needed where serviceAccount.create is false" .Values.serviceAccount.name -}}
-{{- end -}}
+{{- define "podium.estimatorLabels" -}}
+app.kubernetes.io/name: {{ .Release.Name }}-estimator
 {{- end }}
 
-{{- /* The configuration with the lease that the role is for, unless another is given. */ -}}
+{{- define "podium.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default .Release.Name -}}
+{{- end }}
+
+{{- /* The plugins of each feature: a feature that is off needs no rights, since its plugins are disabled. */ -}}
+{{- define "podium.features" -}}
+volumes: [NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone]
+preemption: [DefaultPreemption]
+devices: [DynamicResources]
+{{- end }}
+
+{{- define "podium.disabled" -}}
+{{- $disabled := list -}}
+{{- range $feature, $plugins := include "podium.features" . | fromYaml -}}
+{{- if not (get $.Values.features $feature) -}}
+{{- $disabled = concat $disabled $plugins -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $disabled -}}
+{{- end }}
+
+{{- /* The configuration with its lease, and without the plugins of features that are off. */ -}}
 {{- define "podium.configuration" -}}
+{{- $configuration := deepCopy .Values.configuration -}}
 {{- $lease := dict "resourceNamespace" .Release.Namespace "resourceName" .Release.Name -}}
-{{- $given := .Values.configuration.leaderElection | default dict -}}
-{{- $head := dict "apiVersion" "kubescheduler.config.k8s.io/v1" "kind" "KubeSchedulerConfiguration" -}}
-{{- merge $head (dict "leaderElection" (merge (deepCopy $given) $lease)) .Values.configuration | toYaml -}}
+{{- $_ := set $configuration "leaderElection" (merge ($configuration.leaderElection | default dict) $lease) -}}
+{{- range $profile := $configuration.profiles -}}
+{{- $plugins := $profile.plugins | default dict -}}
+{{- $multiPoint := $plugins.multiPoint | default dict -}}
+{{- $disabled := $multiPoint.disabled | default list -}}
+{{- $named := list -}}
+{{- range $disabled -}}
+{{- $named = append $named .name -}}
+{{- end -}}
+{{- range include "podium.disabled" $ | fromJsonArray -}}
+{{- if not (or (has . $named) (has "*" $named)) -}}
+{{- $disabled = append $disabled (dict "name" .) -}}
+{{- end -}}
+{{- end -}}
+{{- if $disabled -}}
+{{- $_ := set $profile "plugins" (set $plugins "multiPoint" (set $multiPoint "disabled" $disabled)) -}}
+{{- end -}}
+{{- end -}}
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+{{ omit $configuration "apiVersion" "kind" | toYaml }}
 {{- end }}
 
 {{- define "podium.lease" -}}
 {{- (include "podium.configuration" . | fromYaml).leaderElection | toJson -}}
+{{- end }}
+
+{{- /* The ConfigMap or image that plugin files come from, as a volume. */ -}}
+{{- define "podium.pluginVolume" -}}
+{{- if .Values.plugins.image -}}
+image:
+  reference: {{ .Values.plugins.image }}
+{{- else if .Values.plugins.configMap -}}
+configMap:
+  name: {{ .Values.plugins.configMap }}
+{{- else if .Values.plugins.files -}}
+configMap:
+  name: {{ .Release.Name }}-plugins
+{{- end -}}
+{{- end }}
+
+{{- /* A role for what is in one namespace only. */ -}}
+{{- define "podium.namespacedRole" }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ .Release.Name }}
+  namespace: {{ .namespace }}
+  labels:
+    {{- include "podium.labels" . | nindent 4 }}
+rules:
+  {{- if .hasLease }}
+  # The lease of the replica that leads. Making one cannot be limited to a name.
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    verbs: [create]
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    resourceNames: [{{ .lease }}]
+    verbs: [get, update]
+  {{- end }}
+  {{- if eq .namespace "kube-system" }}
+  # Whose client certificates are believed.
+  - apiGroups: [""]
+    resources: [configmaps]
+    resourceNames: [extension-apiserver-authentication]
+    verbs: [get]
+  {{- end }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ .Release.Name }}
+  namespace: {{ .namespace }}
+  labels:
+    {{- include "podium.labels" . | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ .Release.Name }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "podium.serviceAccount" . }}
+    namespace: {{ .Release.Namespace }}
 {{- end }}

@@ -1,0 +1,30 @@
+"""`python -m tests.helm`: renders the plain manifests in deploy/ from the chart."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tests.control_plane.builder import BuildError
+from tests.control_plane.progress import Progress
+from tests.go_tools.binaries import HELM, obtain
+from tests.helm.chart import Helm
+from tests.helm.manifests import DEPLOY, rendered
+
+
+def main() -> int:
+    progress = Progress(interval_s=3.0)
+    try:
+        helm = Helm(obtain(HELM, progress))
+    except BuildError as problem:
+        progress.phase(f"not available: {problem}")
+        return 1
+    for path, text in rendered(helm):
+        path.write_text(text)
+        click.echo(path.relative_to(DEPLOY.parent))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""The plain manifests in deploy/: rendered from the chart, for people without helm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tests.helm.chart import Helm
+
+DEPLOY: Final = Path(__file__).parents[2] / "deploy"
+_HEAD: Final = "# Rendered from the chart in deploy/helm/podium by `python -m tests.helm`.\n"
+_SOURCE: Final = re.compile(r"^# Source: podium/templates/(\S+)\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """Plain manifests that one set of values gives. `files` are by the names of the templates."""
+
+    namespace: str
+    values: dict[str, Any]
+    files: dict[str, str]
+
+
+RENDERINGS: Final = (
+    Rendering(
+        "kube-system",
+        # Nothing changes such an annotation where the configuration is edited by hand.
+        {"restartOnChange": False},
+        {name: name for name in ("configmap.yaml", "deployment.yaml", "poddisruptionbudget.yaml", "rbac.yaml")},
+    ),
+    Rendering(
+        "kube-system",
+        {"featureGates": {"GenericWorkload": True}},
+        {"pod-groups.yaml": "pod-groups/rbac.yaml"},
+    ),
+    Rendering(
+        "karmada-system",
+        {
+            "scheduler": {"enabled": False},
+            "estimator": {"enabled": True, "members": ["member1", "member2"]},
+            "memberRoles": {"enabled": True, "accurate": True},
+        },
+        {
+            "estimator.yaml": "estimator/deployment.yaml",
+            "estimator-services.yaml": "estimator/services.yaml",
+            "member-rbac.yaml": "estimator/member-rbac.yaml",
+            "member-rbac-accurate.yaml": "estimator/member-rbac-accurate.yaml",
+        },
+    ),
+)
+
+
+def rendered(helm: Helm) -> Iterator[tuple[Path, str]]:
+    """Each plain manifest and what it has to contain."""
+    for rendering in RENDERINGS:
+        text = helm.text(rendering.values, namespace=rendering.namespace)
+        by_template: dict[str, list[str]] = {}
+        for document in text.removeprefix("---\n").split("\n---\n"):
+            source = _SOURCE.search(document)
+            assert source is not None, document
+            by_template.setdefault(source[1], []).append(_SOURCE.sub("", document).strip("\n"))
+        for template, file in rendering.files.items():
+            yield DEPLOY / file, _HEAD + "\n---\n".join(by_template[template]) + "\n"

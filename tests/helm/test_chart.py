@@ -1,0 +1,245 @@
+"""The chart: what each value changes, and what wrong values are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.helm.chart import CHART, KUBERNETES, Helm, Json, one
+
+pytestmark = pytest.mark.control_plane
+
+Values = dict[str, Any]
+
+KINDS = [
+    *("ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "PodDisruptionBudget", "Role", "RoleBinding"),
+    "ServiceAccount",
+]
+"""What is installed without any values."""
+MONITORING = {
+    "serviceMonitor": {"enabled": True, "interval": "15s", "labels": {"release": "prometheus"}},
+    "podMonitor": {"enabled": True, "tokenSecret": {"name": "token"}, "labels": {"release": "prometheus"}},
+    "readers": [{"namespace": "monitoring", "name": "prometheus"}],
+}
+EVERYTHING: Values = {
+    "image": {"repository": "registry.example/podium", "tag": "1", "pullPolicy": "Always"},
+    "imagePullSecrets": [{"name": "registry"}],
+    "replicas": 3,
+    "configuration": {"profiles": [{"schedulerName": "podium"}, {"schedulerName": "podium-batch"}]},
+    "featureGates": {"GenericWorkload": True, "GangScheduling": False},
+    "plugins": {"files": {"a.py": "X = 1\n", "b.py": "Y = '''\n  z\n'''\n"}, "classes": ["a.py:A", "ours.b:B"]},
+    "extraArgs": ["-v", "--avoid-conflicts"],
+    "extraVolumes": [{"name": "ca", "secret": {"secretName": "ca"}}],
+    "extraVolumeMounts": [{"name": "ca", "mountPath": "/ca"}],
+    "rbac": {"extraRules": [{"apiGroups": ["example.com"], "resources": ["things"], "verbs": ["list", "watch"]}]},
+    "serviceAccount": {"name": "scheduler", "annotations": {"a": "b"}},
+    "podDisruptionBudget": {"minAvailable": "50%", "maxUnavailable": None},
+    "networkPolicy": {"enabled": True, "from": [{"namespaceSelector": {}}]},
+    "topologySpread": {"topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"},
+    "nodeSelector": {"a": "b"},
+    "tolerations": [{"operator": "Exists"}],
+    "affinity": {"nodeAffinity": {}},
+    "podAnnotations": {"a": "b"},
+    "podLabels": {"a": "b"},
+    "monitoring": MONITORING,
+    "estimator": {"enabled": True, "members": ["m1"], "mode": "accurate", "extraArgs": ["--on-unsynced=max"]},
+    "memberRoles": {"enabled": True, "accurate": True},
+}
+ADDED_OR_GONE: list[tuple[Values, list[str], list[str]]] = [
+    ({}, [], []),
+    ({"podDisruptionBudget": {"enabled": False}}, [], ["PodDisruptionBudget"]),
+    ({"serviceAccount": {"create": False, "name": "other"}}, [], ["ServiceAccount"]),
+    ({"rbac": {"create": False}}, [], ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]),
+    ({"networkPolicy": {"enabled": True}}, ["NetworkPolicy"], []),
+    ({"plugins": {"files": {"a.py": ""}}}, ["ConfigMap"], []),
+    ({"featureGates": {"GenericWorkload": True}}, ["ClusterRole", "ClusterRoleBinding"], []),
+    ({"featureGates": {"GenericWorkload": False}}, [], []),
+    ({"monitoring": {"serviceMonitor": {"enabled": True}}}, ["Service", "ServiceMonitor"], []),
+    ({"monitoring": {"podMonitor": MONITORING["podMonitor"]}}, ["PodMonitor"], []),
+    ({"monitoring": {"readers": MONITORING["readers"]}}, ["ClusterRole", "ClusterRoleBinding"], []),
+    ({"estimator": {"enabled": True, "members": ["a", "b"]}}, ["Deployment", "Service", "Service"], []),
+    ({"memberRoles": {"enabled": True}}, ["ClusterRole"], []),
+    ({"memberRoles": {"enabled": True, "accurate": True}}, ["ClusterRole", "ClusterRole"], []),
+    ({"memberRoles": {"accurate": True}}, [], []),
+    ({"scheduler": {"enabled": False}, "memberRoles": {"enabled": True}}, ["ClusterRole"], KINDS),
+]
+PROFILE = {"schedulerName": "podium"}
+WRONG: list[tuple[Values, str]] = [
+    # The schema.
+    ({"replica": 3}, "additional properties 'replica' not allowed"),
+    ({"replicas": "two"}, "at '/replicas': got string, want integer"),
+    ({"replicas": 0}, "at '/replicas': minimum: got 0, want 1"),
+    ({"image": {"pullPolicy": "Sometimes"}}, "at '/image/pullPolicy': value must be one of"),
+    ({"configuration": {"profiles": []}}, "at '/configuration/profiles': minItems"),
+    ({"configuration": {"profiles": [{}]}}, "at '/configuration/profiles/0': missing property 'schedulerName'"),
+    ({"configuration": {"kind": "Other"}}, "at '/configuration/kind': value must be 'KubeSchedulerConfiguration'"),
+    ({"features": {"device": True}}, "at '/features': additional properties 'device' not allowed"),
+    ({"featureGates": {"GangScheduling": "yes"}}, "at '/featureGates/GangScheduling': got string, want boolean"),
+    ({"plugins": {"classes": ["A"]}}, "at '/plugins/classes/0': 'A' does not match pattern"),
+    ({"extraArgs": ["run"]}, "at '/extraArgs/0': 'run' does not match pattern"),
+    ({"podDisruptionBudget": {"maxUnavailable": "one"}}, "at '/podDisruptionBudget/maxUnavailable'"),
+    ({"topologySpread": {"whenUnsatisfiable": "Maybe"}}, "at '/topologySpread/whenUnsatisfiable'"),
+    ({"resources": {"limit": {}}}, "at '/resources': additional properties 'limit' not allowed"),
+    ({"monitoring": {"serviceMonitor": {"interval": "often"}}}, "at '/monitoring/serviceMonitor/interval'"),
+    ({"monitoring": {"readers": [{"name": "a"}]}}, "at '/monitoring/readers/0': missing property 'namespace'"),
+    ({"estimator": {"mode": "fast"}}, "at '/estimator/mode': value must be one of 'parity', 'accurate'"),
+    ({"estimator": {"members": ["A_b"]}}, "at '/estimator/members/0': 'A_b' does not match pattern"),
+    # What a schema cannot say.
+    ({"scheduler": {"enabled": False}}, "scheduler.enabled: nothing is installed if"),
+    (
+        {"configuration": {"profiles": [PROFILE, PROFILE]}},
+        "configuration.profiles[1].schedulerName: another profile is named podium",
+    ),
+    (
+        {
+            "features": {"devices": False},
+            "configuration": {
+                "profiles": [{**PROFILE, "plugins": {"filter": {"enabled": [{"name": "DynamicResources"}]}}}]
+            },
+        },
+        "configuration.profiles[0].plugins.filter.enabled: DynamicResources belongs to a feature that is off",
+    ),
+    ({"configuration": {"leaderElection": {"leaderElect": False}}}, "replicas: more than one needs"),
+    (
+        {"configuration": {"leaderElection": {"resourceName": "kube-scheduler"}}},
+        "configuration.leaderElection.resourceName: kube-scheduler holds that lease",
+    ),
+    ({"plugins": {"files": {"a.txt": ""}}}, "plugins.files: a.txt is not the name of a Python file"),
+    ({"plugins": {"classes": ["a.py:A"]}}, "plugins.classes[0]: a.py:A is in no file of plugins.files"),
+    ({"plugins": {"files": {"b.py": ""}, "classes": ["a.py:A"]}}, "plugins.classes[0]: plugins.files has no a.py"),
+    ({"plugins": {"files": {"b.py": ""}, "image": "a"}}, "plugins.image: plugin files come from plugins.files already"),
+    ({"extraArgs": ["--config=/a"]}, "extraArgs[0]: the chart sets --config from other values"),
+    ({"serviceAccount": {"create": False}}, "serviceAccount.name: is needed if serviceAccount.create is false"),
+    ({"podDisruptionBudget": {"minAvailable": 1}}, "podDisruptionBudget.minAvailable: set either this or"),
+    (
+        {"podDisruptionBudget": {"minAvailable": 2, "maxUnavailable": None}},
+        "podDisruptionBudget.minAvailable: 2 of 2 replicas would block every drain",
+    ),
+    ({"monitoring": {"podMonitor": {"enabled": True}}}, "monitoring.podMonitor.tokenSecret.name: is needed"),
+    ({"estimator": {"enabled": True}}, "estimator.members: names the member clusters, and is empty"),
+]
+
+
+def container(objects: list[Json], name: str = "podium") -> Json:
+    [found] = one(objects, "Deployment", name)["spec"]["template"]["spec"]["containers"]
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
+def test_lint_has_nothing_to_say(helm: Helm, values: Values) -> None:
+    done = helm.run("lint", "--strict", "--kube-version", KUBERNETES, str(CHART), values=values)
+    assert done.returncode == 0, done.stdout
+    assert "[WARNING]" not in done.stdout
+
+
+@pytest.mark.parametrize(("values", "added", "gone"), ADDED_OR_GONE, ids=lambda each: str(each)[:60])
+def test_each_option_adds_and_removes_just_its_objects(
+    helm: Helm, values: Values, added: list[str], gone: list[str]
+) -> None:
+    expected = list(KINDS)
+    for kind in gone:
+        expected.remove(kind)
+    objects = helm.objects(values)
+    assert sorted(item["kind"] for item in objects) == sorted([*expected, *added])
+    names = [(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in objects]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(("values", "message"), WRONG, ids=lambda each: str(each)[:60])
+def test_wrong_values_are_refused_by_their_key(helm: Helm, values: Values, message: str) -> None:
+    assert message in helm.refusal(values)
+
+
+def test_names_and_namespaces_follow_the_release(helm: Helm) -> None:
+    values = {**EVERYTHING, "serviceAccount": {}}
+    objects = helm.objects(values, release="mine", namespace="scheduling")
+    names = {item["metadata"]["name"] for item in objects} - {"karmada-scheduler-estimator-m1"}
+    assert all(name.startswith("mine") for name in names)
+    assert "podium" not in names
+    elsewhere = [item for item in objects if item["metadata"].get("namespace") not in (None, "scheduling")]
+    # There, and nowhere else, it is written whose client certificates are believed.
+    assert {(item["kind"], item["metadata"]["namespace"]) for item in elsewhere} == {
+        ("Role", "kube-system"),
+        ("RoleBinding", "kube-system"),
+    }
+    for item in objects:
+        for subject in item.get("subjects", []):
+            assert subject["namespace"] == (
+                "monitoring" if item["metadata"]["name"] == "mine-metrics" else "scheduling"
+            )
+    configuration = yaml.safe_load(one(objects, "ConfigMap", "mine")["data"]["config.yaml"])
+    assert configuration["leaderElection"] == {"resourceName": "mine", "resourceNamespace": "scheduling"}
+
+
+def test_values_arrive_in_the_pods(helm: Helm) -> None:
+    objects = helm.objects(EVERYTHING)
+    spec = one(objects, "Deployment", "podium")["spec"]
+    template = spec["template"]
+    assert spec["replicas"] == 3
+    assert template["metadata"]["labels"]["a"] == template["metadata"]["annotations"]["a"] == "b"
+    for field in ("imagePullSecrets", "nodeSelector", "tolerations", "affinity"):
+        assert template["spec"][field] == EVERYTHING[field]
+    assert template["spec"]["serviceAccountName"] == "scheduler"
+    [constraint] = template["spec"]["topologySpreadConstraints"]
+    assert EVERYTHING["topologySpread"].items() <= constraint.items()
+    found = container(objects)
+    assert (found["image"], found["imagePullPolicy"]) == ("registry.example/podium:1", "Always")
+    assert found["args"] == [
+        *("run", "--config=/etc/podium/config.yaml", "--secure-port=10259"),
+        *("--plugin=/etc/podium-plugins/a.py:A", "--plugin=ours.b:B"),
+        "--feature-gates=GangScheduling=false,GenericWorkload=true",
+        *EVERYTHING["extraArgs"],
+    ]
+    volumes = {volume["name"]: volume for volume in template["spec"]["volumes"]}
+    assert {mount["name"] for mount in found["volumeMounts"]} == set(volumes) == {"config", "plugins", "ca"}
+    assert volumes["plugins"]["configMap"] == {"name": "podium-plugins"}
+    assert one(objects, "ConfigMap", "podium-plugins")["data"] == EVERYTHING["plugins"]["files"]
+    assert one(objects, "PodDisruptionBudget")["spec"]["minAvailable"] == "50%"
+    assert container(objects, "podium-estimator")["args"][-2:] == ["--mode=accurate", "--on-unsynced=max"]
+    [subject] = one(objects, "ClusterRoleBinding", "podium-metrics")["subjects"]
+    assert subject == {"kind": "ServiceAccount", "namespace": "monitoring", "name": "prometheus"}
+
+
+def test_plugins_come_from_a_config_map_or_an_image_as_well(helm: Helm) -> None:
+    for source, volume in (
+        ({"configMap": "policies"}, {"configMap": {"name": "policies"}}),
+        ({"image": "registry.example/policies:1"}, {"image": {"reference": "registry.example/policies:1"}}),
+    ):
+        objects = helm.objects({"plugins": {**source, "classes": ["a.py:A"]}})
+        [_, plugins] = one(objects, "Deployment")["spec"]["template"]["spec"]["volumes"]
+        assert plugins == {"name": "plugins", **volume}
+        assert "--plugin=/etc/podium-plugins/a.py:A" in container(objects)["args"]
+
+
+def test_pods_restart_when_their_configuration_changes_and_not_otherwise(helm: Helm) -> None:
+    def annotations(values: Values) -> Json:
+        metadata = one(helm.objects(values), "Deployment")["spec"]["template"]["metadata"]
+        found = metadata.get("annotations", {})
+        assert isinstance(found, dict)
+        return found
+
+    profiles = {"configuration": {"profiles": [{"schedulerName": "other"}]}}
+    assert annotations({}) == annotations({"replicas": 1, "networkPolicy": {"enabled": True}})
+    assert annotations({}) != annotations(profiles)
+    assert annotations({**profiles, "restartOnChange": False}) == {}
+
+
+def test_whole_configurations_are_taken_as_they_are(helm: Helm) -> None:
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaseDuration": "20s", "resourceNamespace": "leases"},
+        "clientConnection": {"qps": 1234567, "burst": 2000000},
+        "profiles": [{"schedulerName": "a"}, {"schedulerName": "b", "percentageOfNodesToScore": 50}],
+        "extenders": [{"urlPrefix": "https://licences:8888", "filterVerb": "filter", "weight": 5}],
+    }
+    objects = helm.objects({"configuration": configuration})
+    lease = {"leaseDuration": "20s", "resourceNamespace": "leases", "resourceName": "podium"}
+    text = one(objects, "ConfigMap")["data"]["config.yaml"]
+    assert yaml.safe_load(text) == {**configuration, "leaderElection": lease}
+    roles = {item["metadata"]["namespace"]: item for item in objects if item["kind"] == "Role"}
+    assert sorted(roles) == ["kube-system", "leases"]
+    assert roles["leases"]["rules"][1]["resourceNames"] == ["podium"]
