@@ -16,6 +16,7 @@ from rich.console import Console
 from podium.cli import event_loop
 from podium.cli.interrupts import EXIT_INTERRUPTED
 from podium.cli.options.configuration import Usable, found_plugins, plugin_option, usable
+from podium.cli.options.devices import devices_option
 from podium.cli.output import TEXT, output_option, print_value
 from podium.config import ConfigError, default_configuration
 from podium.telemetry import configure_logging
@@ -23,6 +24,7 @@ from podium.telemetry import configure_logging
 if TYPE_CHECKING:
     from podium.cli.demo.outcome import Outcome
     from podium.cli.demo.run import Plan
+    from podium.sandbox.device_drivers import DeviceKind
 
 _SCHEDULER_NAME = "podium"
 _NODES_MIN = 5
@@ -37,14 +39,23 @@ _PODS_PER_NODE_MAX = 10
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True)
 @click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
 @plugin_option
+@devices_option("Devices of every node, such as gpu=8, and more pods, with claims for them. Repeatable.")
 def command(
-    nodes: int, pods: int, output: str, seed: int, timeout_s: float, config: Path | None, plugins: tuple[str, ...]
+    nodes: int,
+    pods: int,
+    output: str,
+    seed: int,
+    timeout_s: float,
+    config: Path | None,
+    plugins: tuple[str, ...],
+    devices: tuple[DeviceKind, ...],
 ) -> None:
     """Schedule pods on the nodes of an embedded API server, and show the result.
 
     The API server runs in a separate process. The pods, and three more that fit on no node, are created before the
     scheduler starts. The measured time begins when the scheduler has seen all pods and ends when the API server
-    reports the last binding. Request rate limits in the configuration are ignored.
+    reports the last binding. Request rate limits in the configuration are ignored. With --devices, pods that claim
+    half of the devices are created too, and a fourth one that fits nowhere.
 
     Exits with 0 if every pod that can fit is bound and the three others are reported unschedulable. With --output json
     or yaml, standard output contains only that document.
@@ -53,7 +64,7 @@ def command(
     from podium.cli.demo.run import Plan
 
     good = _configuration(config, plugins)
-    plan = Plan(nodes, pods, seed, timeout_s, good.config, good.plugins)
+    plan = Plan(nodes, pods, seed, timeout_s, good.config, good.plugins, devices)
     console = Console(stderr=output != TEXT, highlight=False)
     if output == TEXT:
         console.print(f"[bold]podium demo[/bold]: {nodes} nodes, {pods} pods, seed {seed}\n")

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from podium.cli.demo.devices import DeviceUse
 from podium.objects.core import Node, Pod
 from podium.objects.requests import node_allocatable, requests_on_node
 from podium.objects.resource_names import CPU, MEMORY
@@ -32,7 +33,8 @@ class Outcome:
 
     Attributes: ``pods``, how many pods were created that can fit; ``bound``, how many of them have a node;
     ``unbound``, the names of the others; ``unschedulable``, name and reason of each pod reported unschedulable;
-    ``misreported``, the names of the pods that cannot fit and have a node or were not reported unschedulable.
+    ``misreported``, the names of the pods that cannot fit and have a node or were not reported unschedulable;
+    ``devices``, who has which device, if the nodes have devices.
     """
 
     nodes: tuple[NodeUse, ...]
@@ -42,11 +44,12 @@ class Outcome:
     unbound: tuple[str, ...] = ()
     unschedulable: tuple[tuple[str, str], ...] = ()
     misreported: tuple[str, ...] = ()
+    devices: DeviceUse | None = None
 
     @property
     def is_success(self) -> bool:
-        """Whether every pod that can fit is bound, and every other pod is reported unschedulable."""
-        return not self.unbound and not self.misreported
+        """Whether every pod that can fit is bound, every other pod is reported unschedulable, and no device shared."""
+        return not self.unbound and not self.misreported and not (self.devices and self.devices.twice)
 
     @property
     def pods_per_s(self) -> float:
@@ -55,6 +58,7 @@ class Outcome:
 
     def summary(self) -> dict[str, int | float]:
         """The demo's JSON line."""
+        devices = {} if self.devices is None else {"devices_in_use": self.devices.in_use}
         return {
             "nodes": len(self.nodes),
             "pods": self.pods,
@@ -62,6 +66,7 @@ class Outcome:
             "unschedulable": len(self.unschedulable),
             "duration_s": round(self.duration_s, 3),
             "pods_per_s": round(self.pods_per_s, 1),
+            **devices,
         }
 
 

@@ -39,6 +39,7 @@ class LiveProgress:
         self._stage: TaskID | None = None
         self._total = 0
         self._drawn_s = 0.0
+        self._told_s = 0.0
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -63,6 +64,13 @@ class LiveProgress:
             self._drawn_s = now_s
             self._bars.refresh()
 
+    def tell(self, what: str) -> None:
+        """Print it above the bars, unless something was shown a moment ago."""
+        now_s = time.monotonic()
+        if now_s - self._told_s >= _REDRAW_S:
+            self._told_s = now_s
+            self._bars.console.print(f"  {what}", markup=False)
+
 
 class PlainProgress:
     """A line when a stage begins, one every second while it lasts, and one at its end."""
@@ -72,6 +80,7 @@ class PlainProgress:
         self._what = ""
         self._total = 0
         self._written_s = 0.0
+        self._told_s = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -92,3 +101,10 @@ class PlainProgress:
         if self._total > 1 and (done == self._total or now_s - self._written_s >= _LINE_S):
             self._written_s = now_s
             self._console.print(f"{self._what}: {done}/{self._total}")
+
+    def tell(self, what: str) -> None:
+        """Print it, at most once a second."""
+        now_s = time.monotonic()
+        if now_s - self._told_s >= _LINE_S:
+            self._told_s = now_s
+            self._console.print(what, markup=False)

@@ -5,7 +5,7 @@ Everything goes over HTTP. The counts come from the API server, not from the sch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
@@ -15,6 +15,7 @@ import anyio
 import anyio.abc
 import orjson
 
+from podium.cli.demo.devices import ClaimWatcher, device_use
 from podium.cli.demo.outcome import Outcome, assess, why_unschedulable
 from podium.cli.demo.server import ServerError, server_process
 from podium.client.credentials import load
@@ -27,13 +28,20 @@ from podium.framework.contract.interface import Plugin
 from podium.lib.clock import Clock
 from podium.lib.system_clock import SystemClock
 from podium.objects.core import Pod
-from podium.objects.resource_types import NODES, PODS
+from podium.objects.resource_types import NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, ObjectT, ResourceType
 from podium.objects.wire import BrokenObject, ObjectDecoder
 from podium.plugins import IN_TREE
+from podium.sandbox.device_drivers import DeviceKind
 from podium.sandbox.fill import unplaceable_pods, varied_pods
+from podium.sandbox.fill_devices import device_claims_and_pods, no_such_device
 
 _WRITERS = 16
-_POD_COLLECTION = "/api/v1/namespaces/default/pods"
+_DEVICES = "/apis/resource.k8s.io/v1/namespaces/default"
+_COLLECTIONS = {
+    "Pod": "/api/v1/namespaces/default/pods",
+    "ResourceClaim": f"{_DEVICES}/resourceclaims",
+    "ResourceClaimTemplate": f"{_DEVICES}/resourceclaimtemplates",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,7 @@ class Plan:
     timeout_s: float
     config: KubeSchedulerConfiguration
     plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: IN_TREE)
+    devices: tuple[DeviceKind, ...] = ()
 
 
 class Progress(Protocol):
@@ -56,6 +65,9 @@ class Progress(Protocol):
 
     def advance(self, done: int) -> None:
         """Report how many of the stage's steps are done."""
+
+    def tell(self, what: str) -> None:
+        """Show what has just happened."""
 
 
 class StoppedEarlyError(Exception):
@@ -72,26 +84,38 @@ async def run(plan: Plan, progress: Progress) -> Outcome:
     """
     clock = SystemClock()
     progress.begin("starting an API server", 1)
-    async with server_process(plan.nodes, plan.seed) as (kubeconfig, process):
+    async with server_process(plan.nodes, plan.seed, plan.devices) as (kubeconfig, process):
         progress.advance(1)
         credentials = await load(str(kubeconfig), clock)
         async with ApiSession(credentials) as session:
             scheduler_name = plan.config.profiles[0].scheduler_name
+            claims, pods = device_claims_and_pods(plan.devices, plan.nodes, scheduler_name)
             unplaceable = unplaceable_pods(scheduler_name)
-            await _create([*varied_pods(plan.pods, plan.seed, scheduler_name), *unplaceable], session, progress)
+            if plan.devices:
+                claim, pod = no_such_device(plan.devices[0], scheduler_name)
+                claims.append(claim)
+                unplaceable.append(pod)
+            await _create(claims, "creating claims", session, progress)
+            pods += varied_pods(plan.pods, plan.seed, scheduler_name)
+            await _create([*pods, *unplaceable], "creating pods", session, progress)
             names = frozenset(pod["metadata"]["name"] for pod in unplaceable)
-            watcher = Watcher(names, plan.pods, progress, clock)
+            watcher = Watcher(names, len(pods), progress, clock)
             app = App(
                 _unhindered(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins)
             )
-            await _schedule(app, watcher, session, process, plan.timeout_s)
-            nodes = ObjectDecoder(NODES).page(
-                await session.request("GET", "/api/v1/nodes", answer_bytes_max=LIST_BYTES_MAX)
-            )
-            pods = ObjectDecoder(PODS).page(
-                await session.request("GET", _POD_COLLECTION, answer_bytes_max=LIST_BYTES_MAX)
-            )
-            return assess(nodes.items, pods.items, names, watcher.duration_s)
+            claim_watcher = ClaimWatcher(progress.tell) if plan.devices else None
+            await _schedule(app, watcher, claim_watcher, session, process, plan.timeout_s)
+            bound = await _list(PODS, session)
+            outcome = assess(await _list(NODES, session), bound, names, watcher.duration_s)
+            if not plan.devices:
+                return outcome
+            allocated, published = await _list(RESOURCE_CLAIMS, session), await _list(RESOURCE_SLICES, session)
+            return replace(outcome, devices=device_use(allocated, published, bound))
+
+
+async def _list(resource: ResourceType[ObjectT], session: ApiSession) -> Sequence[ObjectT]:
+    body = await session.request("GET", resource.path, answer_bytes_max=LIST_BYTES_MAX)
+    return ObjectDecoder(resource).page(body).items
 
 
 def _unhindered(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
@@ -103,14 +127,16 @@ def _unhindered(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguratio
     )
 
 
-async def _create(pods: list[dict[str, Any]], session: ApiSession, progress: Progress) -> None:
-    progress.begin("creating pods", len(pods))
-    waiting = iter(pods)
+async def _create(objects: list[dict[str, Any]], what: str, session: ApiSession, progress: Progress) -> None:
+    if not objects:
+        return
+    progress.begin(what, len(objects))
+    waiting = iter(objects)
     created = count(1)
 
     async def write() -> None:
-        for pod in waiting:
-            await session.post(_POD_COLLECTION, orjson.dumps(pod))
+        for each in waiting:
+            await session.post(_COLLECTIONS[each["kind"]], orjson.dumps(each))
             progress.advance(next(created))
 
     async with anyio.create_task_group() as tasks:
@@ -119,11 +145,18 @@ async def _create(pods: list[dict[str, Any]], session: ApiSession, progress: Pro
 
 
 async def _schedule(
-    app: App, watcher: Watcher, session: ApiSession, process: anyio.abc.Process, timeout_s: float
+    app: App,
+    watcher: Watcher,
+    claims: ClaimWatcher | None,
+    session: ApiSession,
+    process: anyio.abc.Process,
+    timeout_s: float,
 ) -> None:
     """Run the scheduler until every pod is bound or reported unschedulable, or the timeout expires."""
     informers = InformerSet(session, clock=watcher.clock, random=Random())
     informers.informer(PODS).add_handler(watcher)
+    if claims is not None:
+        informers.informer(RESOURCE_CLAIMS).add_handler(claims)
 
     async def keep_scheduling() -> None:
         await app.run(started=watcher.start)

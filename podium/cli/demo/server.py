@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ import anyio
 import anyio.abc
 
 from podium.cli import event_loop
+from podium.sandbox.device_drivers import DeviceKind
 
 _START_S_MAX = 30.0
 _STOP_S_MAX = 5.0
@@ -29,15 +30,20 @@ class ServerError(Exception):
 
 
 @asynccontextmanager
-async def server_process(nodes: int, seed: int) -> AsyncIterator[tuple[Path, anyio.abc.Process]]:
+async def server_process(
+    nodes: int, seed: int, devices: Sequence[DeviceKind] = ()
+) -> AsyncIterator[tuple[Path, anyio.abc.Process]]:
     """Run a sandbox with this number of nodes during the block; yields its kubeconfig and its process.
+
+    Args: `devices` are those of every node.
 
     Raises:
         ServerError: the process does not start.
     """
     # A new session, so that Ctrl-C reaches only the demo, which needs the server until its bindings are finished.
+    kinds = [f"--devices={kind.name}={kind.count}" for kind in devices]
     process = await anyio.open_process(
-        [sys.executable, "-m", "podium.cli.demo.server", f"--nodes={nodes}", f"--seed={seed}"],
+        [sys.executable, "-m", "podium.cli.demo.server", f"--nodes={nodes}", f"--seed={seed}", *kinds],
         stdin=PIPE,
         stdout=PIPE,
         stderr=None,
@@ -70,7 +76,7 @@ async def _end(process: anyio.abc.Process) -> None:
         await process.aclose()
 
 
-async def _serve(nodes: int, seed: int) -> None:
+async def _serve(nodes: int, seed: int, devices: Sequence[DeviceKind]) -> None:
     from podium.sandbox import Sandbox, serve
 
     # Created here and not by the demo, so that it is deleted however the demo ends.
@@ -82,7 +88,7 @@ async def _serve(nodes: int, seed: int) -> None:
             print(kubeconfig, flush=True)
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(partial(serve, 0, nodes, kubeconfig, seed=seed, started=tell))
+            tasks.start_soon(partial(serve, 0, nodes, kubeconfig, seed=seed, devices=devices, started=tell))
             # Nothing is ever written to standard input, so it becomes readable only at its end.
             await anyio.wait_readable(sys.stdin)
             tasks.cancel_scope.cancel()
@@ -93,8 +99,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="podium.cli.demo.server")
     parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--devices", type=DeviceKind.parse, action="append", default=[])
     given = parser.parse_args()
-    event_loop.run(partial(_serve, given.nodes, given.seed))
+    event_loop.run(partial(_serve, given.nodes, given.seed, given.devices))
 
 
 if __name__ == "__main__":

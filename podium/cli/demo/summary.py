@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from podium.cli.demo.devices import ClaimUse, DeviceUse
 from podium.cli.demo.outcome import NodeUse, Outcome, pods_per_zone
 
 _WIDTH_MIN, _WIDTH_MAX = 60, 100
@@ -15,7 +16,8 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BINS = 10
 _EXTREMES = 3
 _NAMES_MAX = 8
-_AFTER_FILTERS = re.compile(r" (no new claims to deallocate\b,? ?)?(preemption: .*)?$")
+_CLAIMS_MAX = 12
+_AFTER_FILTERS = re.compile(r" ((no new claims to deallocate|still not schedulable)\b,? ?)?(preemption: .*)?$")
 _CPU, _MEMORY = "cyan", "magenta"
 _TITLES = (("cpu", 0.0), ("memory", 0.0))
 _BIN_WIDTH = 10
@@ -35,6 +37,8 @@ def lines(outcome: Outcome, width: int, *, ascii_only: bool = False) -> Iterator
     yield from page.zones(outcome.nodes)
     yield from page.histogram(outcome.nodes)
     yield from page.extremes(outcome.nodes)
+    if outcome.devices is not None:
+        yield from page.devices(outcome.devices)
     yield from page.unschedulable(outcome)
 
 
@@ -51,6 +55,8 @@ def failure(outcome: Outcome, timeout_s: float) -> str:
         parts[-1] += f": {_some(outcome.unbound)}"
     if outcome.misreported:
         parts.append(f"these pods cannot fit, but were not reported unschedulable: {_some(outcome.misreported)}")
+    if outcome.devices is not None and outcome.devices.twice:
+        parts.append(f"these devices were allocated twice: {_some(outcome.devices.twice)}")
     return "\n".join(parts)
 
 
@@ -115,6 +121,20 @@ class _Page:
             label = f"  {node.name:<11} {node.instance_type:<7}{node.pods:>4} pods"
             yield self._two_bars(label, [(f"{share:.0%}", share) for share in (node.cpu, node.memory)])
 
+    def devices(self, use: DeviceUse) -> Iterator[Text]:
+        total = sum(use.total.values())
+        yield from self._heading(f"{use.in_use} of {total} devices are in use ({', '.join(sorted(use.total))})")
+        shown = _one_of_each(use.claims)
+        rows = [("pod", "node", "devices", "asked for"), *(_cells(claim) for claim in shown)]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        for row in rows:
+            padded = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False))
+            line = Text("  " + "  ".join((*padded, row[-1])), "bold" if row is rows[0] else "")
+            line.truncate(self._width)
+            yield _trimmed(line)
+        if more := len(use.claims) - len(shown):
+            yield Text(f"  and {more} more claim{'s' if more > 1 else ''}")
+
     def unschedulable(self, outcome: Outcome) -> Iterator[Text]:
         if not outcome.unschedulable:
             return
@@ -149,6 +169,21 @@ class _Page:
 def _why(message: str) -> str:
     """The message without its part on preemption, which cannot help: these pods do not fit even on an empty node."""
     return _AFTER_FILTERS.sub("", message)
+
+
+def _one_of_each(claims: Sequence[ClaimUse]) -> list[ClaimUse]:
+    """Some of the claims, so many of each kind that the table stays short."""
+    kinds: dict[str, list[ClaimUse]] = {}
+    for claim in claims:
+        kinds.setdefault(claim.asked_for, []).append(claim)
+    each = max(_CLAIMS_MAX // max(len(kinds), 1), 1)
+    return [claim for claims_of_kind in kinds.values() for claim in claims_of_kind[:each]]
+
+
+def _cells(claim: ClaimUse) -> tuple[str, str, str, str]:
+    names = claim.pods[0] if claim.pods else ""
+    others = f" +{len(claim.pods) - 1}" if len(claim.pods) > 1 else ""
+    return names + others, claim.node, " ".join(claim.devices), claim.asked_for
 
 
 def _trimmed(row: Text) -> Text:

@@ -58,6 +58,15 @@ def test_the_last_line_is_json_and_the_only_one_on_standard_output(podium: Podiu
     assert said == ["starting an API server", "creating pods: 63/63", "binding pods: 60/60"]
 
 
+def test_pods_with_claims_get_devices_and_a_table_shows_them(podium: Podium) -> None:
+    done = podium("demo", "--nodes", "5", "--pods", "10", "--devices", "gpu=4")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "9 of 20 devices are in use (gpu.example.com)" in done.stdout
+    assert re.search(r"^  pair-gpu-\d+ +node-\d+  gpu-\d gpu-\d  2 gpu, same pcieRoot$", done.stdout, re.M)
+    assert "no-such-device 0/5 nodes are available: " in " ".join(done.stdout.split())
+
+
 def test_the_text_form_is_plain_and_narrow_where_there_is_no_terminal(podium: Podium) -> None:
     done = podium(*SMALL)
     assert done.returncode == 0, done.stderr

@@ -23,6 +23,9 @@ class Steps:
     def advance(self, done: int) -> None:
         self.told.append(done)
 
+    def tell(self, what: str) -> None:
+        self.told.append(what)
+
 
 @pytest.fixture
 async def watcher() -> Watcher:
