@@ -72,6 +72,17 @@ class Blockers:
                 rejected[row] = True
         return rejected
 
+    def unresolvable_by(self, plugin: str) -> BoolArray:
+        """Where the absence of other pods could not change the plugin's verdict; only for nodes that it rejects.
+
+        Shape: one entry per row of the snapshot.
+        """
+        rejection = self.rejections.get(plugin)
+        found = np.full(len(self.snapshot.nodes), plugin in self.outright or rejection is None)
+        if rejection is not None and plugin not in self.outright:
+            found[rejection.rows] = rejection.codes() != Code.UNSCHEDULABLE
+        return found
+
     def rejected(self) -> BoolArray:
         """Which nodes any plugin rejects. Shape: one entry per row of the snapshot."""
         found = np.zeros(len(self.snapshot.nodes), np.bool_)

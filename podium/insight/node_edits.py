@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -19,7 +19,8 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 _IMPOSSIBLE: Final[Any] = object()
 _KEPT_MAX: Final = 20
 
-_Labels = dict[str, str | None]
+_Labels: TypeAlias = dict[str, str | None]
+LabelChanges: TypeAlias = Mapping[str, str | None]
 """Changes of labels; None removes one."""
 
 
@@ -44,13 +45,30 @@ def with_labels(pod: Pod, node: Node, others: Sequence[NodeSelector] = ()) -> Se
     Args:
         others: what else the node has to match.
     """
+    changes = label_changes(pod, node, others)
+    return None if changes is None else labelled(node, changes)
+
+
+def label_changes(pod: Pod, node: Node, others: Sequence[NodeSelector] = ()) -> LabelChanges | None:
+    """As `with_labels`, as changes of labels: the same for all nodes with the same values of `label_keys`."""
     labels = node.metadata.labels
-    required = required_terms(pod.spec)
     found: list[_Labels] = [{key: value for key, value in pod.spec.node_selector.items() if labels.get(key) != value}]
-    for selector in (*others, *([] if required is None else [required])):
+    for selector in _selectors(pod, others):
         further = (_for_term(term, node, base) for base in found for term in selector.node_selector_terms)
         found = sorted((each for each in further if each is not None), key=len)[:_KEPT_MAX]
-    return _labelled(node, found[0]) if found else None
+    return found[0] if found else None
+
+
+def label_keys(pod: Pod, others: Sequence[NodeSelector] = ()) -> tuple[Sequence[str], bool]:
+    """The labels that `label_changes` depends on, and whether it also depends on the node's name."""
+    terms = [term for selector in _selectors(pod, others) for term in selector.node_selector_terms]
+    keys = [each.key for term in terms for each in term.match_expressions]
+    return sorted({*pod.spec.node_selector, *keys}), any(term.match_fields for term in terms)
+
+
+def _selectors(pod: Pod, others: Sequence[NodeSelector]) -> Sequence[NodeSelector]:
+    required = required_terms(pod.spec)
+    return (*others, *([] if required is None else [required]))
 
 
 def _for_term(term: NodeSelectorTerm, node: Node, base: _Labels) -> _Labels | None:
@@ -104,7 +122,8 @@ def _value_for(requirement: NodeSelectorRequirement) -> Any:
         return _IMPOSSIBLE
 
 
-def _labelled(node: Node, changes: _Labels) -> list[Edit]:
+def labelled(node: Node, changes: LabelChanges) -> list[Edit]:
+    """One edit of the node for each label."""
     edits = []
     known = node.metadata.labels
     for key, value in changes.items():

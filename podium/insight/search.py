@@ -13,20 +13,31 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
+from operator import itemgetter
 from typing import Any, Final
+
+import numpy as np
 
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ManifestError
 from podium.engine.placing import Engine
-from podium.framework.contract.status import Code
 from podium.framework.cycle.scoring import choose, score_nodes
 from podium.framework.cycle.search import filter_all
 from podium.framework.preemption.candidates import Budgets
 from podium.framework.profile.runtime import Framework
+from podium.insight.alike_nodes import LABELS, TAINTS, Alike, AlikeNodes
 from podium.insight.blockers import Blockers, blockers_of
 from podium.insight.edits import INTRUSIVENESS, Edit, EditKind, in_order, node_manifest
 from podium.insight.evictions import EXACT, Evictions
-from podium.insight.node_edits import HOSTNAME, added_node, eviction, with_labels, without_taints
+from podium.insight.node_edits import (
+    HOSTNAME,
+    LabelChanges,
+    added_node,
+    eviction,
+    label_changes,
+    labelled,
+    without_taints,
+)
 from podium.insight.pod_edits import Wish, appended, granted, lower_request, raise_max_skew, wishes
 from podium.insight.volume_demands import volume_demands
 from podium.objects.core import Node, Pod
@@ -46,10 +57,29 @@ _VARIANTS_MAX: Final = 5
 _WORLDS_MIN: Final = 20
 _NODES_COPIED_MAX: Final = 100_000
 """How many nodes are copied for the worlds with a new node: 20 worlds at 5,000 nodes, one for each node at 300."""
-_TAINTS: Final = frozenset({"TaintToleration", "NodeUnschedulable"})
-_LABELS: Final = frozenset({"NodeAffinity", "VolumeBinding", "VolumeZone"})
 
 EditSet = tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
+class _NodeEdits:
+    """What it takes on nodes that are alike.
+
+    Attributes:
+        kinds: of the edits of the node, and one eviction if other filters reject the pod.
+        changes: the labels to set or remove.
+        others: the filters that only an eviction may help against.
+        has_taints: whether taints are to be removed.
+    """
+
+    kinds: tuple[EditKind, ...]
+    changes: LabelChanges
+    others: frozenset[str]
+    has_taints: bool
+
+    def of(self, pod: Pod, node: Node) -> EditSet:
+        """The edits of one of the nodes."""
+        return (*(without_taints(pod, node) if self.has_taints else ()), *labelled(node, self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +112,7 @@ class FixSearch:
     def __init__(self, cluster: Cluster, pod: Pod) -> None:
         self._cluster = cluster.fork()
         self._pod = pod
-        self._engine = self._cluster.engine
+        self._engine = self._cluster.engine_to_ask
         self._framework = self._cluster.framework_for(pod)
         self._snapshot = self._engine.cache.snapshot()
         self._known: dict[frozenset[str], Blockers] = {}
@@ -93,14 +123,15 @@ class FixSearch:
         self._has_skipped = False
         self._trials_left = _TRIALS_MAX
         rejecting = set(self.blockers().plugins)
-        if rejecting & _TAINTS:
-            rejecting |= _TAINTS
+        if rejecting & TAINTS:
+            rejecting |= TAINTS
         self._wishes = [each for each in wishes(pod, self._snapshot) if each.plugin in rejecting]
         store = self._cluster.store
         self._budgets = Budgets(store.objects(POD_DISRUPTION_BUDGETS).values())
         affinity = self._framework.plugins.get(NodeAffinity.__name__)
         added = affinity.added_terms if isinstance(affinity, NodeAffinity) else None
         self._demands = [*volume_demands(store, pod), *([] if added is None else [added])]
+        self._alike = AlikeNodes(self._snapshot, pod, self._demands)
         self._namespaces = {each.key: each.metadata.labels for each in store.objects(NAMESPACES).values()}
 
     def blockers(self, given_up: Collection[Wish] = ()) -> Blockers:
@@ -133,7 +164,15 @@ class FixSearch:
         rows: set[int] = set()
         for wish in self._wishes:
             rows.update(self.blockers([wish]).feasible().tolist())
-        rows.update(row for row, _ in self._beside((), 1))
+        evictions = Evictions(self._snapshot, self._pod, self._namespaces, self._budgets)
+        for nodes in self._alike.rejected(self.blockers(), 1):
+            edits = self._edits_of(self._pod, nodes)
+            if edits is None or len(edits.kinds) != 1:
+                continue
+            found = self._snapshot.order[nodes.at].tolist()
+            if edits.others:
+                found = [row for row in found if any(evictions.sets(row, edits.others, 1))]
+            rows.update(found)
         return rows
 
     # ------------------------------------------------------------ candidates
@@ -170,49 +209,63 @@ class FixSearch:
         Args:
             most_alike: how many sets of the same kinds are wanted; None for all.
         """
-        blockers = self.blockers(given_up)
-        rejected = {plugin: blockers.rejected_by(plugin) for plugin in blockers.plugins}
-        alike: Counter[tuple[EditKind, ...]] = Counter()
         pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
         evictions = Evictions(self._snapshot, pod, self._namespaces, self._budgets)
-        for row in self._snapshot.order.tolist():
-            plugins = {plugin for plugin, rows in rejected.items() if rows[row]}
-            others = plugins - _TAINTS - _LABELS
-            groups = bool(plugins & _TAINTS) + bool(plugins & _LABELS) + bool(others)
-            if not plugins or groups > count:
+        found: list[tuple[int, _NodeEdits]] = []
+        for nodes in self._alike.rejected(self.blockers(given_up), count):
+            edits = self._edits_of(pod, nodes)
+            if edits is None or len(edits.kinds) > count or (not nodes.others and len(edits.kinds) != count):
                 continue
-            if any(not _may_be_resolved(blockers, plugin, row) for plugin in others):
-                continue
-            node = self._snapshot.nodes[row]
-            assert node is not None
-            edits = without_taints(pod, node) if plugins & _TAINTS else []
-            if plugins & _LABELS:
-                labels = with_labels(pod, node, self._demands)
-                if not labels:
-                    continue
-                edits += labels
-            kinds = (*(each.kind for each in edits), *[EditKind.EVICT] * bool(others))
-            if most_alike is not None and alike[kinds] >= most_alike and others <= EXACT:
+            at = nodes.at
+            if most_alike is not None and not nodes.others and len(at) > most_alike:
+                at, self._has_skipped = at[:most_alike], True
+            found += [(place, edits) for place in at.tolist()]
+        found.sort(key=itemgetter(0))
+        alike: Counter[tuple[EditKind, ...]] = Counter()
+        for place, edits in found:
+            row = int(self._snapshot.order[place])
+            if most_alike is not None and alike[edits.kinds] >= most_alike and edits.others <= EXACT:
                 self._has_skipped = True
                 continue  # so many sets of these kinds are known to be enough that the others would not be shown
-            if not others:
-                if len(edits) == count:
-                    alike[kinds] += 1
-                    yield row, tuple(edits)
+            own = edits.of(pod, self._node(row))
+            if not edits.others:
+                alike[edits.kinds] += 1
+                yield row, own
                 continue
-            for victims in islice(evictions.sets(row, others, count - len(edits)), _PER_NODE_MAX):
-                if len(edits) + len(victims) == count:
-                    alike[kinds] += 1
-                    yield row, (*edits, *map(eviction, victims))
+            for victims in islice(evictions.sets(row, edits.others, count - len(own)), _PER_NODE_MAX):
+                if len(own) + len(victims) == count:
+                    alike[edits.kinds] += 1
+                    yield row, (*own, *map(eviction, victims))
+
+    def _edits_of(self, pod: Pod, nodes: Alike) -> _NodeEdits | None:
+        """The edits of each of these nodes that the filters ask for; None if no labels are enough."""
+        first = self._node(int(self._snapshot.order[nodes.at[0]]))
+        changes: LabelChanges = {}
+        if nodes.plugins & LABELS:
+            found = label_changes(pod, first, self._demands)
+            if not found:
+                return None
+            changes = found
+        has_taints = bool(nodes.plugins & TAINTS)
+        kinds = [each.kind for each in without_taints(pod, first)] if has_taints else []
+        kinds += [EditKind.LABEL_NODE] * len(changes) + [EditKind.EVICT] * bool(nodes.others)
+        return _NodeEdits(tuple(kinds), changes, nodes.others, has_taints=has_taints)
+
+    def _node(self, row: int) -> Node:
+        node = self._snapshot.nodes[row]
+        assert node is not None
+        return node
 
     def _with_new_node(self, given_up: Sequence[Wish], evicted: int) -> Iterator[EditSet]:
         """The wishes, a new node on which the pod fits, and so many pods elsewhere to evict for that."""
         pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
-        rejected = self.blockers(given_up)
+        blockers = self.blockers(given_up)
+        is_hopeless = np.zeros(len(self._snapshot.nodes), np.bool_)
+        for plugin in blockers.plugins:
+            if plugin not in TAINTS:
+                is_hopeless |= blockers.rejected_by(plugin) & blockers.unresolvable_by(plugin)
         for node in self._shapes:
-            row = self._snapshot.row_of[node.name]
-            others = [plugin for plugin in rejected.plugins if rejected.rejected_by(plugin)[row]]
-            if any(not _may_be_resolved(rejected, plugin, row) for plugin in others if plugin not in _TAINTS):
+            if is_hopeless[self._snapshot.row_of[node.name]]:
                 continue
             if (known := self._with_one_like(node)) is None:
                 return
@@ -224,7 +277,7 @@ class FixSearch:
                 sets: Iterable[tuple[Pod, ...]] = [()] if rows else []
             else:
                 rows, plugins = [new_row], [each for each in found.plugins if found.rejected_by(each)[new_row]]
-                if not plugins or any(not _may_be_resolved(found, each, new_row) for each in plugins):
+                if not plugins or any(found.unresolvable_by(each)[new_row] for each in plugins):
                     continue
                 evictions = Evictions(found.snapshot, pod, self._namespaces, self._budgets)
                 sets = islice(evictions.sets(new_row, plugins, evicted), _PER_NODE_MAX)
@@ -347,7 +400,7 @@ class FixSearch:
 
     def _try(self, edits: EditSet) -> tuple[EditSet, str | None]:
         """The edits as they apply one after the other, and the node on which the pod is then placed; None if none."""
-        world, pod = self._cluster, self._pod
+        pod = self._pod
         applied: list[Edit] = []
         nodes: dict[str, list[Edit]] = {}
         for edit in in_order(edits):
@@ -357,8 +410,9 @@ class FixSearch:
             elif edit.object_kind == "Node" and edit.manifest is None:
                 nodes.setdefault(edit.name, []).append(edit)
             applied.append(edit)
-        if any(edit.object_kind == "Node" or edit.kind is EditKind.EVICT for edit in applied):
-            world = self._cluster.fork()
+        if not any(edit.object_kind == "Node" or edit.kind is EditKind.EVICT for edit in applied):
+            return tuple(applied), best_node(self._engine, self._framework, pod)
+        world = self._cluster.fork()
         try:
             for name, changes in nodes.items():
                 node = world.store.get(NODES, name)
@@ -415,33 +469,27 @@ def _contradict(given_up: Sequence[Wish]) -> bool:
     return any(each.name in skews for each in given_up)
 
 
-def _may_be_resolved(blockers: Blockers, plugin: str, row: int) -> bool:
-    """Whether the absence of other pods could change the verdict."""
-    if plugin in blockers.outright:
-        return False
-    rejection = blockers.rejections.get(plugin)
-    if rejection is None:
-        return False
-    at = (rejection.rows == row).nonzero()[0]
-    return not len(at) or rejection.meanings[int(rejection.verdicts[at[0]])].code is Code.UNSCHEDULABLE
-
-
 def _of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:
     """One node of each shape, those of frequent shapes first. Labels that tell nodes apart do not count."""
-    frequency: dict[tuple[str, str], int] = {}
+    equal: dict[object, list[Node]] = {}
     for node in nodes:
-        for label in node.metadata.labels.items():
-            frequency[label] = frequency.get(label, 0) + 1
+        labels = frozenset(label for label in node.metadata.labels.items() if label[0] != HOSTNAME)
+        equal.setdefault((labels, node.spec.taints, frozenset(node.status.allocatable.items())), []).append(node)
+    frequency: Counter[tuple[str, str]] = Counter()
+    for group in equal.values():
+        for label in group[0].metadata.labels.items():
+            frequency[label] += len(group)
     asked = repr(pod.spec)
     shapes: dict[object, list[Node]] = {}
-    for node in nodes:
+    for group in equal.values():
+        first = group[0]
         labels = frozenset(
             label
-            for label in node.metadata.labels.items()
+            for label in first.metadata.labels.items()
             if label[0] != HOSTNAME and (frequency[label] > 1 or label[0] in asked)
         )
-        shape = labels, node.spec.taints, tuple(sorted((k, str(v)) for k, v in node.status.allocatable.items()))
-        shapes.setdefault(shape, []).append(node)
+        shape = labels, first.spec.taints, tuple(sorted((k, str(v)) for k, v in first.status.allocatable.items()))
+        shapes.setdefault(shape, []).extend(group)
     return [each[0] for each in sorted(shapes.values(), key=lambda each: -len(each))]
 
 
