@@ -62,6 +62,7 @@ fuzz: $(VENV)/.dev-stamp  ## Hostile configurations, objects and watch bytes, ea
 
 parity: $(VENV)/.dev-stamp control-plane  ## New questions, answered by kube-scheduler's own code and by podium: SEED=1 COUNT=1000
 	@$(BIN)/python -m tests.parity.cross --seed $(SEED) --scenarios $(COUNT)
+	@$(BIN)/python -m tests.parity.insight --seed $(SEED) --fixes $$(($(COUNT) / 2)) --capacities $$(($(COUNT) * 3 / 10))
 
 soak: $(VENV)/.dev-stamp  ## Pods and nodes that come and go for MINUTES=10; fails where memory, tasks or files grow
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES)

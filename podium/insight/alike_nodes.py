@@ -10,7 +10,7 @@ import numpy as np
 
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.insight.blockers import Blockers
-from podium.insight.node_edits import label_keys
+from podium.insight.node_edits import HOSTNAME, label_keys
 from podium.objects.core import NodeSelector, Pod
 
 TAINTS: Final = frozenset({"TaintToleration", "NodeUnschedulable"})
@@ -41,12 +41,16 @@ class AlikeNodes:
     Args:
         demands: what the node has to match beside.
 
+    Attributes:
+        tells_apart: whether the pod or the demands ask for names, so that a new node may do where one like it does not.
+
     Cost: a few array operations for each question, whatever the number of nodes; a loop over all nodes for each label
     that was never asked for before.
     """
 
     def __init__(self, snapshot: Snapshot, pod: Pod, demands: Sequence[NodeSelector]) -> None:
         keys, by_name = label_keys(pod, demands)
+        self.tells_apart = by_name or HOSTNAME in keys
         self._order = snapshot.order
         columns = [snapshot.taint_set, snapshot.unschedulable, *(snapshot.label_column(key).ids for key in keys)]
         codes = np.zeros(len(snapshot.order), np.int64)

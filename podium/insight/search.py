@@ -261,8 +261,9 @@ class FixSearch:
         pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
         blockers = self.blockers(given_up)
         is_hopeless = np.zeros(len(self._snapshot.nodes), np.bool_)
+        by_name = LABELS if self._alike.tells_apart else frozenset[str]()
         for plugin in blockers.plugins:
-            if plugin not in TAINTS:
+            if plugin not in TAINTS and plugin not in by_name:
                 is_hopeless |= blockers.rejected_by(plugin) & blockers.unresolvable_by(plugin)
         for node in self._shapes:
             if is_hopeless[self._snapshot.row_of[node.name]]:

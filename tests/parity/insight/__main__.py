@@ -1,0 +1,59 @@
+"""`python -m tests.parity.insight --seed N`: are fixes true and minimum, and capacities what then binds?
+
+Recorded scenarios are crossed by chance from the seed. podium says what would make pods fit that fit nowhere, and how
+many copies of a pod fit; kube-scheduler's own packages are asked whether that holds, and every smaller set of edits is
+tried. Exits with 1 where it does not hold.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from tests.control_plane import builder
+from tests.control_plane.progress import Progress
+from tests.parity.cross import recorder
+from tests.parity.cross.comparison import recorded_questions
+from tests.parity.cross.scenarios import crossed_scenarios
+from tests.parity.insight.capacities import capacities, check_capacities
+from tests.parity.insight.fixes import check_fixes, infeasible
+from tests.parity.recorded import SCENARIOS
+
+SHOWN = 20
+WITHOUT_END = 1_000_000
+
+
+@click.command(help=__doc__)
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--fixes", type=int, default=500, show_default=True, help="Pods that fit nowhere.")
+@click.option("--capacities", "clusters", type=int, default=300, show_default=True, help="Clusters that are filled.")
+@click.option(
+    "--sets", type=int, default=4000, show_default=True, help="Do not try all sets of edits if there are more."
+)
+def main(seed: int, fixes: int, clusters: int, sets: int) -> None:
+    try:
+        binary = recorder.obtain(Progress())
+    except builder.BuildError as problem:
+        raise click.ClickException(str(problem)) from problem
+    recorded = recorded_questions(SCENARIOS)
+    with tempfile.TemporaryDirectory(prefix="podium-insight-") as directory:
+        asked = infeasible(crossed_scenarios(recorded, seed, WITHOUT_END), fixes)
+        fixed = check_fixes(asked, binary, Path(directory), sets)
+        click.echo(
+            f"fixes: {fixed.asked} pods that fit nowhere, {fixed.fixed} with fixes; {fixed.sets} sets of edits asked "
+            f"of kube-scheduler's code; all smaller sets tried for {fixed.searched}; {len(fixed.wrong)} wrong"
+        )
+        crossed = capacities(crossed_scenarios(recorded, seed, WITHOUT_END), clusters)
+        filled = check_capacities(crossed, binary, Path(directory))
+        click.echo(f"capacities: {filled.asked} clusters, {filled.copies} copies; {len(filled.wrong)} wrong")
+    wrong = [*fixed.wrong, *filled.wrong]
+    for line in wrong[:SHOWN]:
+        click.echo(f"  {line}")
+    sys.exit(int(bool(wrong)))
+
+
+if __name__ == "__main__":
+    main()

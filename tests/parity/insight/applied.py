@@ -1,0 +1,33 @@
+"""Edits of recorded scenarios, applied as whoever reads the answer would: by the sandbox's JSON Patch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.sandbox.patches import json_patch
+from tests.parity.cross.drawing import Json
+
+
+def edited(scenario: Json, edits: Iterable[Json]) -> Json:
+    """The scenario after the edits.
+
+    Raises:
+        ApiError: a patch does not apply.
+    """
+    objects, pod = list(scenario["objects"]), scenario["pod"]
+    for edit in edits:
+        if "manifest" in edit:
+            objects.append(edit["manifest"])
+        elif edit["kind"] == "evict":
+            objects = [each for each in objects if not _is_meant(each, edit["object"])]
+        elif _is_meant(pod, edit["object"]):
+            pod = json_patch(pod, edit["patch"])
+        else:
+            objects = [json_patch(each, edit["patch"]) if _is_meant(each, edit["object"]) else each for each in objects]
+    return {**scenario, "objects": objects, "pod": pod}
+
+
+def _is_meant(item: Json, wanted: Json) -> bool:
+    meta = item["metadata"]
+    namespace = meta.get("namespace") or "default" if wanted["namespace"] else ""
+    return (item["kind"], namespace, meta["name"]) == (wanted["kind"], wanted["namespace"], wanted["name"])

@@ -1,0 +1,245 @@
+"""Every set of edits, without regard to what is in the way: is any set of up to so many enough for a pod?
+
+The kinds of edits are those that docs/questions.md lists, made from the manifests by other code than the search for
+fixes, and each as far-reaching as its kind allows: a request is lowered to nothing, a taint tolerated by its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import msgspec
+
+from podium.engine.cluster import Cluster, stays_on_node
+from podium.engine.configurations import Configurations
+from podium.engine.errors import ManifestError
+from podium.engine.manifests import read_manifest
+from podium.engine.recorded_questions import RecordedQuestion
+from podium.framework.preemption.candidates import Budgets
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, POD_DISRUPTION_BUDGETS, PODS
+from podium.plugins import IN_TREE
+from tests.parity.cross.drawing import Json, copied, of_kind
+
+CORDON = "node.kubernetes.io/unschedulable"
+HOSTNAME = "kubernetes.io/hostname"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+ZONES = (
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+)
+
+Edit = tuple[Any, ...]
+
+
+class EverySet:
+    """The sets of edits of one scenario."""
+
+    def __init__(self, scenario: Json, configurations: Configurations) -> None:
+        self._pod: Json = copied(scenario["pod"])
+        self._pod["metadata"].setdefault("namespace", "default")
+        question = RecordedQuestion(objects=scenario["objects"], pod=self._pod, config=scenario["config"])
+        asked, store = read_manifest(self._pod, PODS), question.store()
+        store.put(PODS, asked)
+        self._cluster = Cluster(configurations.of(scenario["config"]), store, IN_TREE, asked=[asked.key])
+        self._asked = asked
+        self._nodes: dict[str, Json] = {
+            name: {"apiVersion": "v1", "kind": "Node", **msgspec.to_builtins(each)}
+            for name, each in store.objects(NODES).items()
+        }
+        self._budgets = Budgets(store.objects(POD_DISRUPTION_BUDGETS).values())
+        self._evictable: dict[str, Pod] = {
+            key: each
+            for key, each in store.objects(PODS).items()
+            if each.node_name and key != asked.key and not stays_on_node(each) and not self._budgets.forbid(each)
+        }
+        affinity = (self._pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+        self._selectors: list[Json] = [affinity[REQUIRED]] if affinity.get(REQUIRED) else []
+        self._of_pod = list(self._pod_edits())
+        self._of_world = list(self._world_edits(scenario))
+
+    def count(self, most: int) -> int:
+        """How many sets of up to so many edits there are."""
+        return sum(comb(len(self._of_pod) + len(self._of_world), size) for size in range(most + 1))
+
+    def enough(self, most: int) -> tuple[Edit, ...] | None:
+        """A smallest set of up to so many edits after which the pod fits; None if there is none."""
+        for size in range(most + 1):
+            for of_world in range(size + 1):
+                for changes in combinations(self._of_world, of_world):
+                    if (world := self._world(changes)) is None:
+                        continue
+                    for wishes in combinations(self._of_pod, size - of_world):
+                        if _fits(world, self._edited(wishes)):
+                            return (*changes, *wishes)
+        return None
+
+    # ------------------------------------------------------------ what may be edited
+
+    def _pod_edits(self) -> Iterator[Edit]:
+        spec = self._pod["spec"]
+        for index, each in enumerate(spec.get("topologySpreadConstraints") or ()):
+            if each["whenUnsatisfiable"] == "DoNotSchedule":
+                yield "spread", index
+                yield "skew", index
+        keys = {taint["key"] for node in self._nodes.values() for taint in node.get("spec", {}).get("taints") or ()}
+        if any(node.get("spec", {}).get("unschedulable") for node in self._nodes.values()):
+            keys.add(CORDON)
+        yield from (("tolerate", key) for key in sorted(keys))
+        resources = set(spec.get("resources", {}).get("requests") or {})
+        for kind in ("containers", "initContainers"):
+            for at, container in enumerate(spec.get(kind) or ()):
+                resources |= set(container.get("resources", {}).get("requests") or {})
+                for index, port in enumerate(container.get("ports") or ()):
+                    if port.get("hostPort"):
+                        yield "port", kind, at, index
+        yield from (("request", name) for name in sorted(resources))
+        yield from (("selector", key) for key in spec.get("nodeSelector") or {})
+        if self._selectors:
+            yield ("node affinity",)
+        for field in ("podAffinity", "podAntiAffinity"):
+            terms = ((spec.get("affinity") or {}).get(field) or {}).get(REQUIRED) or ()
+            yield from ((field, index) for index, _ in enumerate(terms))
+        if spec.get("nodeName"):
+            yield ("node name",)
+
+    def _world_edits(self, scenario: Json) -> Iterator[Edit]:
+        labels = set(self._labels(scenario))
+        for name, node in self._nodes.items():
+            spec = node.get("spec", {})
+            taints = {taint["key"] for taint in spec.get("taints") or ()}
+            if spec.get("unschedulable"):
+                yield "uncordon", name
+                taints.discard(CORDON)
+            yield from (("untaint", name, key) for key in sorted(taints))
+            known = node["metadata"].get("labels") or {}
+            for key, value in sorted(labels, key=repr):
+                if known.get(key) != value:
+                    yield "label", name, key, value
+            yield "add", name
+        yield from (("evict", key) for key in self._evictable)
+
+    def _labels(self, scenario: Json) -> Iterator[tuple[str, str | None]]:
+        """Labels that a selector may ask for, and those that it may exclude."""
+        yield from (self._pod["spec"].get("nodeSelector") or {}).items()
+        selectors = list(self._selectors)
+        for volume in of_kind(scenario["objects"], "PersistentVolume"):
+            required = (volume["spec"].get("nodeAffinity") or {}).get("required")
+            selectors += [required] if required else []
+            zones = {key: each for key, each in (volume["metadata"].get("labels") or {}).items() if key in ZONES}
+            yield from ((key, zone) for key, each in zones.items() for zone in each.split("__"))
+        for profile in (scenario["config"] or {}).get("profiles") or ():
+            for each in profile.get("pluginConfig") or ():
+                added = (each.get("args") or {}).get("addedAffinity") or {}
+                selectors += [added[REQUIRED]] if added.get(REQUIRED) else []
+        for selector in selectors:
+            for term in selector.get("nodeSelectorTerms") or ():
+                for each in term.get("matchExpressions") or ():
+                    yield from ((each["key"], value) for value in _values(each))
+
+    # ------------------------------------------------------------ edited objects
+
+    def _edited(self, wishes: Sequence[Edit]) -> Json:
+        pod: Json = copied(self._pod)
+        spec = pod["spec"]
+        # Of a list the last is removed first, when everything else is done.
+        for kind, *what in sorted(wishes, key=lambda each: (each[0] == "skew", repr(each)), reverse=True):
+            if kind == "spread":
+                del spec["topologySpreadConstraints"][what[0]]
+            elif kind == "tolerate":
+                spec["tolerations"] = [*(spec.get("tolerations") or ()), {"key": what[0], "operator": "Exists"}]
+            elif kind == "port":
+                port = spec[what[0]][what[1]]["ports"][what[2]]
+                port["hostPort"] = 61_000 + 100 * what[1] + what[2]
+            elif kind == "request":
+                _request_nothing(spec, what[0])
+            elif kind == "selector":
+                del spec["nodeSelector"][what[0]]
+            elif kind == "node affinity":
+                del spec["affinity"]["nodeAffinity"][REQUIRED]
+            elif kind in ("podAffinity", "podAntiAffinity"):
+                del spec["affinity"][kind][REQUIRED][what[0]]
+            elif kind == "node name":
+                del spec["nodeName"]
+            else:
+                spec["topologySpreadConstraints"][what[0]]["maxSkew"] = 2**31 - 1
+        return pod
+
+    def _world(self, changes: Sequence[Edit]) -> Cluster | None:
+        """The cluster after these edits; None if the budgets do not allow them all."""
+        evicted = [self._evictable[key] for kind, key, *_ in changes if kind == "evict"]
+        if self._budgets.split(evicted)[0]:
+            return None
+        if not changes:
+            return self._cluster
+        world = self._cluster.fork()
+        nodes: dict[str, Json] = {}
+        for number, (kind, name, *what) in enumerate(changes):
+            if kind == "evict":
+                pod = self._evictable[name].metadata
+                world.remove("Pod", pod.name, pod.namespace)
+            elif kind == "add":
+                world.add(self._new_node(self._nodes[name], f"{name}-like-{number}"))
+            else:
+                node = nodes.setdefault(name, copied(self._nodes[name]))
+                _change(node, kind, *what)
+        for node in nodes.values():
+            world.replace(node)
+        return world
+
+    def _new_node(self, like: Json, name: str) -> Json:
+        labels = {**(like["metadata"].get("labels") or {}), HOSTNAME: name}
+        taints = [each for each in like.get("spec", {}).get("taints") or () if each["key"] != CORDON]
+        return {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"taints": taints},
+            "status": {"allocatable": like["status"].get("allocatable") or like["status"].get("capacity") or {}},
+        }
+
+
+def _values(requirement: Mapping[str, Any]) -> Iterator[str | None]:
+    operator, values = requirement["operator"], requirement.get("values") or [""]
+    if operator == "In":
+        yield from values
+    elif operator == "Exists":
+        yield "true"
+    elif operator in ("Gt", "Lt"):
+        if values[0].lstrip("-").isdigit():
+            yield str(int(values[0]) + (1 if operator == "Gt" else -1))
+    else:
+        yield None
+
+
+def _change(node: Json, kind: str, *what: Any) -> None:
+    spec, meta = node.setdefault("spec", {}), node["metadata"]
+    if kind == "label":
+        key, value = what
+        meta["labels"] = {**(meta.get("labels") or {}), key: value}
+        if value is None:
+            del meta["labels"][key]
+        return
+    key = what[0] if kind == "untaint" else CORDON
+    spec["taints"] = [each for each in spec.get("taints") or () if each["key"] != key]
+    if kind == "uncordon":
+        spec["unschedulable"] = False
+
+
+def _request_nothing(spec: Json, resource: str) -> None:
+    for part in (spec, *(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        for amounts in (part.get("resources") or {}).values():
+            if isinstance(amounts, dict) and resource in amounts:
+                amounts[resource] = "0"
+
+
+def _fits(world: Cluster, pod: Json) -> bool:
+    try:
+        return world.evaluate(pod).node is not None
+    except ManifestError:
+        return False
