@@ -39,7 +39,7 @@ test: $(VENV)/.dev-stamp  ## Everything: checks, unit, parity, integration, and 
 	@$(BIN)/python -m tests.parity.cross --build-only || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== Karmada's own estimator client (built once, about two minutes)"
 	@$(BIN)/python -m tests.karmada client || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
-	@echo "== helm (built once, about five minutes)"
+	@echo "== helm and promtool (built once, about eight minutes)"
 	@$(BIN)/python -m tests.go_tools || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== integration tests, and tests against the real control plane"
 	@$(BIN)/pytest -q -n $(WAITING) --dist loadfile tests --ignore tests/unit

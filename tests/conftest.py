@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.control_plane.requirement import built_or_skipped
 from tests.control_plane.servers import ControlPlane
+from tests.go_tools import binaries as go_tools
+from tests.helm.chart import Helm
 
 # How long an example takes by the wall clock tells of the machine, not of the code.
 settings.register_profile("podium", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -47,6 +50,18 @@ def json_log() -> Iterator[io.BytesIO]:
 def control_plane_binaries(pytestconfig: pytest.Config) -> Binaries:
     """etcd, kube-apiserver, kube-scheduler and kubectl; built on first use, which takes minutes."""
     return built_or_skipped(pytestconfig, "real control plane", obtain)
+
+
+@pytest.fixture(scope="session")
+def tools(pytestconfig: pytest.Config) -> Mapping[str, Path]:
+    """helm and promtool; built on first use, which takes minutes. Mark their tests `control_plane`."""
+    return built_or_skipped(pytestconfig, "helm and promtool", go_tools.obtain)
+
+
+@pytest.fixture(scope="session")
+def helm(tools: Mapping[str, Path]) -> Helm:
+    """helm, and the chart."""
+    return Helm(tools[go_tools.HELM])
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""`python -m tests.go_tools [NAME]...`: finds or builds the tools that tests run, says where they are."""
+"""`python -m tests.go_tools`: finds or builds the tools that tests run, says where they are."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ import click
 
 from tests.control_plane.builder import BuildError
 from tests.control_plane.progress import Progress
-from tests.go_tools.binaries import PACKAGES, obtain
+from tests.go_tools.binaries import obtain
 
 
-@click.command()
-@click.argument("names", nargs=-1, type=click.Choice(list(PACKAGES)))
-def main(names: tuple[str, ...]) -> None:
-    """Exits with 1 where one cannot be built."""
+def main() -> int:
     progress = Progress(interval_s=3.0)
     try:
-        for name in names or PACKAGES:
-            click.echo(f"{name:<12} {obtain(name, progress)}")
+        binaries = obtain(progress)
     except BuildError as problem:
         progress.phase(f"not available: {problem}")
-        sys.exit(1)
+        return 1
+    for name, path in binaries.items():
+        click.echo(f"{name:<12} {path}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

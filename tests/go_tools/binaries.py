@@ -1,4 +1,4 @@
-"""Tools of others that are written in Go and that tests run: each built from its Go module, which names the version."""
+"""Tools of others that are written in Go and that tests run, built from one Go module, which names their versions."""
 
 from __future__ import annotations
 
@@ -13,24 +13,36 @@ from tests.control_plane.progress import Progress
 from tests.control_plane.toolchain import ToolchainError
 
 HELM: Final = "helm"
-PACKAGES: Final = {HELM: "helm.sh/helm/v3/cmd/helm"}
+PROMTOOL: Final = "promtool"
+PACKAGES: Final = {
+    HELM: "helm.sh/helm/v3/cmd/helm",
+    PROMTOOL: "github.com/prometheus/prometheus/cmd/promtool",
+}
 
-_MODULES: Final = Path(__file__).parent
-_FLAGS: Final = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags=-s -w")
+_MODULE: Final = Path(__file__).parent / "go"
+_FLAGS: Final = (
+    "-mod=readonly",
+    "-buildvcs=false",
+    "-trimpath",
+    # Without the clients of every cloud, in which Prometheus could look for something to scrape.
+    "-tags=remove_all_sd",
+    "-ldflags=-s -w",
+)
 
 
-def recipe(name: str) -> Recipe:
-    """What that one of `PACKAGES` is built from."""
-    return Recipe.of(name, _MODULES / name, _FLAGS, {name: PACKAGES[name]})
+def recipe() -> Recipe:
+    """What they are built from: in one build, since they share most of what they import."""
+    return Recipe.of("tools", _MODULE, _FLAGS, PACKAGES)
 
 
-def obtain(name: str, progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
-    """The path of that binary, built when it is not in the cache.
+def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> dict[str, Path]:
+    """The paths of the binaries by name, built when they are not in the cache.
 
     Raises: BuildError.
-    Cost: nothing when it is in the cache; minutes of all cores when it has to be built.
+    Cost: nothing when they are in the cache; minutes of all cores when they have to be built.
     """
     try:
-        return build_once(recipe(name), cache_root(environ), progress) / name
+        entry = build_once(recipe(), cache_root(environ), progress)
     except ToolchainError as problem:
         raise BuildError(str(problem)) from problem
+    return {name: entry / name for name in PACKAGES}

@@ -16,7 +16,7 @@ from tests.helm.manifests import DEPLOY, rendered
 def main() -> int:
     progress = Progress(interval_s=3.0)
     try:
-        helm = Helm(obtain(HELM, progress))
+        helm = Helm(obtain(progress)[HELM])
     except BuildError as problem:
         progress.phase(f"not available: {problem}")
         return 1

@@ -15,7 +15,7 @@ Values = dict[str, Any]
 
 KINDS = [
     *("ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "PodDisruptionBudget", "Role", "RoleBinding"),
-    "ServiceAccount",
+    *("ServiceAccount", "Lease"),
 ]
 """What is installed without any values."""
 MONITORING = {

@@ -1,0 +1,227 @@
+"""`helm install`, `upgrade` and `uninstall` of the chart on the real API server, and podium as it is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+import yaml
+
+from tests.control_plane.cleanup import RESOURCES
+from tests.control_plane.client import ApiError, Client
+from tests.e2e.cluster import RealCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.shipped import may
+from tests.e2e.waiting import eventually
+from tests.helm.chart import CHART, Helm
+from tests.manifests import node, pod
+from tests.rights import granted
+
+pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
+
+Json = dict[str, Any]
+
+NAMESPACE = "scheduling"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+OPERATOR = {"PodMonitor": "podmonitors", "ServiceMonitor": "servicemonitors"}
+"""The Prometheus operator's kinds."""
+EVERYTHING = {
+    "configuration": {
+        "profiles": [
+            {"schedulerName": "podium"},
+            {
+                "schedulerName": "big-first",
+                "plugins": {"multiPoint": {"enabled": [{"name": "PreferBigNodes", "weight": 5}]}},
+            },
+        ]
+    },
+    "features": {"devices": False},
+    "networkPolicy": {"enabled": True, "from": [{"namespaceSelector": {}}]},
+    "monitoring": {
+        "serviceMonitor": {"enabled": True},
+        "podMonitor": {"enabled": True, "tokenSecret": {"name": "token"}},
+        "readers": [{"namespace": "monitoring", "name": "prometheus"}],
+    },
+    "plugins": {
+        "files": {"prefer_big_nodes.py": (CHART.parents[2] / "examples/plugins/prefer_big_nodes.py").read_text()},
+        "classes": ["prefer_big_nodes.py:PreferBigNodes"],
+    },
+    "estimator": {"enabled": True, "members": ["member1"]},
+    "memberRoles": {"enabled": True, "accurate": True},
+}
+
+
+def definition(kind: str, plural: str) -> Json:
+    """A CustomResourceDefinition that takes anything."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    group = "monitoring.coreos.com"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural},
+            "versions": [version],
+        },
+    }
+
+
+async def everything(admin: Client) -> set[tuple[str, str | None, str]]:
+    """All that is in the cluster but for namespaces, and Events, which nobody removes."""
+    found = set()
+    kinds = [resource.collection for resource in RESOURCES if resource.name not in ("events", "namespaces")]
+    kinds += ["/apis/networking.k8s.io/v1/networkpolicies"]
+    kinds += [f"/apis/monitoring.coreos.com/v1/{plural}" for plural in OPERATOR.values()]
+    for collection in kinds:
+        for item in await admin.list(collection):
+            found.add((collection, item["metadata"].get("namespace"), item["metadata"]["name"]))
+    return found
+
+
+class Release:
+    """The release `podium` in a cluster."""
+
+    def __init__(self, helm: Helm, cluster: RealCluster) -> None:
+        self._helm = helm
+        self._cluster = cluster
+
+    async def run(self, command: str, *arguments: str, values: Json | None = None) -> str:
+        """What helm prints; it has to succeed, without a warning."""
+        flags = ("--namespace", NAMESPACE, "--kubeconfig", str(self._cluster.kubeconfig))
+        done = await anyio.to_thread.run_sync(
+            lambda: self._helm.run(command, "podium", *arguments, *flags, values=values)
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    async def deployed(self, name: str = "podium") -> Json:
+        return await self._cluster.admin.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}")
+
+    async def configuration(self) -> Json:
+        config_map = await self._cluster.admin.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/podium")
+        loaded: Json = yaml.safe_load(config_map["data"]["config.yaml"])
+        return loaded
+
+    async def flags(self, plugins: Path) -> tuple[str, ...]:
+        """What the container runs podium with beside the configuration, with the mounted files in a folder."""
+        template = (await self.deployed())["spec"]["template"]["spec"]
+        [container] = template["containers"]
+        mounted = {volume["name"]: volume["configMap"]["name"] for volume in template["volumes"]}
+        command, config, port, *flags = container["args"]
+        assert (command, config, port) == ("run", "--config=/etc/podium/config.yaml", "--secure-port=10259")
+        if name := mounted.get("plugins"):
+            config_map = await self._cluster.admin.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{name}")
+            for file, text in config_map["data"].items():
+                (plugins / file).write_text(text)
+        return tuple(flag.replace("/etc/podium-plugins", str(plugins)) for flag in flags)
+
+    async def account(self, path: Path) -> Path:
+        """A kubeconfig of the service account, once that has all its rights."""
+        cluster = self._cluster
+        token = await cluster.admin.service_account_token(NAMESPACE, "podium")
+        roles = [
+            await cluster.admin.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/podium"),
+            await cluster.admin.get(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/roles/podium"),
+            await cluster.admin.get("/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles/podium"),
+        ]
+        kinds = ("ClusterRole", "Role", "Role")
+        async with Client(cluster.plane.url, token=token, tls=cluster.plane.ssl_context()) as account:
+            for right in granted([{**role, "kind": kind} for kind, role in zip(kinds, roles, strict=True)]):
+
+                async def is_granted(right: Any = right) -> bool:
+                    asked = (right.group, right.resource, right.verb, right.namespace or "default", right.name)
+                    return await may(account, *asked)
+
+                await eventually(is_granted)
+        return cluster.plane.kubeconfig(token, path)
+
+
+@pytest.fixture
+async def operator(real_cluster: RealCluster) -> Any:
+    """The kinds of the Prometheus operator are served."""
+    admin = real_cluster.admin
+
+    async def are_served() -> bool:
+        try:
+            for plural in OPERATOR.values():
+                await admin.list(f"/apis/monitoring.coreos.com/v1/{plural}")
+        except ApiError:
+            return False
+        return True
+
+    for kind, plural in OPERATOR.items():
+        await admin.create(DEFINITIONS, definition(kind, plural))
+    await eventually(are_served)
+    yield
+    for item in await admin.list("/apis/networking.k8s.io/v1/networkpolicies"):
+        await admin.delete(
+            f"/apis/networking.k8s.io/v1/namespaces/{NAMESPACE}/networkpolicies/{item['metadata']['name']}"
+        )
+    for kind, plural in OPERATOR.items():
+        await admin.delete(f"{DEFINITIONS}/{definition(kind, plural)['metadata']['name']}")
+
+
+async def check_with_doctor(kubeconfig: Path, config: Json, path: Path, *flags: str) -> None:
+    """`podium doctor` finds nothing wrong."""
+    await anyio.Path(path).write_text(yaml.safe_dump(config))
+    command = [sys.executable, "-m", "podium", "doctor", "--kubeconfig", kubeconfig, "--config", path, *flags]
+    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+async def test_the_chart_is_installed_runs_and_is_upgraded_and_removed_without_a_trace(
+    real_cluster: RealCluster, operator: None, helm: Helm, start: StartDaemon, tmp_path: Path
+) -> None:
+    cluster, release = real_cluster, Release(helm, real_cluster)
+    restricted = {"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": restricted}}
+    await cluster.admin.create("/api/v1/namespaces", namespace)
+    before = await everything(cluster.admin)
+
+    notes = await release.run("install", str(CHART))
+    assert "podium schedules pods with schedulerName: podium." in notes
+    first = await release.deployed()
+    kubeconfig = await release.account(tmp_path / "first")
+    config = await release.configuration()
+    await check_with_doctor(kubeconfig, config, tmp_path / "config.yaml")
+    daemon = await start(cluster, config, kubeconfig=kubeconfig, flags=await release.flags(tmp_path))
+    await cluster.create(node("small", cpu="4"), node("big", cpu="16"), pod("first"))
+    await cluster.wait_bound(["first"])
+    assert await daemon.stop() == 0
+    assert daemon.complaints() == []
+
+    # Its pods are such as a namespace with restricted pods takes.
+    template = first["spec"]["template"]
+    replica = {"apiVersion": "v1", "kind": "Pod", **template, "metadata": {**template["metadata"], "name": "replica"}}
+    await cluster.admin.create(f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All", replica)
+
+    await release.run("upgrade", str(CHART), values=EVERYTHING)
+    second = await release.deployed()
+    assert second["spec"]["template"]["metadata"]["annotations"] != template["metadata"]["annotations"]
+    kubeconfig = await release.account(tmp_path / "second")
+    config, flags = await release.configuration(), await release.flags(tmp_path)
+    await check_with_doctor(kubeconfig, config, tmp_path / "config.yaml", *flags)
+    daemon = await start(cluster, config, kubeconfig=kubeconfig, flags=flags)
+    await cluster.create(pod("second", scheduler="big-first"), pod("third"))
+    placements = await cluster.wait_bound(["second", "third"])
+    assert placements["second"] == "big"
+    assert await daemon.stop() == 0
+    assert not [line for line in daemon.output().splitlines() if "forbidden" in line.lower()]
+
+    # What is switched off again is removed.
+    await release.run("upgrade", str(CHART), "--reset-values")
+    assert (await release.deployed())["spec"]["template"] == template
+    for name in ("first", "second", "third"):
+        await cluster.delete_pod(name)
+    for name in ("small", "big"):
+        await cluster.delete_node(name)
+    await release.run("uninstall")
+    assert await everything(cluster.admin) == before
