@@ -29,6 +29,9 @@ REGISTRY: Final = {
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "CSINode": "csinodes",
     "PodTemplate": "podtemplates",
+    "DeviceClass": "deviceclasses",
+    "ResourceClaim": "resourceclaims",
+    "ResourceSlice": "resourceslices",
 }
 """Where the API server keeps objects of a kind, under /registry."""
 

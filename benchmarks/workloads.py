@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final, TypeAlias
 
-from benchmarks import nodes, pods, slow_extender
+from benchmarks import devices, nodes, pods, slow_extender
 from benchmarks.nodes import Json
 from benchmarks.pods import HOSTNAME, MARK, ZONE
 from tests.control_plane.servers import ControlPlane
@@ -335,6 +335,14 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             pods=1500,
             running_per_node=0,
             before=_bound_claims,
+        ),
+        Workload(
+            name="devices",
+            about="a claim for two devices each: CEL selectors, and the same PCIe root; eight devices on each node",
+            pod_of=devices.pod_with_claim,
+            pods=2000,
+            running_per_node=0,
+            before=devices.claims_and_devices,
         ),
         Workload(
             name="extender",

@@ -6,7 +6,7 @@ are not counted: a device that two claims wrongly hold is free when the first cl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from podium.devices.inventory import DeviceID
@@ -68,13 +68,21 @@ class AllocatedDevices:
         base: devices that are held as well; it may change.
     """
 
-    __slots__ = ("_base", "_dedicated", "_shares", "consumed")
+    __slots__ = ("_base", "_changes", "_dedicated", "_shares", "consumed")
 
     def __init__(self, base: AllocatedDevices | None = None) -> None:
         self._base = base
+        self._changes: dict[tuple[str, str], int] = {} if base is None else base._changes
         self._dedicated: set[DeviceID] = set()
         self._shares: dict[DeviceID, set[str]] = {}
         self.consumed: ConsumedCapacity = ConsumedCapacity(None if base is None else base.consumed)
+
+    def version(self, pools: Iterable[tuple[str, str]]) -> int:
+        """How often devices of these pools, given by driver and name, were allocated or freed, the base's included."""
+        count = 0
+        for pool in pools:
+            count += self._changes.get(pool, 0)
+        return count
 
     def is_dedicated(self, device: DeviceID) -> bool:
         """Whether a claim has the device for itself."""
@@ -89,6 +97,7 @@ class AllocatedDevices:
     def add(self, allocation: AllocationResult) -> None:
         """A claim got these devices."""
         for device, result in _counted(allocation):
+            self._note_change(device)
             if result.share_id is None:
                 self._dedicated.add(device)
                 continue
@@ -99,6 +108,7 @@ class AllocatedDevices:
     def remove(self, allocation: AllocationResult) -> None:
         """A claim no longer has these devices."""
         for device, result in _counted(allocation):
+            self._note_change(device)
             if result.share_id is None:
                 self._dedicated.discard(device)
                 continue
@@ -108,6 +118,10 @@ class AllocatedDevices:
                 self._shares.pop(device, None)
             if result.consumed_capacity:
                 self.consumed.remove(device, _amounts(result.consumed_capacity))
+
+    def _note_change(self, device: DeviceID) -> None:
+        pool = (device.driver, device.pool)
+        self._changes[pool] = self._changes.get(pool, 0) + 1
 
 
 def _counted(allocation: AllocationResult) -> Iterator[tuple[DeviceID, DeviceRequestAllocationResult]]:

@@ -14,14 +14,17 @@ from podium.devices.allocated import AllocatedDevices
 from podium.devices.choices import Choices
 from podium.devices.counters import AvailableCounters
 from podium.devices.inventory import Inventory
-from podium.devices.pools import pools_of_node
-from podium.devices.requests import Candidate, GetClass, RequestReader
+from podium.devices.pools import NodePools, pools_of_node
+from podium.devices.questions import Question, Questions
+from podium.devices.requests import GetClass, RequestReader
 from podium.devices.results import allocation_of
 from podium.devices.search import Search
 from podium.objects.claims import AllocationResult, ResourceClaim
 
 STEPS_MAX: Final = 500_000
 """How many devices a search on one node may look at: about a second."""
+
+_ANSWERS_MAX: Final = 64
 
 
 class Refusal(enum.Enum):
@@ -39,6 +42,7 @@ class Allocator:
         allocated: must not change while the allocator is in use.
         random: for the ids of shares.
         steps_max: how many devices a search may look at; 0 means any number.
+        questions: with these, what is found is kept for claims that are alike.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class Allocator:
         allocated: AllocatedDevices,
         random: Random,
         steps_max: int = STEPS_MAX,
+        questions: Questions | None = None,
     ) -> None:
         self._inventory = inventory
         self._class_of = class_of
@@ -55,6 +60,8 @@ class Allocator:
         self._available = AvailableCounters(allocated)
         self._random = random
         self._steps_max = steps_max
+        self._questions = questions
+        self._asked: tuple[Sequence[ResourceClaim], Question] | None = None
 
     def allocate(
         self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
@@ -66,13 +73,31 @@ class Allocator:
             StepsExceededError.
         """
         pools = pools_of_node(self._inventory, node_name, labels)
-        reader = RequestReader(node_name, labels, pools, self._allocated, self._class_of)
+        if self._questions is None or not pools.is_repeatable:
+            return self._search(pools, node_name, labels, claims)
+        asked = self._asked
+        if asked is None or asked[0] is not claims:
+            asked = self._asked = claims, self._questions.of(claims, self._class_of, self._steps_max)
+        question, version = asked[1], self._allocated.version(pools.names)
+        known = pools.answers.get(question)
+        if known is not None and known[0] == version:
+            found: tuple[AllocationResult, ...] | Refusal = known[1]
+            return found
+        if known is None and len(pools.answers) >= _ANSWERS_MAX:
+            pools.answers.clear()
+        found = self._search(pools, node_name, labels, claims)
+        pools.answers[question] = version, found
+        return found
+
+    def _search(
+        self, pools: NodePools, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
+    ) -> tuple[AllocationResult, ...] | Refusal:
+        reader = RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of)
         wanted = reader.read(claims)
-        candidates = [Candidate(device, pool) for pool in pools for device in pool.devices]
         choices = Choices(wanted, self._allocated, self._available)
-        search = Search(wanted, candidates, reader, choices, self._steps_max)
+        search = Search(wanted, pools.pools, reader, choices, self._steps_max)
         if not search.run():
-            return Refusal.INVALID_POOLS if any(pool.is_invalid for pool in pools) else Refusal.NOT_FOUND
+            return Refusal.INVALID_POOLS if any(pool.is_invalid for pool in pools.pools) else Refusal.NOT_FOUND
         return tuple(
             allocation_of(
                 each.claim,

@@ -61,6 +61,8 @@ class Choices:
 
     def has_room(self, data: RequestData, device: SliceDevice) -> bool:
         """Whether the device has the capacities that the request asks for."""
+        if not (device.is_shared or device.has_policies or data.capacities or device.id in self._allocated.consumed):
+            return True  # The request consumes all of each capacity, and nobody else has any of it.
         taken = self._allocated.consumed.of(device.id), self._capacity.of(device.id)
         return has_room(data.capacities, device.device.capacity or {}, *taken)
 

@@ -8,7 +8,8 @@ upstream's attempts end with an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
@@ -65,15 +66,51 @@ class NodeSelection:
         return self._matcher is not None and self._matcher.matches(labels, node_name)
 
 
+class _Answers:
+    """What selectors say of all devices that look alike to them."""
+
+    __slots__ = ("__weakref__", "bound", "by_expression")
+
+    def __init__(self, bound: BoundDevice) -> None:
+        self.bound = bound
+        self.by_expression: dict[str, bool] = {}
+
+
+_answers_by_look: WeakValueDictionary[tuple[object, ...], _Answers] = WeakValueDictionary()
+
+
+def _answers_of(driver: str, device: Device) -> _Answers:
+    """Shared by the devices of a driver with equal attributes and capacities."""
+    attributes, capacity = device.attributes or {}, device.capacity or {}
+    amounts = ((name, str(each.value)) for name, each in capacity.items())
+    look = (driver, device.allow_multiple_allocations, tuple(attributes.items()), *amounts)
+    found = _answers_by_look.get(look)
+    if found is None:
+        found = _answers_by_look[look] = _Answers(BoundDevice(driver, device))
+    return found
+
+
 class SliceDevice:
     """A device in its slice.
 
     Attributes:
         selection: the nodes that can reach it, if its slice leaves that to the devices.
         consumes: how much it takes of which counter, in the order of the device's entries.
+        is_shared: whether it may be allocated several times.
+        has_policies: whether a request policy limits how much of a capacity can be requested.
     """
 
-    __slots__ = ("_answers", "_bound", "_dedicated", "consumes", "device", "id", "selection", "slice")
+    __slots__ = (
+        "_answers",
+        "_dedicated",
+        "consumes",
+        "device",
+        "has_policies",
+        "id",
+        "is_shared",
+        "selection",
+        "slice",
+    )
 
     def __init__(self, item: ResourceSlice, device: Device) -> None:
         self.slice = item
@@ -87,14 +124,10 @@ class SliceDevice:
             for each in device.consumes_counters
             for name, counter in each.counters.items()
         )
-        self._bound: BoundDevice | None = None
-        self._answers: dict[str, bool] = {}
+        self.has_policies = any(each.request_policy is not None for each in (device.capacity or {}).values())
+        self.is_shared = bool(device.allow_multiple_allocations)
+        self._answers: _Answers | None = None
         self._dedicated: SliceDevice | None = None
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether it may be allocated several times."""
-        return bool(self.device.allow_multiple_allocations)
 
     @property
     def dedicated(self) -> SliceDevice:
@@ -110,15 +143,15 @@ class SliceDevice:
 
         Raises: CompileError, EvaluationError.
         """
-        answer = self._answers.get(expression)
+        answers = self._answers
+        if answers is None:
+            answers = self._answers = _answers_of(self.id.driver, self.device)
+        answer = answers.by_expression.get(expression)
         if answer is None:
-            selector = compile_selector(expression)
-            if self._bound is None:
-                self._bound = BoundDevice(self.id.driver, self.device)
-            answer = selector.matches(self._bound)
-            if len(self._answers) >= _ANSWERS_MAX:
-                self._answers.clear()
-            self._answers[expression] = answer
+            answer = compile_selector(expression).matches(answers.bound)
+            if len(answers.by_expression) >= _ANSWERS_MAX:
+                answers.by_expression.clear()
+            answers.by_expression[expression] = answer
         return answer
 
 
@@ -174,9 +207,16 @@ class InventorySlice:
 
 
 class Inventory:
-    """All slices of a cluster. Slices are read when a node is first looked at that they may matter to."""
+    """All slices of a cluster. Each is read when it is first asked for.
+
+    Attributes:
+        derived: what has been computed from the slices that matter to a node, by its name.
+        interned: what has been computed from slices that several nodes may reach, by the identity of the slices.
+    """
 
     def __init__(self, slices: Iterable[ResourceSlice] = ()) -> None:
+        self.derived: dict[str, Any] = {}
+        self.interned: dict[tuple[int, ...], Any] = {}
         self._of_node: dict[str, dict[str, ResourceSlice]] = {}
         self._without_node: dict[str, ResourceSlice] = {}
         self._of_pool: dict[tuple[str, str], dict[str, ResourceSlice]] = {}
@@ -191,10 +231,12 @@ class Inventory:
         key = new.key
         self._place(new)[key] = new
         self._of_pool.setdefault(_pool_of(new), {})[key] = new
+        self._forget(new)
 
     def remove(self, old: ResourceSlice) -> None:
         """A slice is gone."""
         key = old.key
+        self._forget(old)
         self._read.pop(key, None)
         self._place(old).pop(key, None)
         node_name, pool = old.spec.node_name, _pool_of(old)
@@ -208,18 +250,28 @@ class Inventory:
     def candidates(self, node_name: str) -> list[InventorySlice]:
         """The slices that may matter to a node: its own ones, and all that name no node or hold counters."""
         own = self._of_node.get(node_name, {})
-        return [self._entry(item) for items in (own, self._without_node) for item in items.values()]
+        return [self.entry(item) for items in (own, self._without_node) for item in items.values()]
 
     def of_pool(self, pool: tuple[str, str]) -> list[InventorySlice]:
         """The slices of a pool, given by driver and name, of every generation and node."""
-        return [self._entry(item) for item in self._of_pool.get(pool, {}).values()]
+        return [self.entry(item) for item in self._of_pool.get(pool, {}).values()]
+
+    def _forget(self, item: ResourceSlice) -> None:
+        """Forget what was derived from a slice: for its node if no other one can reach its pool, else for all."""
+        name, others = item.spec.node_name, self._of_pool.get(_pool_of(item), {}).values()
+        if name and not item.spec.shared_counters and all(each.spec.node_name == name for each in others):
+            self.derived.pop(name, None)
+        else:
+            self.derived.clear()
+            self.interned.clear()
 
     def _place(self, item: ResourceSlice) -> dict[str, ResourceSlice]:
         if item.spec.node_name and not item.spec.shared_counters:
             return self._of_node.setdefault(item.spec.node_name, {})
         return self._without_node
 
-    def _entry(self, item: ResourceSlice) -> InventorySlice:
+    def entry(self, item: ResourceSlice) -> InventorySlice:
+        """The slice with its devices, read once."""
         entry = self._read.get(item.key)
         if entry is None:
             entry = self._read[item.key] = InventorySlice(item)

@@ -5,8 +5,9 @@ Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from podium.devices.inventory import Counters, Inventory, InventorySlice, SliceDevice
 
@@ -35,19 +36,72 @@ class Pool:
         return f"{self.driver}/{self.name}"
 
 
-def pools_of_node(inventory: Inventory, node_name: str, labels: Mapping[str, str]) -> list[Pool]:
-    """The pools that the node can reach, in the order in which their devices are tried.
+@dataclass(frozen=True, eq=False, slots=True)
+class NodePools:
+    """The pools that a node can reach, in the order in which their devices are tried. Nodes with the same share it.
+
+    Attributes:
+        names: drivers and names of the pools.
+        is_repeatable: whether what is found depends on nothing but which devices claims have for themselves: it holds
+            for every node with these pools until that changes.
+        answers: what was found, by question, and the version of the allocated devices.
+    """
+
+    pools: tuple[Pool, ...]
+    names: tuple[tuple[str, str], ...]
+    is_repeatable: bool
+    answers: dict[Any, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pools: Iterable[Pool]) -> NodePools:
+        """These pools, with what all attempts ask for computed once."""
+        found = tuple(pools)
+        names = tuple((pool.driver, pool.name) for pool in found)
+        return cls(found, names, all(_is_repeatable(pool) for pool in found))
+
+
+def _is_repeatable(pool: Pool) -> bool:
+    return not pool.counters and not any(
+        device.is_shared or device.consumes or device.selection is not None or device.device.binds_to_node
+        for device in pool.devices
+    )
+
+
+def pools_of_node(inventory: Inventory, node_name: str, labels: Mapping[str, str]) -> NodePools:
+    """The pools that the node can reach.
 
     Pools go by driver and name; those with devices that have binding conditions come last.
+
+    Cost: a look-up, until slices or labels change that matter to the node.
     """
+    known = inventory.derived.get(node_name)
+    if known is not None and (known[0] is labels or known[0] == labels):
+        return known[1]  # type: ignore[no-any-return]
+    found = _pools(inventory, node_name, labels)
+    inventory.derived[node_name] = labels, found
+    return found
+
+
+def _pools(inventory: Inventory, node_name: str, labels: Mapping[str, str]) -> NodePools:
+    relevant = sorted(_relevant(inventory, node_name, labels).items())
+    slices = [entry for _, entries in relevant for entry in entries]
+    if any(entry.item.spec.node_name for entry in slices):
+        return _read(inventory, relevant)
+    key = tuple(id(entry) for entry in slices)
+    if key not in inventory.interned:
+        inventory.interned[key] = _read(inventory, relevant)
+    return inventory.interned[key]  # type: ignore[no-any-return]
+
+
+def _read(inventory: Inventory, relevant: Sequence[tuple[tuple[str, str], list[InventorySlice]]]) -> NodePools:
     usual: list[Pool] = []
     conditional: list[Pool] = []
-    for (driver, name), slices in sorted(_relevant(inventory, node_name, labels).items()):
+    for (driver, name), slices in relevant:
         pool = _pool(inventory, driver, name, slices)
         if pool is not None:
             is_conditional = any(each.device.binding_conditions for each in pool.devices)
             (conditional if is_conditional else usual).append(pool)
-    return usual + conditional
+    return NodePools.of(usual + conditional)
 
 
 def _relevant(

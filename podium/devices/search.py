@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Generator, Sequence
-from typing import Any, TypeAlias
+from itertools import islice
+from typing import Any, Final, TypeAlias
 
 from podium.devices.choices import Choices
 from podium.devices.errors import StepsExceededError
+from podium.devices.inventory import SliceDevice
+from podium.devices.pools import Pool
 from podium.devices.requests import RESULTS_MAX, Candidate, ClaimData, RequestData, RequestReader
 
 
@@ -27,13 +30,16 @@ class Outcome(enum.Enum):
 
 
 _Part: TypeAlias = "Generator[_Part, Outcome, Outcome]"
+_Position: TypeAlias = tuple[int, int]
+"""A device, by the numbers of its pool and of the device in the pool."""
+_START: Final = (0, 0)
 
 
 class Search:
     """Searches devices for the claims of a pod on one node.
 
     Args:
-        candidates: the devices that may be chosen, in the order in which they are tried.
+        pools: their devices may be chosen, in this order.
         steps_max: how many devices may be looked at; 0 means any number.
 
     Attributes:
@@ -43,14 +49,14 @@ class Search:
     def __init__(
         self,
         claims: Sequence[ClaimData],
-        candidates: Sequence[Candidate],
+        pools: Sequence[Pool],
         reader: RequestReader,
         choices: Choices,
         steps_max: int,
     ) -> None:
         self.selected: dict[tuple[int, int], int] = {}
         self._claims = claims
-        self._candidates = candidates
+        self._pools = pools
         self._reader = reader
         self._choices = choices
         self._steps_max = steps_max
@@ -84,15 +90,18 @@ class Search:
             return Outcome.DEAD_END if outcome is Outcome.TOO_MANY else outcome
         were_all_too_many = True
         for index, data in enumerate(requests[request]):
-            outcome = yield self._devices(claim, request, data, 0, 0)
+            outcome = yield self._devices(claim, request, data, 0, _START)
             if outcome is Outcome.FOUND:
                 self.selected[claim, request] = index
                 return outcome
             were_all_too_many = were_all_too_many and outcome is Outcome.TOO_MANY
         return Outcome.TOO_MANY if were_all_too_many else Outcome.DEAD_END
 
-    def _devices(self, claim: int, request: int, data: RequestData, taken: int, start: int) -> _Part:
-        """Allocate the devices of a request from the one at index `taken` on, and everything after the request."""
+    def _devices(self, claim: int, request: int, data: RequestData, taken: int, start: _Position) -> _Part:
+        """Allocate the devices of a request from the one at index `taken` on, and everything after the request.
+
+        Args: `start` is the first device to try.
+        """
         self._step()
         if data.devices is not None and not data.devices:
             return Outcome.DEAD_END
@@ -104,26 +113,27 @@ class Search:
         if data.devices is not None:
             if not choices.take(claim, data, data.devices[taken]):
                 return Outcome.DEAD_END
-            outcome = yield self._devices(claim, request, data, taken + 1, 0)
+            outcome = yield self._devices(claim, request, data, taken + 1, _START)
             if outcome is not Outcome.FOUND:
                 choices.undo(claim)
             return outcome
-        for index in range(start, len(self._candidates)):
-            self._step()
-            candidate = self._candidates[index]
-            if not self._is_usable(claim, data, candidate) or not choices.take(claim, data, candidate):
-                continue
-            outcome = yield self._devices(claim, request, data, taken + 1, index + 1)
-            if outcome is Outcome.FOUND:
-                return outcome
-            choices.undo(claim)
-            if outcome is Outcome.TOO_MANY:
-                return outcome
+        for index in range(start[0], len(self._pools)):
+            pool = self._pools[index]
+            first = start[1] if index == start[0] else 0
+            for number, device in enumerate(islice(pool.devices, first, None), first):
+                self._step()
+                if not self._is_usable(claim, data, device) or not choices.take(claim, data, Candidate(device, pool)):
+                    continue
+                outcome = yield self._devices(claim, request, data, taken + 1, (index, number + 1))
+                if outcome is Outcome.FOUND:
+                    return outcome
+                choices.undo(claim)
+                if outcome is Outcome.TOO_MANY:
+                    return outcome
         return Outcome.DEAD_END
 
-    def _is_usable(self, claim: int, data: RequestData, candidate: Candidate) -> bool:
+    def _is_usable(self, claim: int, data: RequestData, device: SliceDevice) -> bool:
         """Whether it is worth trying to take the device. A device in use is not shown to selectors."""
-        device = candidate.device
         return (
             not self._choices.is_in_use(claim, data, device.id)
             and self._reader.is_selectable(data, device)

@@ -75,6 +75,8 @@ _FILTER_TIMEOUT_S: Final = 10.0
 _NO_CLAIMS_TO_TAKE: Final = unschedulable("no new claims to deallocate")
 _UNAVAILABLE: Final = unresolvable("resourceclaim not available on the node")
 
+_REFUSED: Final = {refusal: unresolvable(refusal.value) for refusal in Refusal}
+
 
 class DynamicResources(
     PreEnqueuePlugin,
@@ -175,7 +177,9 @@ class DynamicResources(
                 devices.allocated(),
                 self._handle.random,
                 self._steps_max,
+                devices.questions,
             )
+            found.fresh = [found.claims[index] for index in found.wanted if index not in found.pending]
         return None
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
@@ -185,8 +189,34 @@ class DynamicResources(
             raise PluginError("not found")
         if not found.claims:
             return None
+        if found.needs_devices_only:
+            return self._filter_by_devices(found, snapshot, rows)
         statuses = (self.filter(state, pod, snapshot.node(row)) for row in rows.tolist())
         return np.array([0 if status is None else found.number_of(status) for status in statuses], np.int64)
+
+    def _filter_by_devices(self, found: PodDevices, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """As `filter_rows`, for pods whose claims all need devices and nothing else."""
+        numbers: IntArray = np.zeros(len(rows), np.int64)
+        allocator, fresh, by_node = found.allocator, found.fresh, found.by_node
+        assert allocator is not None
+        for position, row in enumerate(rows.tolist()):
+            node = snapshot.nodes[row]
+            assert node is not None
+            name = node.metadata.name
+            if found.error is not None:
+                numbers[position] = found.number_of(found.error)
+                continue
+            try:
+                allocated = allocator.allocate(name, node.metadata.labels, fresh)
+            except (StepsExceededError, AllocationError, ValueError) as error:
+                found.error = _error_on(name, error)
+                numbers[position] = found.number_of(found.error)
+                continue
+            if isinstance(allocated, Refusal):
+                numbers[position] = found.number_of(_REFUSED[allocated])
+            else:
+                by_node[name] = NodeDevices(allocated)
+        return numbers
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
         """The status of that number."""
@@ -203,10 +233,8 @@ class DynamicResources(
         if found.error is None:
             try:
                 return self._filter(found, pod, node)
-            except StepsExceededError:
-                found.error = error_status(f"node {node.name}: timed out trying to allocate devices")
-            except (AllocationError, ValueError) as error:
-                found.error = error_status(str(error))
+            except (StepsExceededError, AllocationError, ValueError) as error:
+                found.error = _error_on(node.name, error)
         return found.error
 
     def _filter(self, found: PodDevices, pod: Pod, node: NodeInfo) -> Status | None:
@@ -222,17 +250,19 @@ class DynamicResources(
             own, mappings = answer
             if own is None and not found.user_count:
                 return None
-        unavailable = [index for index, claim in enumerate(found.claims) if not self._is_available(found, index, node)]
+        unavailable = [index for index in range(len(found.claims)) if not self._is_available(found, index, node)]
         results: tuple[AllocationResult, ...] = ()
         if found.allocator is not None:
-            fresh = [found.claims[index] for index in found.wanted if index not in found.pending]
+            fresh = found.fresh
             if own is not None and fresh and fresh[-1] is special:
-                fresh[-1] = own
+                fresh = [*fresh[:-1], own]
             allocated = found.allocator.allocate(node.name, node.labels, fresh)
             if isinstance(allocated, Refusal):
-                return unresolvable(allocated.value)
-            left = iter(allocated)
-            results = tuple(found.pending.get(index) or next(left) for index in found.wanted)
+                return _REFUSED[allocated]
+            results = allocated
+            if found.pending:
+                left = iter(allocated)
+                results = tuple(found.pending.get(index) or next(left) for index in found.wanted)
         if unavailable:
             found.unavailable.update(unavailable)
             return _UNAVAILABLE
@@ -284,7 +314,7 @@ class DynamicResources(
         """Higher the earlier the chosen alternatives stand in their requests; 0 if nothing was allocated."""
         del pod
         found = state.find(PodDevices)
-        if found is None or not found.by_node:
+        if found is None or not found.by_node or not found.has_alternatives:
             return np.zeros(len(rows), np.int64)
         return np.array([found.preference_for(snapshot.name(row)) for row in rows.tolist()], np.int64)
 
@@ -407,6 +437,13 @@ class DynamicResources(
         del old
         is_own = new is not None and is_about(pod, new)
         return queue_if(is_own and new is not None and not isinstance(self._claims_of(new), ClaimProblem))
+
+
+def _error_on(node_name: str, error: Exception) -> Status:
+    """The error of a search on a node."""
+    if isinstance(error, StepsExceededError):
+        return error_status(f"node {node_name}: timed out trying to allocate devices")
+    return error_status(str(error))
 
 
 def _is_simulated(state: CycleState) -> bool:

@@ -24,7 +24,7 @@ NO_MAPPINGS: Final = "nil or empty request mappings, no update of pod {pod} Exte
 _ALTERNATIVES_MAX: Final = 8
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class NodeDevices:
     """What was found on a node.
 
@@ -49,6 +49,7 @@ class PodDevices:
         claims: in the order of the pod's spec, then the one for extended resources; PreBind replaces them as written.
         user_count: how many of them are named in the pod's spec.
         requests: the extended resources that the pod requests.
+        fresh: the claims for which the allocator has to find devices.
         selectors: the nodes that can use a claim that is allocated, by the claim's index.
         pending: allocations that other pods of the group have decided on, by the claim's index. As upstream, they do
             not keep the pod from nodes that cannot use them.
@@ -67,6 +68,7 @@ class PodDevices:
     user_count: int = 0
     requests: Mapping[str, int] = field(default_factory=dict)
     allocator: Allocator | None = None
+    fresh: list[ResourceClaim] = field(default_factory=list)
     selectors: dict[int, NodeMatcher] = field(default_factory=dict)
     pending: dict[int, AllocationResult] = field(default_factory=dict)
     unavailable: set[int] = field(default_factory=set)
@@ -88,6 +90,16 @@ class PodDevices:
     def wanted(self) -> list[int]:
         """The indexes of the claims that are not allocated."""
         return [index for index, claim in enumerate(self.claims) if claim.status.allocation is None]
+
+    @property
+    def has_alternatives(self) -> bool:
+        """Whether a claim leaves a choice of which some are preferred."""
+        return any(request.first_available for claim in self.claims for request in claim.spec.devices.requests)
+
+    @property
+    def needs_devices_only(self) -> bool:
+        """Whether nothing matters on a node but the devices that are free there."""
+        return self.allocator is not None and self.special is None and len(self.fresh) == len(self.claims)
 
     def number_of(self, status: Status) -> int:
         """The number of a rejection among `statuses`, from 1 on."""

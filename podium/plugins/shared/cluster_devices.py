@@ -14,6 +14,7 @@ from typing import Any
 
 from podium.devices import AllocatedDevices, Inventory
 from podium.devices.class_table import ClassTable
+from podium.devices.questions import Questions
 from podium.framework.contract.interface import Handle
 from podium.objects import resource_types
 from podium.objects.claims import AllocationResult, ResourceClaim
@@ -40,18 +41,23 @@ class ClusterDevices:
 
     Attributes:
         observer: hears what plugins report of devices.
+        questions: what pods have asked for.
     """
 
     def __init__(self, handle: Handle) -> None:
         self.observer = DeviceObserver()
+        self.questions = Questions()
         self.claims = ClaimCache(handle.lister(resource_types.RESOURCE_CLAIMS))
         self.claims.add_handler(self)
         self._classes = handle.lister(resource_types.DEVICE_CLASSES)
         self._class_table = ClassTable()
         self._followed_classes = Followed(self._classes, self._class_changed)
         self._inventory = Inventory()
-        self._followed_slices = Followed(handle.lister(resource_types.RESOURCE_SLICES), self._slice_changed)
+        # A hundred thousand devices, read by the attempt that first needs them, would hold up all others.
+        slices = handle.lister(resource_types.RESOURCE_SLICES)
+        self._followed_slices = Followed(slices, self._slice_changed, at_once=True)
         self._allocated = AllocatedDevices()
+        self._with_in_flight = AllocatedDevices(self._allocated)
         self._in_flight: dict[str, _InFlight] = {}
 
     # ------------------------------------------------------------ classes and slices
@@ -79,6 +85,7 @@ class ClusterDevices:
     def _slice_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         if new is not None:
             self._inventory.put(new, old)
+            self._inventory.entry(new)
         elif old is not None:
             self._inventory.remove(old)
 
@@ -87,12 +94,7 @@ class ClusterDevices:
     def allocated(self) -> AllocatedDevices:
         """The devices that claims hold, and those that they are about to get."""
         self.claims.read()
-        if not self._in_flight:
-            return self._allocated
-        gathered = AllocatedDevices(self._allocated)
-        for each in self._in_flight.values():
-            gathered.add(each.allocation)
-        return gathered
+        return self._with_in_flight
 
     def is_in_flight(self, uid: str) -> bool:
         """Whether the claim with that uid is about to be allocated."""
@@ -108,6 +110,7 @@ class ClusterDevices:
         known = self._in_flight.get(uid)
         if known is None:
             self._in_flight[uid] = _InFlight(allocation, is_simulated)
+            self._with_in_flight.add(allocation)
         else:
             known.sharers += 1
 
@@ -117,14 +120,20 @@ class ClusterDevices:
         if known is None:
             return False
         known.sharers -= 1
-        if not known.sharers:
-            del self._in_flight[uid]
-        return not known.sharers
+        if known.sharers:
+            return False
+        self._forget_in_flight(uid)
+        return True
+
+    def _forget_in_flight(self, uid: str) -> None:
+        known = self._in_flight.pop(uid, None)
+        if known is not None:
+            self._with_in_flight.remove(known.allocation)
 
     def on_add(self, new: ResourceClaim) -> None:
         """A claim was added."""
         if new.status.allocation is not None:
-            self._in_flight.pop(new.metadata.uid, None)
+            self._forget_in_flight(new.metadata.uid)
             self._allocated.add(new.status.allocation)
 
     def on_update(self, old: ResourceClaim, new: ResourceClaim) -> None:

@@ -1,6 +1,7 @@
 """Following the objects of a lister: whatever is derived from them is kept up to date change by change.
 
-Never derives anything itself. Nothing is read before it is needed, so that clusters without such objects pay nothing.
+Never derives anything itself. Nothing is read before it is needed, unless asked for, so that nobody pays for objects
+that no pod needs.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Followed(Generic[ObjectT]):
     Args:
         changed: called with the old and the new state; one of them is None for objects that come or go.
         broken: called with each object that cannot be decoded.
+        at_once: report objects as they come, even if nobody has asked: for what takes long if all are read together.
     """
 
     def __init__(
@@ -33,6 +35,8 @@ class Followed(Generic[ObjectT]):
         lister: Lister[ObjectT],
         changed: Callable[[ObjectT | None, ObjectT | None], None],
         broken: Callable[[Any], None] = lambda _: None,
+        *,
+        at_once: bool = False,
     ) -> None:
         self._lister = lister
         self._changed = changed
@@ -40,6 +44,8 @@ class Followed(Generic[ObjectT]):
         self._is_read = False
         if isinstance(lister, Following):
             lister.add_handler(self)
+            if at_once:
+                self.read()
 
     def read(self) -> None:
         """Report the objects that exist, unless that has happened. From now on changes are reported as they happen."""

@@ -15,7 +15,7 @@ def a_pool(driver="d"):
         a_slice("1", driver=driver, slices=2, sharedCounters=SET),
         a_slice("2", part("half", "4"), part("whole", "8"), part("most", "5"), driver=driver, slices=2),
     ]
-    (pool,) = pools_of_node(Inventory(slices), "n1", {})
+    (pool,) = pools_of_node(Inventory(slices), "n1", {}).pools
     return pool, dict(zip(("half", "whole", "most"), pool.devices, strict=True))
 
 

@@ -9,7 +9,7 @@ CONSUMES = [{"counterSet": "set", "counters": {"memory": {"value": "4Gi"}}}]
 
 
 def pools(*slices, node="n1", labels=None):
-    return pools_of_node(Inventory(slices), node, labels or {})
+    return list(pools_of_node(Inventory(slices), node, labels or {}).pools)
 
 
 def names(found):
