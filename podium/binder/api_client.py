@@ -218,6 +218,34 @@ class ApiClient:
             return False
         return True
 
+    async def evict_pod(self, pod: Pod) -> bool:
+        """Evict this very pod, with the grace period in its spec.
+
+        Returns:
+            False if it was deleted already, even if another pod has its name now.
+
+        Raises:
+            TooManyRequests: a PodDisruptionBudget does not allow it now.
+            ApiError: any other error response; one that `may_have_happened` is settled by evicting again.
+        """
+        metadata, path = pod.metadata, _path(pod) + "/eviction"
+        body = _encode(
+            {
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": {"name": metadata.name, "namespace": metadata.namespace},
+                "deleteOptions": {"preconditions": {"uid": metadata.uid}},
+            }
+        )
+        try:
+            answer = await self._dispatcher.send(
+                Priority.STATUS, "POST", path, body, namespace=metadata.namespace, retries_max=0
+            )
+        except (NotFound, Conflict):
+            return False
+        check_success(answer)
+        return True
+
     async def _patch_status(
         self, item: Pod | PodGroup, patch: bytes | Compose, resource: ResourceType[Any] = PODS
     ) -> None:

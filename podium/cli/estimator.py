@@ -10,6 +10,7 @@ import click
 
 from podium.cli import event_loop, files
 from podium.cli.estimate import gates_of
+from podium.cli.options.addresses import PORT_MAX, address
 from podium.cli.options.logs import logging_options
 from podium.lib.log import get_logger
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from podium.estimator.server.tls import TlsFiles
 
 
-_PORT_MAX = 65535
 _FEW_REQUESTS = "a member gets only one list and one watch request for each kind"
 _WITHOUT_EFFECT = {
     "kube_api_qps": _FEW_REQUESTS,
@@ -30,16 +30,6 @@ _WITHOUT_EFFECT = {
 
 def _without_effect(name: str) -> str:
     return f"Accepted, without effect: {_WITHOUT_EFFECT[name]}."
-
-
-def _address(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, int] | None:
-    """Option callback that splits an address into host and port; None for an empty address."""
-    if not text:
-        return None
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > _PORT_MAX:
-        raise click.BadParameter(f"{text!r} does not end in a colon and a port from 0 to {_PORT_MAX}", param=parameter)
-    return host.strip("[]"), int(port)
 
 
 @click.group()
@@ -55,15 +45,15 @@ def command() -> None:
 @click.option("--master", help="The address of the API server; overrides the kubeconfig.")
 @click.option("--cases", metavar="FILE", help="Serve recorded cases as members, for trials.")
 @click.option("--bind-address", default="0.0.0.0", show_default=True, help="The IP address for gRPC.")
-@click.option("--server-port", type=click.IntRange(0, _PORT_MAX), default=10352, show_default=True, help="Its port.")
+@click.option("--server-port", type=click.IntRange(0, PORT_MAX), default=10352, show_default=True, help="Its port.")
 @click.option("--grpc-auth-cert-file", default="", help="The gRPC certificate. Without it, plain text.")
 @click.option("--grpc-auth-key-file", default="", help="The private key of that certificate.")
 @click.option("--grpc-client-ca-file", default="", help="The CA of the client certificates.")
 @click.option("--insecure-skip-grpc-client-verify", is_flag=True, help="Do not require client certificates.")
 @click.option(
-    "--health-probe-bind-address", default=":10351", show_default=True, callback=_address, help='"" disables it.'
+    "--health-probe-bind-address", default=":10351", show_default=True, callback=address, help='"" disables it.'
 )
-@click.option("--metrics-bind-address", default=":8080", show_default=True, callback=_address, help='"" disables it.')
+@click.option("--metrics-bind-address", default=":8080", show_default=True, callback=address, help='"" disables it.')
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Feature gates of Karmada's estimator.")
 @click.option("--kube-api-qps", type=float, help=_without_effect("kube_api_qps"))
 @click.option("--kube-api-burst", type=int, help=_without_effect("kube_api_burst"))

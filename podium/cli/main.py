@@ -25,6 +25,7 @@ class _Commands(click.Group):
         "estimator",
         "evaluate",
         "plan",
+        "provisioner",
         "run",
         "sandbox",
         "version",

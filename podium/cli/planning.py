@@ -16,19 +16,14 @@ from podium.objects.errors import FieldError
 if TYPE_CHECKING:
     from podium.engine.files import Found
     from podium.provisioner.catalogue import Catalogue
-    from podium.provisioner.objects import ClusterObjects
+    from podium.provisioner.objects import ClusterObjects, NodePool
     from podium.provisioner.settings import Settings
 
-_OPTIONS = (
-    click.option("--node-pools", metavar="FILE", help="NodePools to buy from, instead of those of the cluster."),
-    click.option("--adopt-nodes", is_flag=True, help="Buy more nodes like those of a cluster that has no NodePools."),
-    click.option("--catalogue", metavar="FILE", help="The instance types, in the JSON form of kwok's."),
-    click.option("--add", "added", multiple=True, metavar="FILE", help="Workloads to plan for as well. Repeatable."),
-    click.option(
-        "--assume-unschedulable",
-        is_flag=True,
-        help="Plan also for pods that kube-scheduler has not tried to place yet.",
-    ),
+_NODE_POOLS = click.option(
+    "--node-pools", metavar="FILE", help="NodePools to buy from, instead of those of the cluster."
+)
+_CATALOGUE = click.option("--catalogue", metavar="FILE", help="The instance types, in the JSON form of kwok's.")
+_POLICIES = (
     click.option(
         "--preference-policy",
         type=click.Choice(["Respect", "Ignore"]),
@@ -44,6 +39,18 @@ _OPTIONS = (
         help="Whether a NodePool's minValues must be met.",
     ),
 )
+_OPTIONS = (
+    _NODE_POOLS,
+    click.option("--adopt-nodes", is_flag=True, help="Buy more nodes like those of a cluster that has no NodePools."),
+    _CATALOGUE,
+    click.option("--add", "added", multiple=True, metavar="FILE", help="Workloads to plan for as well. Repeatable."),
+    click.option(
+        "--assume-unschedulable",
+        is_flag=True,
+        help="Plan also for pods that kube-scheduler has not tried to place yet.",
+    ),
+    *_POLICIES,
+)
 
 
 def planning_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,18 +60,25 @@ def planning_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return cluster_options(function)
 
 
+def purchase_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add those of them that say what to buy, for a command that runs on one cluster."""
+    for option in reversed((_NODE_POOLS, _CATALOGUE, *_POLICIES)):
+        function = option(function)
+    return function
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """The options, by their names, and what they name."""
 
-    clusters: tuple[str, ...]
-    kubeconfig: str | None
-    context: str | None
+    clusters: tuple[str, ...] = ()
+    kubeconfig: str | None = None
+    context: str | None = None
     node_pools: str | None
-    adopt_nodes: bool
+    adopt_nodes: bool = False
     catalogue: str | None
-    added: tuple[str, ...]
-    assume_unschedulable: bool
+    added: tuple[str, ...] = ()
+    assume_unschedulable: bool = False
     preference_policy: str
     min_values_policy: str
 
@@ -95,6 +109,23 @@ class Question:
             found += objects_in([self.node_pools])
         return [*found, *(pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name))]
 
+    def pools(self) -> tuple[NodePool, ...] | None:
+        """The NodePools of the file; None without a file.
+
+        Raises:
+            click.ClickException: the file cannot be read, or has no NodePools.
+            FieldError: a NodePool cannot be read.
+        """
+        from podium.cli.cluster_source import objects_in
+        from podium.provisioner.manifests import read_cluster
+
+        if self.node_pools is None:
+            return None
+        found = read_cluster(objects_in([self.node_pools])).node_pools
+        if not found:
+            raise click.ClickException(f"{self.node_pools}: has no NodePools")
+        return found
+
     def settings(self) -> Settings:
         """Karpenter's settings."""
         from podium.provisioner.cases import read_settings
@@ -112,7 +143,7 @@ class Question:
         from podium.provisioner.manifests import read_cluster
         from podium.provisioner.purchase_plans import built_in_catalogue
 
-        catalogue = self._read_catalogue()
+        catalogue = self.instance_types()
         objects = read_cluster(found, assume_unschedulable=self.assume_unschedulable)
         if catalogue is None:
             catalogue = built_in_catalogue(objects)
@@ -125,7 +156,12 @@ class Question:
             )
         return objects, catalogue
 
-    def _read_catalogue(self) -> Catalogue | None:
+    def instance_types(self) -> Catalogue | None:
+        """The instance types of the file; None without a file.
+
+        Raises:
+            click.ClickException: the file cannot be read.
+        """
         from podium.provisioner.catalogue import read_catalogue
 
         name = self.catalogue

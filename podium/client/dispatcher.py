@@ -124,6 +124,7 @@ class Dispatcher:
         content_type: str = JSON,
         namespace: str = "",
         urgency: int | None = None,
+        retries_max: int = _RETRIES_MAX,
     ) -> bytes:
         """Send a write when its turn comes, and retry it after a 429, which had no effect.
 
@@ -131,14 +132,17 @@ class Dispatcher:
             body: the bytes, or a function that makes them when the turn has come.
             namespace: of the object; it determines the lane.
             urgency: a higher value goes earlier among the writes that wait in the same lane.
+            retries_max: how often it is retried.
 
-        Raises: as `ApiSession.request`; `TooManyRequests` only after ten retries.
+        Raises: as `ApiSession.request`; `TooManyRequests` only after these retries.
         """
         lane = self._lanes[priority].get((method, namespace)) or self._new_lane(priority, method, namespace)
-        for _ in range(_RETRIES_MAX):
+        for retries_left in reversed(range(retries_max + 1)):
             try:
                 answer = await self._send_once(lane, method, path, body, content_type, urgency)
             except TooManyRequests as refused:
+                if not retries_left:
+                    raise
                 self._observer.retried(method, refused.code)
                 if not refused.is_server_wide:
                     await asyncio.sleep(refused.retry_after_s)
@@ -149,7 +153,7 @@ class Dispatcher:
                 if lane.refused:
                     self._accept(lane)
                 return answer
-        return await self._send_once(lane, method, path, body, content_type, urgency)
+        raise AssertionError("the last try returns or raises")
 
     def statistics(self) -> DispatcherStatistics:
         """The current gauges and counters."""

@@ -25,6 +25,8 @@ from podium.objects.objects_with_json import Keep
 from podium.objects.resource_types import NODES, PODS, ObjectT, ResourceType
 
 _LOOK_AGAIN_S = 0.02
+_SCHEDULED = (PODS.path, NODES.path)
+"""Resources by their paths, since a reader may decode more of a kind's fields than another."""
 
 
 class InformerSet:
@@ -115,7 +117,7 @@ class InformerSet:
     def _start_over(self) -> None:
         """List everything again; scheduling waits for it."""
         for reflector in self._reflectors:
-            if reflector.resource in (PODS, NODES) or not reflector.statistics.is_failing:
+            if reflector.resource.path in _SCHEDULED or not reflector.statistics.is_failing:
                 self.consistency.outdated(reflector.resource.plural)
             reflector.list_again(from_scratch=True)
 
@@ -123,17 +125,17 @@ class InformerSet:
         return HistoryCheck(self._session, resource, self._reflector(resource), self.informer(resource))
 
     def _reflector(self, resource: ResourceType[ObjectT]) -> Reflector[ObjectT]:
-        return next(each for each in self._reflectors if each.resource == resource)
+        return next(each for each in self._reflectors if each.resource.path == resource.path)
 
     def _outdated(self, resource: ResourceType[Any]) -> None:
         """Make scheduling wait for new lists of pods and nodes."""
-        if resource == NODES:
+        if resource.path == NODES.path:
             # New nodes would look empty until the pods on them are known.
             for reflector in self._reflectors:
-                if reflector.resource == PODS:
+                if reflector.resource.path == PODS.path:
                     self.consistency.outdated(PODS.plural)
                     reflector.list_again()
-        if resource in (PODS, NODES):
+        if resource.path in _SCHEDULED:
             self.consistency.outdated(resource.plural)
 
     @property
@@ -144,7 +146,8 @@ class InformerSet:
     async def run(self) -> None:
         """Keep all informers current until cancelled."""
         async with anyio.create_task_group() as group:
-            kinds = [self._history_check(resource) for resource in (PODS, NODES) if resource.path in self._informers]
+            known = [self._informers[path].resource for path in _SCHEDULED if path in self._informers]
+            kinds = [self._history_check(resource) for resource in known]
             if kinds:
                 self._history = History(self._clock, kinds, self._start_over)
                 group.start_soon(self._history.run, name="history")

@@ -6,6 +6,7 @@ has looked at, and the pods of workloads that are only planned. Never reads a fi
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -55,6 +56,7 @@ _NAMESPACED: Final = frozenset(each.kind for each in RESOURCES if is_namespaced(
 ANY_NODE_CLASS: Final = NodeClassReference(group=NODE_CLASS[0], kind=NODE_CLASS[1], name="default")
 """The node class of a NodePool or a NodeClaim that names none."""
 _READY: Final = ("ValidationSucceeded", "NodeClassReady", "Ready")
+_replace = msgspec.structs.replace
 _UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 
 
@@ -79,16 +81,15 @@ def read_cluster(found: Sequence[Found], *, assume_unschedulable: bool = False) 
         whole = without_nulls({**manifest, "metadata": metadata})
         if (resource := resource_of(manifest)) is not None:
             whole = dict(admission.admit(whole, resource))
-        if kind == NODE_POOLS.kind:
-            whole = _with_state(whole)
-        elif kind == PODS.kind and assume_unschedulable:
+        if kind == PODS.kind and assume_unschedulable:
             whole = _unschedulable(whole)
         other, where = known.setdefault(identity, (whole, each.where))
         if other != whole:
             raise FieldError(f"{each.where}: {_key(identity)}", f"is there with other contents in {where}")
-    return read_named_objects(
+    objects = read_named_objects(
         (manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in known.items()
     )
+    return dataclasses.replace(objects, node_pools=tuple(map(completed_pool, objects.node_pools)))
 
 
 def pods_of_workloads(found: Sequence[Found], name: str) -> Iterator[Found]:
@@ -136,6 +137,18 @@ def ready_pool(
     )
 
 
+def completed_pool(pool: NodePool) -> NodePool:
+    """The NodePool with a node class; one that no Karpenter has looked at counts as ready."""
+    if not pool.status.conditions:
+        conditions = tuple(Condition(type=each, status="True") for each in _READY)
+        pool = _replace(pool, status=NodePoolStatus(conditions=conditions))
+    template = pool.spec.template
+    if template.spec.node_class_ref != NodeClassReference():
+        return pool
+    template = _replace(template, spec=_replace(template.spec, node_class_ref=ANY_NODE_CLASS))
+    return _replace(pool, spec=_replace(pool.spec, template=template))
+
+
 # ---------------------------------------------------------------- one object
 
 
@@ -156,22 +169,6 @@ def _named(found: Found, kind: str) -> dict[str, Any]:
 def _key(identity: tuple[str, str, str]) -> str:
     kind, namespace, name = identity
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-
-
-def _with_state(pool: dict[str, Any]) -> dict[str, Any]:
-    """The NodePool; one that no Karpenter has looked at counts as ready."""
-    status = pool.get("status")
-    if not (isinstance(status, dict) and status.get("conditions")):
-        pool = {**pool, "status": {"conditions": [{"type": each, "status": "True"} for each in _READY]}}
-    spec = pool.get("spec")
-    template = spec.get("template") if isinstance(spec, dict) else None
-    inner = template.get("spec") if isinstance(template, dict) else None
-    if not isinstance(inner, dict) or inner.get("nodeClassRef"):
-        return pool
-    assert isinstance(spec, dict)
-    assert isinstance(template, dict)
-    reference = msgspec.to_builtins(ANY_NODE_CLASS)
-    return {**pool, "spec": {**spec, "template": {**template, "spec": {**inner, "nodeClassRef": reference}}}}
 
 
 def _unschedulable(pod: dict[str, Any]) -> dict[str, Any]:

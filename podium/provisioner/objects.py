@@ -94,6 +94,7 @@ class NodeClaimSpec(Value, frozen=True):
     startup_taints: tuple[Taint, ...] = ()
     node_class_ref: NodeClassReference = NodeClassReference()
     termination_grace_period: str | None = None
+    expire_after: str | None = None
 
 
 class NodeClaimTemplate(Value, frozen=True):

@@ -20,10 +20,11 @@ from podium.objects.resource_types import NODES, PODS
 from podium.provisioner.amounts import amounts_text, less, requests_of, total
 from podium.provisioner.evictions import Evictions
 from podium.provisioner.instance_type_filter import DaemonGroup
-from podium.provisioner.instance_types import Offering, fits
+from podium.provisioner.instance_types import fits
 from podium.provisioner.labels import NODE_POOL
-from podium.provisioner.launches import Launch, has_room, launch_of, launches, node_under_way
+from podium.provisioner.launches import Launch, has_room, launches, node_under_way
 from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.planned_nodes import launched
 from podium.provisioner.plans import outcome_of
 from podium.provisioner.pod_requirements import strict_pod_requirements
 from podium.provisioner.provisioning import pods_of_leaving
@@ -136,18 +137,7 @@ class _Search:
         nodes = [each for each in basis.nodes if not each.is_leaving]
         results = Solver(basis, nodes=nodes, pods=self._waiting).solve()
         outcome = outcome_of(results, self._waiting, lower_min_values=basis.settings.lower_min_values)
-        groups = {template.name: groups for template, groups in basis.templates}
-        taken: dict[Offering, int] = {}
-        chosen: dict[str, Launch] = {}
-        for each in outcome.purchases:
-            template = each.claim.template
-            launch = launch_of(
-                template, groups[template.name], each.requirements, each.instance_types, basis.well_known, taken
-            )
-            if launch is not None:
-                taken[launch.offering] = taken.get(launch.offering, 0) + 1
-                chosen[self._name(template.name)] = launch
-        return chosen
+        return {self._name(launch.template.name): launch for _, launch in launched(basis, outcome.purchases)}
 
     def _completed(self, chosen: dict[str, Launch]) -> dict[str, Launch]:
         """These nodes, and more for pods that podium does not place on them."""

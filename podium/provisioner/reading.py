@@ -83,7 +83,7 @@ def read_named_objects(documents: Iterable[tuple[object, str, str]]) -> ClusterO
         name, kind = known
         try:
             item = msgspec.convert(document, kind)
-            _check(item)
+            check_object(item)
         except FieldError as error:
             raise FieldError(f"{path}{separator}{error.path}", error.detail) from error
         except (msgspec.ValidationError, UnicodeEncodeError) as error:
@@ -116,7 +116,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def _check(item: Any) -> None:
+def check_object(item: Any) -> None:
     """Refuse values that planning could not use.
 
     Raises:

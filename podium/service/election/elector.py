@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from random import Random
 from types import FrameType
-from typing import Literal
+from typing import Literal, Protocol
 
 import anyio
 
@@ -25,7 +25,7 @@ from podium.lib.log import get_logger
 from podium.objects.api_errors import AlreadyExists, ApiError, Conflict, NotFound, Unauthorized, Unreachable
 from podium.service.election.lease import LeaseLock
 from podium.service.election.term import Term
-from podium.telemetry import Metrics, flush_log
+from podium.telemetry import flush_log
 
 log = get_logger("leaderelection")
 
@@ -39,6 +39,18 @@ Tell = Callable[[str], None]
 """Records an Event about the Lease, such as "became leader"."""
 
 
+class ElectionMetrics(Protocol):
+    """Counts what an election does, by the name of what is led."""
+
+    def set_leader(self, name: str, *, leads: bool) -> None:
+        """Record whether this process holds the Lease."""
+        ...
+
+    def count_election_slowpath(self, name: str) -> None:
+        """A leader had to read the Lease before it could renew it."""
+        ...
+
+
 class LeadershipLostError(UserFacingError):
     """Another replica may lead by now: this process must write nothing more."""
 
@@ -49,9 +61,22 @@ def request_deadline_s(renew_deadline_s: float) -> float:
 
 
 class Elector:
-    """Acquires, renews and releases the Lease."""
+    """Acquires, renews and releases the Lease.
 
-    def __init__(self, term: Term, lock: LeaseLock, clock: Clock, random: Random, metrics: Metrics, tell: Tell) -> None:
+    Args:
+        metrics_name: what is led, as metrics name it.
+    """
+
+    def __init__(
+        self,
+        term: Term,
+        lock: LeaseLock,
+        clock: Clock,
+        random: Random,
+        metrics: ElectionMetrics,
+        tell: Tell,
+        metrics_name: str = METRICS_NAME,
+    ) -> None:
         self._term = term
         self._lock = lock
         self._clock = clock
@@ -59,14 +84,15 @@ class Elector:
         self._metrics = metrics
         self._tell = tell
         self._reported_holder = ""
-        metrics.set_leader(METRICS_NAME, leads=False)
+        self._metrics_name = metrics_name
+        metrics.set_leader(metrics_name, leads=False)
 
     async def acquire(self) -> None:
         """Wait until this process leads."""
         log.info("Attempting to acquire leader lease...", lock=str(self._lock), identity=self._term.identity)
         while not await self._try():  # noqa: ASYNC110 - polls the server, there is no event to wait for
             await anyio.sleep(self._pause_s())
-        self._metrics.set_leader(METRICS_NAME, leads=True)
+        self._metrics.set_leader(self._metrics_name, leads=True)
         self._tell(f"{self._term.identity} became leader")
         log.info("Successfully acquired lease", lock=str(self._lock), identity=self._term.identity)
 
@@ -80,7 +106,7 @@ class Elector:
                 with anyio.move_on_after(term.left_s()):
                     await self._try()
             if term.expire():
-                self._metrics.set_leader(METRICS_NAME, leads=False)
+                self._metrics.set_leader(self._metrics_name, leads=False)
                 log.error("Leaderelection lost", lock=str(self._lock), identity=term.identity, holder=term.holder)
                 raise LeadershipLostError("leaderelection lost")
 
@@ -88,7 +114,7 @@ class Elector:
         """Release the Lease if held, so that another replica leads at once; no write may still be under way."""
         if not self._term.may_write():
             return
-        self._metrics.set_leader(METRICS_NAME, leads=False)
+        self._metrics.set_leader(self._metrics_name, leads=False)
         try:
             with anyio.fail_after(_RELEASE_S_MAX, shield=True):
                 await self._resign()
@@ -147,7 +173,7 @@ class Elector:
         if not self._term.observe(record):
             return False
         if self._term.is_holding:
-            self._metrics.count_election_slowpath(METRICS_NAME)
+            self._metrics.count_election_slowpath(self._metrics_name)
         await self._write("replace")
         return True
 

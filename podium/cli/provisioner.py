@@ -1,0 +1,156 @@
+"""`podium provisioner run`: buy nodes for pods that fit nowhere, and remove nodes that are not needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from podium.cli import event_loop, files
+from podium.cli.options.addresses import address
+from podium.cli.options.durations import duration
+from podium.cli.options.logs import logging_options
+from podium.cli.planning import Question, purchase_options
+from podium.objects.errors import FieldError
+
+if TYPE_CHECKING:
+    from podium.provisioner.controller.app import ProviderName
+
+
+@click.group()
+def command() -> None:
+    """Buy nodes for pods that fit nowhere, and remove nodes that are not needed."""
+
+
+@command.command()
+@click.option("--kubeconfig", help="The kubeconfig of the cluster. By default the pod's own credentials, or kubectl's.")
+@click.option("--context", help="The context of the kubeconfig.")
+@click.option(
+    "--provider",
+    type=click.Choice(["plan-only", "sandbox", "karpenter"]),
+    default="plan-only",
+    show_default=True,
+    help="Who makes nodes: nobody, podium as objects without machines, or a Karpenter that is told by NodeClaims.",
+)
+@purchase_options
+@click.option(
+    "--batch-idle",
+    "batch_idle_s",
+    default="1s",
+    show_default=True,
+    callback=duration,
+    help="Plan once no new pod has come for that long.",
+)
+@click.option(
+    "--batch-max",
+    "batch_max_s",
+    default="10s",
+    show_default=True,
+    callback=duration,
+    help="Plan at the latest that long after the first pod.",
+)
+@click.option(
+    "--period",
+    "period_s",
+    default="10s",
+    show_default=True,
+    callback=duration,
+    help="How often to look for nodes that may go.",
+)
+@click.option(
+    "--validate-after",
+    "validated_after_s",
+    default="15s",
+    show_default=True,
+    callback=duration,
+    help="How long after it was found a removal must still hold.",
+)
+@click.option(
+    "--leader-elect",
+    type=click.BOOL,
+    is_flag=False,
+    flag_value=True,
+    default=True,
+    show_default=True,
+    help="Elect a leader among the replicas; the others stand by.",
+)
+@click.option(
+    "--namespace", default="kube-system", show_default=True, help="Where the Lease and the status ConfigMap are."
+)
+@click.option(
+    "--health-probe-bind-address",
+    "health_address",
+    default=":8081",
+    show_default=True,
+    callback=address,
+    help="Where /healthz, /livez and /readyz are served; empty for nowhere.",
+)
+@click.option(
+    "--metrics-bind-address",
+    "metrics_address",
+    default=":8080",
+    show_default=True,
+    callback=address,
+    help="Where /metrics is served; empty for nowhere.",
+)
+@logging_options
+def run(
+    kubeconfig: str | None,
+    context: str | None,
+    provider: ProviderName,
+    batch_idle_s: float,
+    batch_max_s: float,
+    period_s: float,
+    validated_after_s: float,
+    leader_elect: bool,
+    namespace: str,
+    health_address: tuple[str, int] | None,
+    metrics_address: tuple[str, int] | None,
+    **purchase: Any,
+) -> None:
+    """Run until SIGTERM or SIGINT.
+
+    By default nothing is bought: Events about pods and nodes, and the ConfigMap podium-provisioner, say what would be.
+    """
+    from podium.client.credentials import ConnectionConfigError
+    from podium.objects.api_errors import ApiError
+    from podium.provisioner.controller.app import Options, ProvisionerApp
+    from podium.provisioner.controller.provider import ProviderUnusableError
+    from podium.service.election import LeadershipLostError, Timings
+    from podium.service.serving import ServingError
+    from podium.service.supervision import ComponentFailedError
+
+    question = Question(**purchase)
+    files.demand_one_stdin((question.node_pools, question.catalogue))
+    try:
+        node_pools = question.pools()
+    except FieldError as error:
+        raise click.ClickException(str(error)) from error
+    options = Options(
+        kubeconfig=kubeconfig,
+        context=context,
+        provider=provider,
+        catalogue=question.instance_types(),
+        node_pools=node_pools,
+        settings=question.settings(),
+        batch_idle_s=batch_idle_s,
+        batch_max_s=batch_max_s,
+        period_s=period_s,
+        validated_after_s=validated_after_s,
+        namespace=namespace,
+        timings=Timings() if leader_elect else None,
+        health_address=health_address,
+        metrics_address=metrics_address,
+    )
+    ends = (
+        ConnectionConfigError,
+        ServingError,
+        ProviderUnusableError,
+        ApiError,
+        ComponentFailedError,
+        LeadershipLostError,
+    )
+    try:
+        event_loop.run(ProvisionerApp(options).run)
+    except* ends as group:
+        raise click.ClickException("\n".join(event_loop.messages(group))) from None

@@ -1,0 +1,129 @@
+"""The loop that removes nodes: it looks for nodes that may go, looks again a while later, and lets them go.
+
+Source: karpenter pkg/controllers/disruption/controller.go and queue.go, v1.15.0.
+Differs: one removal at a time, which is followed to its end. The nodes are not tainted before their replacements are
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from typing import Final, Protocol
+
+import anyio
+
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.provisioner.controller.nominations import Nominations
+from podium.provisioner.controller.provider import Provider
+from podium.provisioner.controller.provisioning import NOT_SEEN_PAUSE_S, ComputeElsewhere, Report
+from podium.provisioner.controller.purchasing import Purchasing
+from podium.provisioner.controller.watched import WatchedCluster
+from podium.provisioner.objects import ClusterObjects, ProvidedNode
+from podium.provisioner.planner import Removal
+
+log = get_logger("provisioner")
+
+REPLACED_S_MAX: Final = 600.0
+"""How long to wait for the nodes that take the place of others."""
+
+
+class RemovalPlanner(Protocol):
+    """Plans which nodes go."""
+
+    def removal(self, objects: ClusterObjects, now: float, fixed: AbstractSet[str]) -> Removal | None:
+        """The nodes that may go now."""
+        ...
+
+    def validated(
+        self, removal: Removal, objects: ClusterObjects, now: float, fixed: AbstractSet[str]
+    ) -> Removal | str:
+        """The removal as far as it still holds, or why it does not."""
+        ...
+
+
+class DisruptionLoop:
+    """One removal after the other.
+
+    Args:
+        period_s: how long to wait when nothing can go.
+        validated_after_s: how long after it was found a removal is looked at again.
+        compute: runs the planner.
+    """
+
+    def __init__(
+        self,
+        watched: WatchedCluster,
+        planner: RemovalPlanner,
+        provider: Provider,
+        purchasing: Purchasing,
+        nominations: Nominations,
+        report: Report,
+        clock: Clock,
+        compute: ComputeElsewhere,
+        *,
+        period_s: float,
+        validated_after_s: float,
+    ) -> None:
+        self._watched = watched
+        self._planner = planner
+        self._provider = provider
+        self._purchasing = purchasing
+        self._nominations = nominations
+        self._report = report
+        self._clock = clock
+        self._compute = compute
+        self._period_s = period_s
+        self._validated_after_s = validated_after_s
+
+    async def step(self) -> float:
+        """Remove nodes that may go; returns in how many seconds to look again."""
+        if not self._watched.is_current or await self._purchasing.unseen():
+            return NOT_SEEN_PAUSE_S
+        objects, now, fixed = self._watched.objects(), self._clock.now(), frozenset(self._nominations.current())
+        found = await self._compute(lambda: self._planner.removal(objects, now, fixed))
+        if found is None:
+            self._report.removed(None)
+            return self._period_s
+        log.info("Nodes may be removed", reason=found.reason, nodes=found.nodes, savings=round(found.savings, 4))
+        await anyio.sleep(self._validated_after_s)
+        removal = await self._validated(found)
+        if removal is None or not await self._replaced(removal):
+            return self._period_s
+        self._nominations.add([*removal.moves, *(each.name for each in removal.replacements)])
+        known = [node for name in removal.nodes if (node := self._watched.node(name)) is not None]
+        for node in known:
+            await self._provider.delete(node, removal.reason)
+        self._report.removed(removal)
+        return NOT_SEEN_PAUSE_S if await self._is_noticed(known) else self._period_s
+
+    async def _validated(self, found: Removal) -> Removal | None:
+        if not self._watched.is_current or await self._purchasing.unseen():
+            return None
+        objects, now, fixed = self._watched.objects(), self._clock.now(), frozenset(self._nominations.current())
+        removal = await self._compute(lambda: self._planner.validated(found, objects, now, fixed))
+        if isinstance(removal, str):
+            log.info("Nodes are not removed after all", nodes=found.nodes, why=removal)
+            return None
+        return removal
+
+    async def _replaced(self, removal: Removal) -> bool:
+        """Buy what takes the place of the nodes; returns whether it is there."""
+        bought = await self._purchasing.buy(removal.replacements)
+        with anyio.move_on_after(REPLACED_S_MAX):
+            while await self._purchasing.unseen():  # noqa: ASYNC110 - the API server may have to be asked
+                await anyio.sleep(NOT_SEEN_PAUSE_S)
+            missing = self._watched.missing({each.name for each in bought})
+            if missing:
+                log.warning("Nodes stay, since what was to replace them is gone", nodes=removal.nodes)
+            return not missing
+        log.warning("Nodes stay, since what was to replace them did not come", nodes=removal.nodes)
+        return False
+
+    async def _is_noticed(self, nodes: list[ProvidedNode]) -> bool:
+        """Wait until the watch shows that the nodes change; returns whether it does."""
+        with anyio.move_on_after(NOT_SEEN_PAUSE_S * 10):
+            while any(self._watched.node(each.name) is each for each in nodes):  # noqa: ASYNC110 - short
+                await anyio.sleep(NOT_SEEN_PAUSE_S)
+            return True
+        return False

@@ -1,0 +1,53 @@
+"""The Events of the provisioner, as values.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/events.go and pkg/controllers/disruption/events, v1.15.0, for
+the reasons and texts where it has them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podium.binder.events.event import Event, ObjectReference, reference_to, truncated
+from podium.objects.core import Pod
+from podium.provisioner.objects import ProvidedNode
+from podium.provisioner.planned_nodes import PlannedNode
+
+CONTROLLER: Final = "podium-provisioner"
+_NORMAL: Final = "Normal"
+_WARNING: Final = "Warning"
+_ACTION: Final = "Provisioning"
+
+
+def nominated(pod: Pod, node: str) -> Event:
+    """An Event: the pod will fit on this node."""
+    return _about_pod(pod, _NORMAL, "Nominated", f"Pod should schedule on: node/{node}")
+
+
+def failed_scheduling(pod: Pod, why: str) -> Event:
+    """An Event: no node that can be bought would help the pod."""
+    return _about_pod(pod, _WARNING, "FailedScheduling", f"Failed to schedule pod, {why}")
+
+
+def node_planned(pod: Pod, planned: PlannedNode) -> Event:
+    """An Event: a node would be bought for the pod, if anything was."""
+    return _about_pod(pod, _NORMAL, "NodePlanned", f"A node would be bought for this pod: {planned.text}")
+
+
+def removal_planned(node: ProvidedNode, reason: str) -> Event:
+    """An Event: the node would be removed, if anything was."""
+    return _about_node(node, "RemovalPlanned", f"The node would be removed: {reason}")
+
+
+def removing(node: ProvidedNode, reason: str) -> Event:
+    """An Event: the node is being removed."""
+    return _about_node(node, "DisruptionTerminating", f"Disrupting Node: {reason}")
+
+
+def _about_pod(pod: Pod, kind: str, reason: str, note: str) -> Event:
+    return Event(CONTROLLER, reference_to(pod), kind, reason, _ACTION, truncated(note))
+
+
+def _about_node(node: ProvidedNode, reason: str, note: str) -> Event:
+    regarding = ObjectReference("v1", "Node", node.name, uid=node.metadata.uid)
+    return Event(CONTROLLER, regarding, _NORMAL, reason, "Disruption", truncated(note))

@@ -1,0 +1,42 @@
+"""What the loops ask for nodes: the seam between plans and whatever makes machines."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+from podium.lib.error_text import UserFacingError
+from podium.provisioner.objects import ProvidedNode
+from podium.provisioner.planned_nodes import PlannedNode
+
+
+class ProviderUnusableError(UserFacingError):
+    """The cluster lacks what the provider needs; the message says what."""
+
+
+class Provider(Protocol):
+    """Makes nodes and removes them. Every method may be repeated: what has happened already happens no second time."""
+
+    async def create(self, planned: PlannedNode) -> bool:
+        """Buy the node under its name, unless it is there already; returns whether there will be such a node.
+
+        Raises:
+            ApiError: it may or may not be bought; `list` tells.
+        """
+        ...
+
+    async def delete(self, node: ProvidedNode, reason: str) -> None:
+        """Begin to remove the node; its pods are evicted first, as PodDisruptionBudgets allow.
+
+        Raises:
+            ApiError: it may or may not have begun; the node itself tells.
+        """
+        ...
+
+    async def list(self) -> AbstractSet[str]:
+        """The names under which nodes are bought now, as the API server says at this moment.
+
+        Raises:
+            ApiError: the API server does not answer.
+        """
+        ...

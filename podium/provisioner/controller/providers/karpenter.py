@@ -1,0 +1,115 @@
+"""The provider that writes NodeClaims: a Karpenter in the cluster launches and removes the machines.
+
+Owns the form of a NodeClaim. Only for clusters whose Karpenter does not plan by itself.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go (ToNodeClaim), v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import msgspec
+
+from podium.binder import ApiClient
+from podium.client.listing import all_objects
+from podium.client.session import ApiSession
+from podium.lib.log import get_logger
+from podium.objects.api_errors import AlreadyExists, NotFound
+from podium.objects.core import ObjectMeta
+from podium.provisioner.amounts import quantities
+from podium.provisioner.conditions import HASH, HASH_VERSION
+from podium.provisioner.controller.provider import ProviderUnusableError
+from podium.provisioner.controller.watched import WatchedCluster
+from podium.provisioner.labels import NODE_POOL
+from podium.provisioner.manifests import NODE_CLAIMS
+from podium.provisioner.objects import NodeClaim, ProvidedNode
+from podium.provisioner.planned_nodes import PlannedNode
+
+log = get_logger("provisioner")
+
+
+async def demand_node_claims(session: ApiSession) -> None:
+    """Check that the API server serves NodeClaims.
+
+    Raises:
+        ProviderUnusableError: it does not.
+        ApiError: it cannot be asked.
+    """
+    try:
+        await session.request("GET", f"{NODE_CLAIMS.path}?limit=1")
+    except NotFound:
+        raise ProviderUnusableError(
+            "--provider karpenter writes NodeClaims, and this cluster has no nodeclaims.karpenter.sh: install "
+            "Karpenter's CustomResourceDefinitions, or choose another provider"
+        ) from None
+
+
+class KarpenterProvider:
+    """Implements `podium.provisioner.controller.provider.Provider`."""
+
+    def __init__(self, client: ApiClient, session: ApiSession, watched: WatchedCluster) -> None:
+        self._client = client
+        self._session = session
+        self._watched = watched
+
+    async def create(self, planned: PlannedNode) -> bool:
+        """Create the NodeClaim."""
+        item = NodeClaim(metadata=ObjectMeta(name=planned.name))
+        try:
+            await self._client.create(NODE_CLAIMS, item, node_claim(planned))
+        except AlreadyExists:
+            known = await self._client.read(NODE_CLAIMS, item)
+            if known.metadata.deletion_timestamp is not None:
+                raise
+            log.info("NodeClaim is there already", node_claim=planned.name)
+        return True
+
+    async def delete(self, node: ProvidedNode, reason: str) -> None:
+        """Delete the node's NodeClaim: Karpenter drains the node and ends the machine."""
+        claims = self._watched.objects().node_claims
+        for each in claims:
+            if each.status.provider_id == node.spec.provider_id and each.metadata.deletion_timestamp is None:
+                log.info("Removing NodeClaim", node_claim=each.metadata.name, node=node.name, reason=reason)
+                await self._client.delete(NODE_CLAIMS, each)
+
+    async def list(self) -> AbstractSet[str]:
+        """The names of the NodeClaims."""
+        return {str(each["metadata"]["name"]) for each in await all_objects(self._session, NODE_CLAIMS)}
+
+
+def node_claim(planned: PlannedNode) -> Mapping[str, Any]:
+    """The NodeClaim as it is created."""
+    pool = planned.launch.template.pool
+    template, spec = pool.spec.template, pool.spec.template.spec
+    own = pool.metadata.annotations
+    hashes = {key: own[key] for key in (HASH, HASH_VERSION) if key in own}
+    wanted: dict[str, Any] = {
+        "requirements": planned.requirements(),
+        "resources": {"requests": quantities(planned.requests())},
+        "taints": msgspec.to_builtins(spec.taints),
+        "startupTaints": msgspec.to_builtins(spec.startup_taints),
+        "nodeClassRef": msgspec.to_builtins(spec.node_class_ref),
+    }
+    times = {"terminationGracePeriod": spec.termination_grace_period, "expireAfter": spec.expire_after}
+    wanted |= {key: value for key, value in times.items() if value is not None}
+    owner = {
+        "apiVersion": NODE_CLAIMS.api_version,
+        "kind": "NodePool",
+        "name": planned.pool,
+        "uid": pool.metadata.uid,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "apiVersion": NODE_CLAIMS.api_version,
+        "kind": NODE_CLAIMS.kind,
+        "metadata": {
+            "name": planned.name,
+            "labels": {**template.metadata.labels, NODE_POOL: planned.pool},
+            "annotations": {**template.metadata.annotations, **hashes},
+            "ownerReferences": [owner] if pool.metadata.uid else [],
+        },
+        "spec": {key: value for key, value in wanted.items() if value not in ([], (), {})},
+    }

@@ -1,0 +1,36 @@
+"""The provider that buys and removes nothing: it says with Events what it would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+
+from podium.binder.events.event import Event
+from podium.provisioner.controller import events
+from podium.provisioner.objects import ProvidedNode
+from podium.provisioner.planned_nodes import PlannedNode
+
+
+class PlanOnlyProvider:
+    """Implements `podium.provisioner.controller.provider.Provider`.
+
+    Args:
+        record: records an Event.
+    """
+
+    def __init__(self, record: Callable[[Event], None]) -> None:
+        self._record = record
+
+    async def create(self, planned: PlannedNode) -> bool:
+        """Record an Event about each pod that the node would be bought for."""
+        for pod in planned.pods:
+            self._record(events.node_planned(pod, planned))
+        return False
+
+    async def delete(self, node: ProvidedNode, reason: str) -> None:
+        """Record an Event about the node."""
+        self._record(events.removal_planned(node, reason))
+
+    async def list(self) -> AbstractSet[str]:
+        """No node is ever bought."""
+        return frozenset()

@@ -1,0 +1,145 @@
+"""The provider that makes Node objects, which stand for machines in a sandbox or a cluster of stand-ins.
+
+Owns the removal of such a node: it is cordoned and tainted, its pods are evicted as PodDisruptionBudgets allow, and it
+is deleted once none is left. A removal is written on the node, so that the next process goes on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+import anyio
+
+from podium.binder import ApiClient
+from podium.binder.events.event import Event
+from podium.client.listing import all_objects
+from podium.client.session import LIST_BYTES_MAX, ApiSession
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.api_errors import AlreadyExists, Conflict, NotFound, TooManyRequests
+from podium.objects.core import ObjectMeta, Pod
+from podium.objects.resource_types import PODS
+from podium.objects.wire import ObjectDecoder
+from podium.provisioner.controller import events
+from podium.provisioner.controller.watched import PROVIDED_NODES, WatchedCluster
+from podium.provisioner.evictions import Evictions, is_active
+from podium.provisioner.objects import ProvidedNode
+from podium.provisioner.planned_nodes import PlannedNode
+from podium.provisioner.sandbox_nodes import (
+    is_being_removed,
+    is_bought_here,
+    manifest_of,
+    removal_of,
+    removed_since,
+)
+from podium.provisioner.taints import DISRUPTED, untolerated
+from podium.provisioner.validation import is_mirror, is_owned_by_daemon_set
+
+log = get_logger("provisioner")
+
+EMPTY_FOR_S: Final = 2.0
+"""How long a node takes no more pods before it is deleted: a binding may be under way."""
+
+_DRAIN_AGAIN_S: Final = 1.0
+_EVICTIONS_AT_ONCE: Final = 10
+
+
+class SandboxProvider:
+    """Implements `podium.provisioner.controller.provider.Provider`.
+
+    Args:
+        record: records an Event.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        session: ApiSession,
+        watched: WatchedCluster,
+        record: Callable[[Event], None],
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._session = session
+        self._watched = watched
+        self._record = record
+        self._clock = clock
+
+    async def create(self, planned: PlannedNode) -> bool:
+        """Create the Node object."""
+        item = ProvidedNode(metadata=ObjectMeta(name=planned.name))
+        try:
+            await self._client.create(PROVIDED_NODES, item, manifest_of(planned, self._clock.now()))
+        except AlreadyExists:
+            known = await self._client.read(PROVIDED_NODES, item)
+            if not is_bought_here(known) or is_being_removed(known):
+                raise
+            log.info("Node is bought already", node=planned.name)
+        return True
+
+    async def delete(self, node: ProvidedNode, reason: str) -> None:
+        """Begin to remove the node."""
+        while not is_being_removed(node):
+            try:
+                await self._client.patch(PROVIDED_NODES, node, removal_of(node, self._clock.now()))
+            except NotFound:
+                return
+            except Conflict:
+                node = await self._client.read(PROVIDED_NODES, node)
+                continue
+            log.info("Removing node", node=node.name, reason=reason)
+            self._record(events.removing(node, reason))
+            return
+
+    async def list(self) -> AbstractSet[str]:
+        """The names of the Node objects."""
+        return {str(each["metadata"]["name"]) for each in await all_objects(self._session, PROVIDED_NODES)}
+
+    # ------------------------------------------------------------ removal
+
+    async def drain(self) -> float:
+        """Evict pods of nodes that are being removed, and delete those without; returns when to look again, in s."""
+        for node in [each for each in self._watched.nodes() if is_bought_here(each) and is_being_removed(each)]:
+            await self._drain(node)
+        return _DRAIN_AGAIN_S
+
+    async def _drain(self, node: ProvidedNode) -> None:
+        left = [each for each in self._watched.pods() if each.node_name == node.name and is_waited_for(each)]
+        if left:
+            await self._evict([each for each in left if self._may_be_evicted(each)])
+        elif self._clock.now() - removed_since(node) >= EMPTY_FOR_S and not await self._has_pods(node):
+            await self._client.delete(PROVIDED_NODES, node)
+            log.info("Removed node", node=node.name)
+
+    def _may_be_evicted(self, pod: Pod) -> bool:
+        return is_active(pod) and not Evictions((), self._clock.now()).is_protected(pod)
+
+    async def _evict(self, pods: Sequence[Pod]) -> None:
+        waiting: Iterator[Pod] = iter(pods)
+
+        async def evict() -> None:
+            for pod in waiting:
+                try:
+                    if await self._client.evict_pod(pod):
+                        log.info("Evicted pod", pod=pod.key, node=pod.node_name)
+                except TooManyRequests as error:
+                    log.debug("Pod stays for now", pod=pod.key, node=pod.node_name, why=error.message)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(_EVICTIONS_AT_ONCE):
+                group.start_soon(evict)
+
+    async def _has_pods(self, node: ProvidedNode) -> bool:
+        """Whether pods were bound to the node that the watch does not show yet."""
+        selector = f"?fieldSelector=spec.nodeName%3D{node.name}"
+        body = await self._session.request("GET", PODS.path + selector, answer_bytes_max=LIST_BYTES_MAX)
+        return any(is_waited_for(each) for each in ObjectDecoder(PODS).page(body).items if not each.has_ended)
+
+
+def is_waited_for(pod: Pod) -> bool:
+    """Whether a node that is being removed stays until the pod is gone."""
+    if is_owned_by_daemon_set(pod) or is_mirror(pod) or pod.has_ended:
+        return False
+    return bool(untolerated([DISRUPTED], pod.spec.tolerations))

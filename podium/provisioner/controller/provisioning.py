@@ -1,0 +1,147 @@
+"""The loop that buys nodes: it gathers pods that fit nowhere, plans, and asks the provider.
+
+Source: karpenter pkg/controllers/provisioning/provisioner.go (Reconcile) and controller.go, v1.15.0.
+Differs: nothing is planned until every node that was asked for is seen, where Karpenter adds it to its own state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol, TypeVar
+
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.core import Pod
+from podium.provisioner.batching import BatchingState, BatchingWindow
+from podium.provisioner.controller.nominations import Nominations
+from podium.provisioner.controller.purchasing import Purchasing
+from podium.provisioner.controller.watched import WatchedCluster
+from podium.provisioner.objects import ClusterObjects
+from podium.provisioner.planned_nodes import PlannedNode
+from podium.provisioner.planner import Purchases, Removal
+from podium.provisioner.sandbox_nodes import is_being_removed
+from podium.provisioner.validation import is_provisionable
+from podium.service.wakeup import WakeUp
+
+log = get_logger("provisioner")
+
+TRIGGERED_AGAIN_S: Final = 10.0
+"""How often pods that still wait are planned for again."""
+
+NOT_SEEN_PAUSE_S: Final = 0.2
+"""How long to wait for what was written to be seen."""
+
+T = TypeVar("T")
+
+
+class ComputeElsewhere(Protocol):
+    """Runs a computation, without holding up the event loop."""
+
+    async def __call__(self, compute: Callable[[], T], /) -> T:
+        """The computation's result."""
+        ...
+
+
+class Report(Protocol):
+    """Tells of what was decided."""
+
+    def purchased(self, purchases: Purchases, bought: tuple[PlannedNode, ...]) -> None:
+        """Nodes were planned, and some of them bought."""
+        ...
+
+    def removed(self, removal: Removal | None) -> None:
+        """Nodes are being removed; None if none can go now."""
+        ...
+
+
+class PurchasePlanner(Protocol):
+    """Plans which nodes to buy."""
+
+    def purchases(self, objects: ClusterObjects, now: float) -> Purchases:
+        """The nodes to buy now."""
+        ...
+
+
+class ProvisioningLoop:
+    """One batch of pods after the other.
+
+    Args:
+        compute: runs the planner.
+    """
+
+    def __init__(
+        self,
+        watched: WatchedCluster,
+        planner: PurchasePlanner,
+        purchasing: Purchasing,
+        nominations: Nominations,
+        window: BatchingWindow,
+        report: Report,
+        clock: Clock,
+        compute: ComputeElsewhere,
+    ) -> None:
+        self._watched = watched
+        self._planner = planner
+        self._purchasing = purchasing
+        self._nominations = nominations
+        self._window = window
+        self._report = report
+        self._clock = clock
+        self._compute = compute
+        self._wake_up = WakeUp()
+        self._triggered_s = float("-inf")
+        watched.on_pod(self._on_pod)
+
+    async def step(self) -> float:
+        """Wait for a batch and buy for it; returns in how many seconds to look again."""
+        if await self._batched():
+            return await self._provision()
+        now_s = self._clock.monotonic()
+        if now_s - self._triggered_s >= TRIGGERED_AGAIN_S and self._is_needed():
+            self._trigger(None)
+        return 0.0
+
+    def _on_pod(self, pod: Pod) -> None:
+        if is_provisionable(pod):
+            self._trigger(pod.uid)
+
+    def _trigger(self, uid: str | None) -> None:
+        self._triggered_s = self._clock.monotonic()
+        self._window.trigger(uid)
+        self._wake_up.set()
+
+    def _is_needed(self) -> bool:
+        """Whether pods wait for nodes, or their nodes go."""
+        return any(map(is_provisionable, self._watched.pods())) or any(map(is_being_removed, self._watched.nodes()))
+
+    async def _batched(self) -> bool:
+        self._window.begin()
+        while (wake_at_s := self._window.wake_at_s) is not None:
+            left_s = wake_at_s - self._clock.monotonic()
+            if left_s > 0:
+                await self._wake_up.wait(left_s)
+            self._window.state()
+        return self._window.state() is BatchingState.BATCHED
+
+    async def _provision(self) -> float:
+        if not self._watched.is_current or await self._purchasing.unseen():
+            self._trigger(None)
+            return NOT_SEEN_PAUSE_S
+        try:
+            objects, now = self._watched.objects(), self._clock.now()
+            purchases = await self._compute(lambda: self._planner.purchases(objects, now))
+            self._nominations.add([*purchases.existing, *(each.name for each in purchases.nodes)])
+            log.info(
+                "Planned nodes",
+                nodes=len(purchases.nodes),
+                pods=sum(len(each.pods) for each in purchases.nodes),
+                pods_on_existing=sum(map(len, purchases.existing.values())),
+                staying=len(purchases.staying),
+            )
+            bought = await self._purchasing.buy(purchases.nodes)
+        except BaseException:
+            # The pods still wait: the next step plans for them again, without a new trigger.
+            self._trigger(None)
+            raise
+        self._report.purchased(purchases, tuple(bought))
+        return 0.0

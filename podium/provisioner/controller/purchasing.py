@@ -1,0 +1,82 @@
+"""Buys nodes from a provider, and knows which ones are on their way.
+
+Owns the rule that nothing is planned before every node that was asked for is seen: else it would be bought twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import anyio
+
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError
+from podium.provisioner.controller.provider import Provider
+from podium.provisioner.controller.watched import WatchedCluster
+from podium.provisioner.planned_nodes import PlannedNode
+
+log = get_logger("provisioner")
+
+LOOKED_UP_AFTER_S: Final = 5.0
+"""How long a node that was asked for may be unseen before the API server is asked whether there is one."""
+
+_AT_ONCE_MAX: Final = 10
+
+
+class Purchasing:
+    """What was asked of the provider and is not seen yet."""
+
+    def __init__(self, provider: Provider, watched: WatchedCluster, clock: Clock) -> None:
+        self._provider = provider
+        self._watched = watched
+        self._clock = clock
+        self._asked_at_s: dict[str, float] = {}
+
+    async def buy(self, nodes: Iterable[PlannedNode]) -> Sequence[PlannedNode]:
+        """Ask for these nodes; returns those that there will be.
+
+        Raises:
+            ApiError: the first of the errors, after every node was asked for.
+        """
+        waiting, bought, errors = iter(tuple(nodes)), list[PlannedNode](), list[ApiError]()
+
+        async def ask() -> None:
+            for planned in waiting:
+                # Before the request: however it ends, there may be a node from now on.
+                self._asked_at_s[planned.name] = self._clock.monotonic()
+                try:
+                    if await self._provider.create(planned):
+                        log.info("Bought node", node=planned.name, what=planned.text, pods=len(planned.pods))
+                        bought.append(planned)
+                        continue
+                except ApiError as error:
+                    log.warning("Node may not be bought", node=planned.name, what=planned.text, error=str(error))
+                    errors.append(error)
+                    if error.may_have_happened:
+                        continue
+                self._asked_at_s.pop(planned.name, None)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(_AT_ONCE_MAX):
+                group.start_soon(ask)
+        if errors:
+            raise errors[0]
+        return bought
+
+    async def unseen(self) -> set[str]:
+        """The nodes that were asked for and are not seen yet. Those that there are not are forgotten.
+
+        Raises:
+            ApiError: the API server would have to be asked, and does not answer.
+        """
+        missing = self._watched.missing(self._asked_at_s.keys())
+        overdue_s = self._clock.monotonic() - LOOKED_UP_AFTER_S
+        if any(self._asked_at_s[name] <= overdue_s for name in missing):
+            known = await self._provider.list()
+            for name in {each for each in missing if each not in known and self._asked_at_s[each] <= overdue_s}:
+                log.warning("Node was not bought", node=name)
+                missing.discard(name)
+        self._asked_at_s = {name: at_s for name, at_s in self._asked_at_s.items() if name in missing}
+        return missing

@@ -1,0 +1,168 @@
+"""What the provisioner tells of itself: Events about pods, metrics, and a ConfigMap with its last plans.
+
+Owns the form of the ConfigMap. A ConfigMap that cannot be written is reported, and written again with the next change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+import msgspec
+import orjson
+
+from podium.binder.events.event import Event
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError, NotFound
+from podium.objects.core import NamespacedObject, ObjectMeta
+from podium.objects.resource_types import ObjectT, ResourceType
+from podium.provisioner.controller import events
+from podium.provisioner.controller.metrics import ProvisionerMetrics
+from podium.provisioner.planned_nodes import PlannedNode
+from podium.provisioner.planner import Purchases, Removal
+from podium.service.wakeup import WakeUp
+
+log = get_logger("provisioner")
+
+SHOWN_MAX: Final = 100
+"""How many nodes and pods the ConfigMap names of each kind."""
+
+_NO_REMOVAL: Final[Mapping[str, Any]] = {"reason": "", "nodes": []}
+
+
+class ConfigMap(NamespacedObject, frozen=True):
+    """Texts by name."""
+
+    data: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+CONFIG_MAPS: Final = ResourceType("ConfigMap", "/api/v1/configmaps", ConfigMap)
+
+
+class ObjectClient(Protocol):
+    """Reads and writes objects: `podium.binder.ApiClient`, as far as it is used here."""
+
+    async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
+        """The object as it is now."""
+        ...
+
+    async def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> ObjectT:
+        """Create the object."""
+        ...
+
+    async def patch(
+        self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
+    ) -> ObjectT:
+        """Change the object."""
+        ...
+
+
+class Status:
+    """Implements `podium.provisioner.controller.provisioning.Report`.
+
+    Args:
+        namespace, name: those of the ConfigMap.
+        is_real: whether nodes are bought, so that pods may expect them.
+    """
+
+    def __init__(
+        self,
+        client: ObjectClient,
+        namespace: str,
+        name: str,
+        record: Callable[[Event], None],
+        metrics: ProvisionerMetrics,
+        *,
+        is_real: bool,
+    ) -> None:
+        self._client = client
+        self._item = ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace))
+        self._record = record
+        self._metrics = metrics
+        self._is_real = is_real
+        self._data: dict[str, str] = {}
+        self._written: dict[str, str] = {}
+        self._wake_up = WakeUp()
+
+    def purchased(self, purchases: Purchases, bought: tuple[PlannedNode, ...]) -> None:
+        """Nodes were planned, and some of them bought."""
+        self._metrics.purchased(purchases, bought)
+        for planned in bought:
+            for pod in planned.pods:
+                self._record(events.nominated(pod, planned.name))
+        if self._is_real:
+            for node, pods in purchases.existing.items():
+                for pod in pods:
+                    self._record(events.nominated(pod, node))
+        for pod, why in purchases.staying:
+            self._record(events.failed_scheduling(pod, why))
+        self._set("purchases", _purchases_as_told(purchases))
+
+    def removed(self, removal: Removal | None) -> None:
+        """Nodes are being removed; None if none can go now."""
+        if removal is not None:
+            self._metrics.removed(removal)
+        self._set("removal", _NO_REMOVAL if removal is None else _removal_as_told(removal))
+
+    async def run(self) -> None:
+        """Write the ConfigMap whenever it has changed, until cancelled."""
+        while True:
+            await self._wake_up.wait()
+            data = dict(self._data)
+            if data == self._written:
+                continue
+            try:
+                await self._write(data)
+            except ApiError as error:
+                log.warning("Status cannot be written", config_map=self._item.key, error=str(error))
+            else:
+                self._written = data
+
+    async def _write(self, data: Mapping[str, str]) -> None:
+        try:
+            known = await self._client.read(CONFIG_MAPS, self._item)
+        except NotFound:
+            named = {"name": self._item.metadata.name, "namespace": self._item.metadata.namespace}
+            manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, "data": data}
+            await self._client.create(CONFIG_MAPS, self._item, manifest)
+            return
+        await self._client.patch(CONFIG_MAPS, known, {"data": data})
+
+    def _set(self, name: str, told: Mapping[str, Any]) -> None:
+        self._data[name] = orjson.dumps(told, option=orjson.OPT_INDENT_2).decode()
+        self._wake_up.set()
+
+
+def _purchases_as_told(purchases: Purchases) -> Mapping[str, Any]:
+    nodes = [
+        {
+            "name": each.name,
+            "nodePool": each.pool,
+            "instanceType": each.launch.instance_type.name,
+            "zone": each.launch.offering.zone,
+            "capacityType": each.launch.offering.capacity_type,
+            "price": each.launch.price,
+            "pods": len(each.pods),
+        }
+        for each in purchases.nodes
+    ]
+    stay = [{"pod": pod.key, "reason": why} for pod, why in purchases.staying]
+    ignored = [{"pod": pod, "reason": why} for pod, why in sorted(purchases.ignored.items())]
+    return {
+        "nodes": len(nodes),
+        "pricePerHour": sum(each.launch.price for each in purchases.nodes),
+        "podsOnExistingNodes": sum(map(len, purchases.existing.values())),
+        "podsThatStay": len(stay),
+        "newNodes": nodes[:SHOWN_MAX],
+        "unschedulable": stay[:SHOWN_MAX],
+        "ignored": ignored[:SHOWN_MAX],
+    }
+
+
+def _removal_as_told(removal: Removal) -> Mapping[str, Any]:
+    return {
+        "reason": removal.reason,
+        "nodes": list(removal.nodes),
+        "replacedBy": [each.text for each in removal.replacements],
+        "savingsPerHour": removal.savings,
+    }

@@ -1,0 +1,180 @@
+"""The cluster as the provisioner watches it.
+
+Owns which kinds are watched, and what an unreadable or unusable object means: it is reported once and left out.
+Never lists or watches by itself: `client.informer_set` does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+from podium.client.informer import Informer
+from podium.client.informer_set import InformerSet
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.core import Pod
+from podium.objects.errors import FieldError
+from podium.objects.resource_types import NODES, PODS, ResourceType
+from podium.objects.wire import BrokenObject
+from podium.provisioner import sandbox_nodes
+from podium.provisioner.manifests import NODE_CLAIMS, RESOURCES, completed_pool
+from podium.provisioner.objects import ClusterObjects, NodeClaim, NodePool, ProvidedNode
+from podium.provisioner.reading import KINDS, check_object
+
+log = get_logger("provisioner")
+
+WATCHED: Final[Mapping[str, ResourceType[Any]]] = {
+    each.kind: dataclasses.replace(each, type=KINDS[each.kind][1]) for each in RESOURCES
+}
+"""By kind, every resource that a plan depends on, with the fields that planning reads."""
+
+PROVIDED_NODES: Final[ResourceType[ProvidedNode]] = WATCHED[NODES.kind]
+
+
+class _Usable:
+    """Implements `podium.client.informer.Handler`: notes the objects of one kind that planning could not use."""
+
+    def __init__(self, kind: str) -> None:
+        self.unusable: dict[str, str] = {}
+        self._kind = kind
+
+    def on_add(self, new: Any, /) -> None:
+        """Check an added object."""
+        self._check(new)
+
+    def on_update(self, old: Any, new: Any, /) -> None:
+        """Check a changed object."""
+        del old
+        self._check(new)
+
+    def on_delete(self, old: Any, /) -> None:
+        """Forget a deleted object."""
+        self.unusable.pop(old.key, None)
+
+    def on_broken(self, broken: BrokenObject, /) -> None:
+        """Report an object that cannot be read."""
+        log.error("Object cannot be read", kind=broken.kind, object=broken.key, error=broken.detail)
+
+    def _check(self, item: Any) -> None:
+        try:
+            check_object(item)
+        except FieldError as error:
+            if self.unusable.get(item.key) != str(error):
+                log.error("Object cannot be used", kind=self._kind, object=item.key, error=str(error))
+            self.unusable[item.key] = str(error)
+        else:
+            self.unusable.pop(item.key, None)
+
+
+class _PodEvents:
+    """Implements `podium.client.informer.Handler`: knows when pods last came to a node or left it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.last_s: dict[str, float] = {}
+        self.listeners: list[Callable[[Pod], None]] = []
+        self._clock = clock
+
+    def on_add(self, new: Pod, /) -> None:
+        """A pod is there."""
+        self._tell(new, new.node_name)
+
+    def on_update(self, old: Pod, new: Pod, /) -> None:
+        """A pod has changed: only its coming to a node, or its end, counts there."""
+        is_event = old.node_name != new.node_name or old.is_terminating != new.is_terminating
+        self._tell(new, new.node_name if is_event else "")
+
+    def on_delete(self, old: Pod, /) -> None:
+        """A pod is gone."""
+        self._tell(old, old.node_name)
+
+    def on_broken(self, broken: BrokenObject, /) -> None:
+        """Do nothing: it was reported already."""
+
+    def forget_gone(self, node: Callable[[str], object | None]) -> None:
+        """Forget the nodes that are not there."""
+        self.last_s = {name: last_s for name, last_s in self.last_s.items() if node(name) is not None}
+
+    def _tell(self, pod: Pod, node: str) -> None:
+        if node:
+            self.last_s[node] = self._clock.now()
+        for listener in self.listeners:
+            listener(pod)
+
+
+class WatchedCluster:
+    """The objects that plans are made from.
+
+    Args:
+        informers: get the handlers; they must not have started.
+        node_pools: those to buy from, instead of the cluster's.
+    """
+
+    def __init__(self, informers: InformerSet, clock: Clock, node_pools: Sequence[NodePool] | None = None) -> None:
+        self._informers = informers
+        self._node_pools = node_pools
+        self._by_kind: dict[str, Informer[Any]] = {}
+        self._usable: dict[str, _Usable] = {}
+        self._pod_events = _PodEvents(clock)
+        for kind, resource in WATCHED.items():
+            informer = self._by_kind[kind] = informers.informer(resource)
+            handler = self._usable[kind] = _Usable(kind)
+            informer.add_handler(handler)
+        self._by_kind[PODS.kind].add_handler(self._pod_events)
+
+    def on_pod(self, listener: Callable[[Pod], None]) -> None:
+        """Call this with each pod that is added, changed or deleted."""
+        self._pod_events.listeners.append(listener)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether no list is being taken in: until it is, pods or nodes may be missing."""
+        return self._informers.synced and self._informers.consistency.is_consistent
+
+    def nodes(self) -> Iterable[ProvidedNode]:
+        """All nodes."""
+        return self._by_kind[NODES.kind].list()
+
+    def node(self, name: str) -> ProvidedNode | None:
+        """The node of that name."""
+        return self._by_kind[NODES.kind].get(name)
+
+    def pods(self) -> Iterable[Pod]:
+        """All pods that have not ended."""
+        return self._by_kind[PODS.kind].list()
+
+    def objects(self) -> ClusterObjects:
+        """The objects as they are now, as values that a plan may be made from in another thread."""
+        self._pod_events.forget_gone(self.node)
+        found = {KINDS[kind][0]: self._sorted(kind) for kind in WATCHED}
+        pools = found["node_pools"] if self._node_pools is None else self._node_pools
+        return ClusterObjects(
+            **{
+                **found,
+                "node_pools": tuple(map(completed_pool, pools)),
+                "node_claims": (*found["node_claims"], *self._stand_in_claims(found["node_claims"])),
+            }
+        )
+
+    def missing(self, names: AbstractSet[str]) -> set[str]:
+        """Those of the names under which no node is known, nor a NodeClaim whose machine is."""
+        claims = self._by_kind[NODE_CLAIMS.kind]
+        return {name for name in names if self.node(name) is None and not _has_machine(claims.get(name))}
+
+    def _sorted(self, kind: str) -> tuple[Any, ...]:
+        unusable = self._usable[kind].unusable
+        items = (each for each in self._by_kind[kind].list() if each.key not in unusable)
+        return tuple(sorted(items, key=lambda each: (each.metadata.namespace, each.metadata.name)))
+
+    def _stand_in_claims(self, claims: Iterable[NodeClaim]) -> Iterable[NodeClaim]:
+        """NodeClaims for the nodes of the sandbox provider."""
+        known = {each.status.provider_id for each in claims}
+        for node in self.nodes():
+            if sandbox_nodes.is_bought_here(node) and node.spec.provider_id not in known:
+                yield sandbox_nodes.claim_of(node, self._pod_events.last_s.get(node.name))
+
+
+def _has_machine(claim: NodeClaim | None) -> bool:
+    return claim is not None and bool(claim.status.provider_id)

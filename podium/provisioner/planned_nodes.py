@@ -1,0 +1,128 @@
+"""Nodes to buy as a provider is asked for them: each under a name that follows from what it is bought for.
+
+Owns the names. A plan that is made again, by the same process or by the next one, has the same names, so a provider
+never buys a node twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Final
+
+from podium.objects.core import Pod
+from podium.provisioner.amounts import requests_of, total
+from podium.provisioner.instance_type_filter import DaemonGroup
+from podium.provisioner.instance_types import Offering
+from podium.provisioner.labels import INSTANCE_TYPE
+from podium.provisioner.launches import Launch, launch_of
+from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.plans import Purchase, purchase_as_told
+from podium.provisioner.templates import SIMULATED
+
+_POOL_LENGTH_MAX: Final = 40
+_DIGEST_LENGTH: Final = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedNode:
+    """A node to buy.
+
+    Attributes:
+        launch: The cheapest way to buy it.
+        pods: The pods that it is bought for.
+        purchase: All ways to buy it; None if it is to be just this one.
+    """
+
+    name: str
+    launch: Launch
+    pods: tuple[Pod, ...]
+    purchase: Purchase | None = None
+
+    @property
+    def pool(self) -> str:
+        """The NodePool's name."""
+        return self.launch.template.name
+
+    @property
+    def text(self) -> str:
+        """What it is, for people."""
+        launch = self.launch
+        where = f"{launch.offering.zone}, {launch.offering.capacity_type}"
+        return f"{launch.instance_type.name} ({where}) of NodePool {self.pool} for {launch.price:.4f} per hour"
+
+    def requirements(self) -> list[dict[str, Any]]:
+        """What the node must be like, as a NodeClaim says it."""
+        if self.purchase is None:
+            labels = self.launch.labels(self.name).items()
+            return [
+                {"key": key, "operator": "In", "values": [value]} for key, value in labels if key not in _NOT_REQUIRED
+            ]
+        told = purchase_as_told(self.purchase)
+        types = {"values": sorted(told["types"])}
+        return [each | types if each["key"] == INSTANCE_TYPE else each for each in told["requirements"]]
+
+    def requests(self) -> Mapping[str, int]:
+        """What its pods take of it, those of DaemonSets too."""
+        return total(self.launch.group.overhead, *(requests_of(each) for each in self.pods))
+
+
+_NOT_REQUIRED: Final = frozenset({"kubernetes.io/hostname", *SIMULATED})
+
+
+def launched(basis: PlanBasis, purchases: Iterable[Purchase]) -> Iterator[tuple[Purchase, Launch]]:
+    """Each purchase with the cheapest way to make it, as long as there is one."""
+    groups: Mapping[str, tuple[DaemonGroup, ...]] = {template.name: found for template, found in basis.templates}
+    taken: dict[Offering, int] = {}
+    for each in purchases:
+        template = each.claim.template
+        launch = launch_of(
+            template, groups[template.name], each.requirements, each.instance_types, basis.well_known, taken
+        )
+        if launch is not None:
+            taken[launch.offering] = taken.get(launch.offering, 0) + 1
+            yield each, launch
+
+
+def planned_nodes(
+    basis: PlanBasis, purchases: Iterable[Purchase], replaced: AbstractSet[str] = frozenset()
+) -> tuple[PlannedNode, ...]:
+    """The nodes to buy.
+
+    Args:
+        replaced: the names of the nodes whose place they take.
+    """
+    objects = basis.objects
+    known = {each.metadata.name for each in (*objects.nodes, *objects.node_claims)}
+    found: list[PlannedNode] = []
+    for purchase, launch in launched(basis, purchases):
+        pods = tuple(purchase.claim.pods)
+        found.append(PlannedNode(_free_name(launch, pods, replaced, known), launch, pods, purchase))
+        known.add(found[-1].name)
+    return tuple(found)
+
+
+def _free_name(launch: Launch, pods: Iterable[Pod], replaced: AbstractSet[str], known: AbstractSet[str]) -> str:
+    """A name that no node in the plan has.
+
+    One that is there although the plan does not know it was bought for the same pods: by this plan, made before.
+    """
+    offering = launch.offering
+    bought_for = (
+        launch.template.name,
+        launch.instance_type.name,
+        offering.zone,
+        offering.capacity_type,
+        *sorted(each.uid for each in pods),
+        *sorted(replaced),
+    )
+    pool = launch.template.name[:_POOL_LENGTH_MAX].rstrip("-.")
+    names = (f"{pool}-{_digest(*bought_for, str(number))}" for number in itertools.count())
+    return next(each for each in names if each not in known)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_DIGEST_LENGTH]

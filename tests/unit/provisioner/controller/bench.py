@@ -1,0 +1,159 @@
+"""The provisioner's loops in virtual time, with a provider that stands in for a cloud, and a watch that may lag."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from collections.abc import Set as AbstractSet
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any, TypeVar, cast
+
+import anyio
+import msgspec
+
+from podium.client.backoff import Backoff, BackoffPolicy
+from podium.client.informer_set import InformerSet
+from podium.client.session import ApiSession
+from podium.objects.api_errors import ApiError
+from podium.provisioner.batching import BatchingWindow
+from podium.provisioner.controller.disruption import DisruptionLoop
+from podium.provisioner.controller.loops import run_again_and_again
+from podium.provisioner.controller.nominations import Nominations
+from podium.provisioner.controller.provisioning import ProvisioningLoop
+from podium.provisioner.controller.purchasing import Purchasing
+from podium.provisioner.controller.watched import WATCHED, WatchedCluster
+from podium.provisioner.objects import ProvidedNode
+from podium.provisioner.planned_nodes import PlannedNode
+from podium.provisioner.planner import Planner, Purchases, Removal
+from podium.provisioner.sandbox_nodes import manifest_of
+from podium.provisioner.settings import Settings
+from tests.unit.provisioner.clusters import TYPES, Document, catalogue, node_pool
+from tests.virtual_time import LoopClock
+
+T = TypeVar("T")
+
+
+class World:
+    """What outlives a process: the nodes that there are, and how the provider's API behaves."""
+
+    def __init__(self) -> None:
+        self.documents: dict[tuple[str, str], Document] = {}
+        self.creations: list[str] = []
+        self.removals: list[str] = []
+        self.lag_s = 0.0
+        """How long after it was made a node is seen."""
+        self.refusals: list[ApiError] = []
+        """What the next creations are answered with; those that may have happened have."""
+        self.loses: list[ApiError] = []
+        """What the next creations are answered with; none of them happens."""
+
+
+class Bench:
+    """One process: its watch, its loops, and what they have reported."""
+
+    def __init__(self, world: World, period_s: float = 10.0) -> None:
+        self.world = world
+        self.clock = clock = LoopClock()
+        self.errors: list[str] = []
+        self.purchases: list[Purchases] = []
+        self.removals: list[Removal] = []
+        self._informers = informers = InformerSet(cast(ApiSession, None), clock=clock, random=Random(0))
+        self.watched = watched = WatchedCluster(informers, clock)
+        self.planner = planner = Planner(catalogue(*TYPES[:2]), Settings())
+        self.purchasing = purchasing = Purchasing(self, watched, clock)
+        nominations = Nominations(clock, 20.0)
+        self.provisioning = ProvisioningLoop(
+            watched, planner, purchasing, nominations, BatchingWindow(clock), self, clock, inline
+        )
+        self.disruption = DisruptionLoop(
+            watched,
+            planner,
+            self,
+            purchasing,
+            nominations,
+            self,
+            clock,
+            inline,
+            period_s=period_s,
+            validated_after_s=15.0,
+        )
+        for kind in WATCHED.values():
+            informers.informer(kind).set_synced()
+        for document in world.documents.values():
+            self.see(document)
+
+    @asynccontextmanager
+    async def running(self, *, disrupts: bool = False) -> AsyncIterator[None]:
+        """Runs the loops meanwhile."""
+        steps = {"provisioning": self.provisioning.step} | ({"disruption": self.disruption.step} if disrupts else {})
+        async with anyio.create_task_group() as group:
+            for name, step in steps.items():
+                backoff = Backoff(BackoffPolicy(first_s=1.0, longest_s=8.0), Random(0), self.clock)
+                group.start_soon(run_again_and_again, name, step, backoff, self.clock, self)
+            yield
+            group.cancel_scope.cancel()
+
+    # ------------------------------------------------------------ the watch
+
+    def put(self, *documents: Document) -> None:
+        """Objects that there are now, and that the watch shows."""
+        for document in documents:
+            self.world.documents[document["kind"], document["metadata"]["name"]] = document
+            self.see(document)
+
+    def see(self, document: Document) -> None:
+        resource = WATCHED[document["kind"]]
+        self._informers.informer(resource).put(msgspec.convert(document, resource.type))
+
+    def drop(self, document: Document) -> None:
+        """An object that is gone."""
+        del self.world.documents[document["kind"], document["metadata"]["name"]]
+        resource = WATCHED[document["kind"]]
+        self._informers.informer(resource).drop(msgspec.convert(document, resource.type))
+
+    # ------------------------------------------------------------ the provider
+
+    async def create(self, planned: PlannedNode) -> bool:
+        await anyio.sleep(0.05)
+        if self.world.loses:
+            raise self.world.loses.pop(0)
+        key = "Node", planned.name
+        if key not in self.world.documents:
+            self.world.creations.append(planned.name)
+            document = self.world.documents[key] = cast(dict[str, Any], manifest_of(planned, self.clock.now()))
+            asyncio.get_running_loop().call_later(self.world.lag_s, self.see, document)
+        if self.world.refusals:
+            raise self.world.refusals.pop(0)
+        return True
+
+    async def delete(self, node: ProvidedNode, reason: str) -> None:
+        self.world.removals.append(node.name)
+        self.drop(self.world.documents["Node", node.name])
+
+    async def list(self) -> AbstractSet[str]:
+        return {name for kind, name in self.world.documents if kind == "Node"}
+
+    # ------------------------------------------------------------ what is reported
+
+    def stepped(self, loop: str, seconds: float, *, is_error: bool) -> None:
+        if is_error:
+            self.errors.append(loop)
+
+    def purchased(self, purchases: Purchases, bought: tuple[PlannedNode, ...]) -> None:
+        self.purchases.append(purchases)
+
+    def removed(self, removal: Removal | None) -> None:
+        if removal is not None:
+            self.removals.append(removal)
+
+
+async def inline(compute: Callable[[], T], /) -> T:
+    """Plans at once."""
+    return compute()
+
+
+def on_demand_pool(**fields: Any) -> Document:
+    """A NodePool whose nodes may all go at once."""
+    requirement = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
+    return node_pool(requirements=[requirement], disruption={"budgets": [{"nodes": "100%"}]}, **fields)

@@ -1,0 +1,91 @@
+"""The loop that removes nodes, in virtual time: the second look, replacements, and errors on the way."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from podium.objects.api_errors import Forbidden
+from tests.unit.provisioner.clusters import Document, pod
+from tests.unit.provisioner.controller.bench import Bench, World, on_demand_pool
+from tests.virtual_time import VIRTUAL_TIME
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> object:
+    return VIRTUAL_TIME
+
+
+async def with_a_node(cpu: str = "1") -> tuple[World, str, Document]:
+    """A world in which a node was bought for a pod, which runs there."""
+    world = World()
+    bench = Bench(world)
+    waiting = pod("web-0", cpu=cpu, memory="10Mi")
+    bench.put(on_demand_pool(), waiting)
+    async with bench.running():
+        await anyio.sleep(2.0)
+    (name,) = world.creations
+    running = {**waiting, "spec": {**waiting["spec"], "nodeName": name}, "status": {"phase": "Running"}}
+    world.documents["Pod", "web-0"] = running
+    return world, name, running
+
+
+async def test_an_empty_node_goes_once_it_was_looked_at_twice(anyio_backend: object) -> None:
+    world, name, running = await with_a_node()
+    bench = Bench(world)
+    bench.drop(running)
+    async with bench.running(disrupts=True):
+        await anyio.sleep(14.0)
+        assert world.removals == []
+        await anyio.sleep(2.0)
+    assert world.removals == [name]
+
+
+async def test_a_node_that_gets_a_pod_meanwhile_stays(anyio_backend: object) -> None:
+    world, _, running = await with_a_node("3")
+    bench = Bench(world)
+    bench.drop(running)
+    async with bench.running(disrupts=True):
+        await anyio.sleep(10.0)
+        bench.put(running)
+        await anyio.sleep(30.0)
+    assert world.removals == []
+
+
+async def test_a_node_that_is_too_large_is_replaced_before_it_goes(anyio_backend: object) -> None:
+    world, name, running = await with_a_node("3")
+    small = {**running, "spec": {**running["spec"], "containers": [{"name": "main"}]}}
+    bench = Bench(world)
+    bench.put(small)
+    async with bench.running(disrupts=True):
+        await anyio.sleep(17.0)
+    assert world.removals == [name]
+    assert len(world.creations) == 2
+    assert bench.removals[0].replacements[0].name == world.creations[1]
+
+
+async def test_a_node_stays_if_its_replacement_cannot_be_bought(anyio_backend: object) -> None:
+    world, _, running = await with_a_node("3")
+    small = {**running, "spec": {**running["spec"], "containers": [{"name": "main"}]}}
+    bench = Bench(world)
+    bench.put(small)
+    world.loses = [Forbidden("no")]
+    async with bench.running(disrupts=True):
+        await anyio.sleep(16.0)
+        assert bench.errors == ["disruption"]
+        assert world.removals == []
+        await anyio.sleep(18.0)
+    assert world.removals == world.creations[:1]
+
+
+async def test_a_node_that_pods_are_planned_onto_stays(anyio_backend: object) -> None:
+    world, _, running = await with_a_node("3")
+    bench = Bench(world)
+    bench.drop(running)
+    async with bench.running(disrupts=True):
+        await anyio.sleep(0.5)
+        bench.put(pod("web-1", memory="10Mi"))
+        await anyio.sleep(30.0)
+    assert world.removals == []
