@@ -106,7 +106,7 @@ class Options:
     batch_max_s: float = MAX_S
     period_s: float = PERIOD_S
     validated_after_s: float = VALIDATED_AFTER_S
-    nominated_s_min: float = 10.0
+    nominated_s_min: float = 20.0
     namespace: str = "kube-system"
     name: str = "podium-provisioner"
     timings: Timings | None = None

@@ -78,7 +78,7 @@ class DisruptionLoop:
 
     async def step(self) -> float:
         """Remove nodes that may go; returns in how many seconds to look again."""
-        if not self._watched.is_current or await self._purchasing.unseen():
+        if not self._nominations.is_known or not self._watched.is_current or await self._purchasing.unseen():
             return NOT_SEEN_PAUSE_S
         objects, now, fixed = self._watched.objects(), self._clock.now(), frozenset(self._nominations.current())
         found = await self._compute(lambda: self._planner.removal(objects, now, fixed))

@@ -14,6 +14,8 @@ class Nominations:
     Args:
         lasts_s: for how long.
 
+    Invariant: before the first plan of this process nothing is known: earlier nominations went with their process.
+
     Source: karpenter pkg/controllers/state/statenode.go (Nominate, nominationWindow), v1.15.0.
     """
 
@@ -21,11 +23,16 @@ class Nominations:
         self._clock = clock
         self._lasts_s = lasts_s
         self._until_s: dict[str, float] = {}
+        self.is_known = False
 
     def add(self, nodes: Iterable[str]) -> None:
         """Pods were planned onto these nodes now."""
         until_s = self._clock.monotonic() + self._lasts_s
         self._until_s.update(dict.fromkeys(nodes, until_s))
+
+    def know(self) -> None:
+        """The pods that wait have been planned once, or there were none."""
+        self.is_known = True
 
     def current(self) -> AbstractSet[str]:
         """The nodes that are to be left alone."""

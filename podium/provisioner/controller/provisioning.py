@@ -96,6 +96,7 @@ class ProvisioningLoop:
         """Wait for a batch and buy for it; returns in how many seconds to look again."""
         if await self._batched():
             return await self._provision()
+        self._nominations.know()
         now_s = self._clock.monotonic()
         if now_s - self._triggered_s >= TRIGGERED_AGAIN_S and self._is_needed():
             self._trigger(None)
@@ -143,5 +144,6 @@ class ProvisioningLoop:
             # The pods still wait: the next step plans for them again, without a new trigger.
             self._trigger(None)
             raise
+        self._nominations.know()
         self._report.purchased(purchases, tuple(bought))
         return 0.0
