@@ -33,7 +33,7 @@ demo: $(VENV)/.run-stamp  ## Schedule 500 pods on 50 nodes of an embedded API se
 
 test: $(VENV)/.dev-stamp  ## Everything: checks, unit, parity, integration, and the real kube-apiserver
 	@$(MAKE) --no-print-directory check
-	@echo "== control plane: etcd, kube-apiserver, kube-scheduler and kubectl (built once, about six minutes)"
+	@echo "== control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl (built once, about eight minutes)"
 	@$(BIN)/python -m tests.control_plane || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== kube-scheduler's packages in a program that answers questions (built once, seconds after the control plane)"
 	@$(BIN)/python -m tests.parity.cross --build-only || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
@@ -70,7 +70,7 @@ soak: $(VENV)/.dev-stamp  ## Pods and nodes that come and go for MINUTES=10; fai
 format: $(VENV)/.dev-stamp  ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format -q . && $(BIN)/ruff check --fix -q .
 
-control-plane: $(VENV)/.dev-stamp  ## Build (once) and locate etcd, kube-apiserver, kube-scheduler, kubectl
+control-plane: $(VENV)/.dev-stamp  ## Build (once) and locate etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl
 	@$(BIN)/python -m tests.control_plane
 
 bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server (25 minutes)

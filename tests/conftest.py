@@ -48,7 +48,7 @@ def json_log() -> Iterator[io.BytesIO]:
 
 @pytest.fixture(scope="session")
 def control_plane_binaries(pytestconfig: pytest.Config) -> Binaries:
-    """etcd, kube-apiserver, kube-scheduler and kubectl; built on first use, which takes minutes."""
+    """The binaries of the control plane and kubectl; built on first use, which takes minutes."""
     return built_or_skipped(pytestconfig, "real control plane", obtain)
 
 

@@ -22,7 +22,7 @@ def main() -> int:
     for tool in catalogue.TOOLS:
         location = binaries.by_name[tool.name]
         version = catalogue.reported_version(tool, location.path)
-        click.echo(f"{tool.name:<15} {version:<8} {location.origin:<19} {location.path}")
+        click.echo(f"{tool.name:<23} {version:<8} {location.origin:<19} {location.path}")
     return 0
 
 

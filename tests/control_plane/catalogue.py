@@ -28,6 +28,7 @@ class Tool:
 TOOLS = (
     Tool("etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"),
     Tool("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes"),
+    Tool("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", "k8s.io/kubernetes"),
     Tool("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", "k8s.io/kubernetes"),
     Tool("kubectl", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes", ("version", "--client")),
 )

@@ -1,7 +1,8 @@
 """A real etcd and kube-apiserver on loopback, for as long as a test session lasts.
 
-Nothing here survives `stop`: data, keys and logs live in one temporary directory. There is no kubelet and no
-controller: pods run when a test says so by patching their status, and namespaces are emptied by `cleanup`.
+Nothing here survives `stop`: data, keys and logs live in one temporary directory. There is no kubelet, and no
+controller unless a test starts some: pods run when a test says so by patching their status, and namespaces are emptied
+by `cleanup`.
 The methods block; inside an event loop call them through `anyio.to_thread.run_sync`.
 """
 
@@ -154,6 +155,30 @@ class ControlPlane:
             process.stop()
             raise
         return Scheduler(process, f"https://127.0.0.1:{port}")
+
+    def start_controllers(self, *names: str) -> ServerProcess:
+        """Starts these controllers of the real kube-controller-manager, returns when they are healthy.
+
+        The caller stops the process.
+        """
+        port, kubeconfig = free_ports(1)[0], self.kubeconfig()
+        flags = [
+            f"--kubeconfig={kubeconfig}",
+            f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}",
+            f"--controllers={','.join(names)}",
+            "--leader-elect=false",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+        ]
+        process = self._launch("kube-controller-manager", flags)
+        context = ssl._create_unverified_context()
+        try:
+            process.wait_ready(lambda: _answers_ok(port, "/healthz", context))
+        except StartError:
+            process.stop()
+            raise
+        return process
 
     def cpu_s(self) -> dict[str, float]:
         """CPU time each server has spent since it was last started."""
