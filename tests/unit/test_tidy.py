@@ -70,6 +70,7 @@ TESTED_ELSEWHERE = {
     "sandbox/defaults": "unit/sandbox/test_store",
     "testing/contract_checks": "unit/testing/test_contract",
     # Nothing but output, read from what a command prints.
+    "cli/demo/autoscale": "integration/cli/test_demo",
     "cli/capacity_table": "unit/cli/test_capacity",
     "cli/evaluate_table": "unit/cli/test_evaluate",
     "cli/plan_table": "unit/cli/test_plan",

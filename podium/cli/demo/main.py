@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shutil import get_terminal_size
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 import structlog
+from click.core import ParameterSource
 from rich.console import Console
 
 from podium.cli import event_loop
@@ -18,7 +20,7 @@ from podium.cli.interrupts import EXIT_INTERRUPTED
 from podium.cli.options.configuration import Usable, found_plugins, plugin_option, usable
 from podium.cli.options.devices import devices_option
 from podium.cli.output import TEXT, output_option, print_value
-from podium.config import ConfigError, default_configuration
+from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration
 from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from podium.sandbox.device_drivers import DeviceKind
 
 _SCHEDULER_NAME = "podium"
+_OPTION_OF = {"plugins": "plugin"}
 _NODES_MIN = 5
 _PODS_PER_NODE_MAX = 10
 
@@ -39,6 +42,9 @@ _PODS_PER_NODE_MAX = 10
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True)
 @click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
 @plugin_option
+@click.option(
+    "--autoscale", is_flag=True, help="Show instead how nodes are bought when pods come, and removed when they go."
+)
 @devices_option("Devices of every node, such as gpu=8, and more pods, with claims for them. Repeatable.")
 def command(
     nodes: int,
@@ -48,6 +54,7 @@ def command(
     timeout_s: float,
     config: Path | None,
     plugins: tuple[str, ...],
+    autoscale: bool,
     devices: tuple[DeviceKind, ...],
 ) -> None:
     """Schedule pods on the nodes of an embedded API server, and show the result.
@@ -59,11 +66,18 @@ def command(
 
     Exits with 0 if every pod that can fit is bound and the three others are reported unschedulable. With --output json
     or yaml, standard output contains only that document.
+
+    With --autoscale the cluster begins without nodes: `podium provisioner run` buys them for the pods of three
+    Deployments, and removes those that are not needed once the Deployments are scaled down.
     """
+    good = _configuration(config, plugins)
+    if autoscale:
+        _refuse_sizes()
+        _autoscale(good.config, seed, timeout_s, output)
+        return
     _check_sizes(nodes, pods)
     from podium.cli.demo.run import Plan
 
-    good = _configuration(config, plugins)
     plan = Plan(nodes, pods, seed, timeout_s, good.config, good.plugins, devices)
     console = Console(stderr=output != TEXT, highlight=False)
     if output == TEXT:
@@ -77,6 +91,29 @@ def command(
         from podium.cli.demo.summary import failure
 
         raise click.ClickException(failure(outcome, timeout_s))
+
+
+def _refuse_sizes() -> None:
+    """Refuse options of the other demo."""
+    given = click.get_current_context().get_parameter_source
+    for name in ("nodes", "pods", "devices", "plugins"):
+        if given(name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"--{_OPTION_OF.get(name, name)}: --autoscale brings its own nodes and pods")
+
+
+def _autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s: float, output: str) -> None:
+    from podium.cli.demo.autoscale import run_autoscale
+    from podium.cli.demo.autoscale_screen import LiveScreen, PlainScreen
+
+    console = Console(stderr=output != TEXT, highlight=False)
+    # Warnings would only say that this API server knows no NodePools.
+    _log_only(logging.ERROR, console)
+    with _errors_shown(), LiveScreen(console) if console.is_terminal else PlainScreen(console) as screen:
+        story = event_loop.run(lambda: run_autoscale(config, seed, timeout_s, screen))
+    if output == TEXT:
+        console.print(f"\n{story.text}", soft_wrap=True)
+    else:
+        print_value(story.summary(), output)
 
 
 def _check_sizes(nodes: int, pods: int) -> None:
@@ -106,19 +143,27 @@ def _configuration(path: Path | None, plugins: Sequence[str]) -> Usable:
 
 def _run(plan: Plan, console: Console) -> Outcome:
     from podium.cli.demo.progress import LiveProgress, PlainProgress
-    from podium.cli.demo.run import StoppedEarlyError, run
+    from podium.cli.demo.run import run
+
+    _log_only(logging.WARNING, console)
+    with _errors_shown(), LiveProgress(console) if console.is_terminal else PlainProgress(console) as progress:
+        return event_loop.run(lambda: run(plan, progress))
+
+
+@contextmanager
+def _errors_shown() -> Iterator[None]:
+    """End the command in one line if a demo cannot go on."""
+    from podium.cli.demo.run import StoppedEarlyError, TooSlowError
     from podium.cli.demo.server import ServerError
     from podium.framework.contract.status import PluginError
     from podium.objects.api_errors import ApiError
 
-    _log_warnings_only(console)
     try:
-        with LiveProgress(console) if console.is_terminal else PlainProgress(console) as progress:
-            return event_loop.run(lambda: run(plan, progress))
+        yield
     except* (StoppedEarlyError, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         raise SystemExit(EXIT_INTERRUPTED) from None
-    except* (ServerError, ApiError, PluginError, ConfigError, OSError) as group:
+    except* (ServerError, ApiError, PluginError, ConfigError, TooSlowError, OSError) as group:
         raise click.ClickException("\n".join(event_loop.messages(group))) from None
 
 
@@ -132,14 +177,14 @@ def _show(outcome: Outcome, console: Console) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _log_warnings_only(console: Console) -> None:
-    """Hide the daemon's info lines, and print warnings above the progress display.
+def _log_only(level: int, console: Console) -> None:
+    """Hide the daemon's lines below this level, and print the others above the progress display.
 
-    If standard output is a file, warnings go to standard error instead.
+    If standard output is a file, they go to standard error instead.
     """
     shown = console if console.is_terminal else Console(stderr=True, highlight=False)
     configure_logging(form="console", stream=cast(BinaryIO, _Lines(shown)))
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
 
 
 class _Lines:

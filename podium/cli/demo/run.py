@@ -74,6 +74,10 @@ class StoppedEarlyError(Exception):
     """The scheduler received a signal before all pods were decided on."""
 
 
+class TooSlowError(Exception):
+    """The cluster was not where it should be when the time was over; the message says what was missing."""
+
+
 async def run(plan: Plan, progress: Progress) -> Outcome:
     """Run the demo.
 
@@ -100,9 +104,7 @@ async def run(plan: Plan, progress: Progress) -> Outcome:
             await _create([*pods, *unplaceable], "creating pods", session, progress)
             names = frozenset(pod["metadata"]["name"] for pod in unplaceable)
             watcher = Watcher(names, len(pods), progress, clock)
-            app = App(
-                _unhindered(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins)
-            )
+            app = App(unhindered(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins))
             claim_watcher = ClaimWatcher(progress.tell) if plan.devices else None
             await _schedule(app, watcher, claim_watcher, session, process, plan.timeout_s)
             bound = await _list(PODS, session)
@@ -118,7 +120,7 @@ async def _list(resource: ResourceType[ObjectT], session: ApiSession) -> Sequenc
     return ObjectDecoder(resource).page(body).items
 
 
-def _unhindered(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+def unhindered(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
     """Remove rate limits, so that the demo shows podium's speed, and leader election: there is only one replica."""
     return replace(
         config,

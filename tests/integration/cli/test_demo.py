@@ -58,6 +58,28 @@ def test_the_last_line_is_json_and_the_only_one_on_standard_output(podium: Podiu
     assert said == ["starting an API server", "creating pods: 63/63", "binding pods: 60/60"]
 
 
+def test_nodes_come_and_go_with_the_load_and_each_event_is_a_line(podium: Podium) -> None:
+    done = podium("demo", "--autoscale", "--timeout", "85", "--output", "json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["pods"], told["pods_after"], told["bound"]) == (86, 10, 10)
+    assert told["nodes"] >= 4
+    assert told["nodes_after"] < told["nodes"]
+    assert told["hourly_cost_after"] < told["hourly_cost"] / 3
+    lines = complaints(done.stderr)
+    assert all(len(line) <= 80 for line in lines)
+    events = [line.partition(" s  ")[2] for line in lines]
+    assert events[0] == "Starting an API server without nodes"
+    assert [each.split()[0] for each in events].index("Bought") < [each.split()[0] for each in events].index("Removed")
+    assert events[-1].startswith("Nothing more can go: ")
+
+
+def test_the_sizes_of_the_other_demo_do_not_go_with_autoscale(podium: Podium) -> None:
+    done = podium("demo", "--autoscale", "--pods", "5")
+    assert done.returncode == 2
+    assert "--pods: --autoscale brings its own nodes and pods" in done.stderr
+
+
 def test_pods_with_claims_get_devices_and_a_table_shows_them(podium: Podium) -> None:
     done = podium("demo", "--nodes", "5", "--pods", "10", "--devices", "gpu=4")
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import structlog
 from click.testing import CliRunner
 from rich.console import Console
 
-from podium.cli.demo.main import _log_warnings_only, command
+from podium.cli.demo.main import _log_only, command
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_a_configuration_that_is_not_good_is_refused_before_anything_starts(tmp_
 def test_warnings_are_not_mixed_into_a_report_that_goes_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     report, before = io.StringIO(), structlog.get_config()
     try:
-        _log_warnings_only(Console(file=report))
+        _log_only(logging.WARNING, Console(file=report))
         structlog.get_logger().warning("The event loop stood still")
     finally:
         structlog.configure(**before)

@@ -1,0 +1,109 @@
+"""What `podium demo --autoscale` shows: on a terminal one screen that changes, else a line for each event."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from podium.cli.demo.autoscale import ClusterSeen, NodeSeen
+
+_NODES_MAX: Final = 10
+_LINES_MAX: Final = 9
+_BAR: Final = 20
+_WIDTH_MAX: Final = 80
+
+
+class PlainScreen:
+    """A line for each event."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._started_s = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def tell(self, line: str) -> None:
+        """Print the line with the time."""
+        self._console.print(_timed(line, self._started_s), soft_wrap=True)
+
+    def show(self, seen: ClusterSeen) -> None:
+        """Do nothing: what has changed is told."""
+
+
+class LiveScreen:
+    """The cluster and the last events, on one screen of 80 columns."""
+
+    def __init__(self, console: Console) -> None:
+        self._live = Live(console=console, auto_refresh=False)
+        self._ascii_only = console.options.ascii_only
+        self._started_s = time.monotonic()
+        self._lines: list[Text] = []
+        self._seen = ClusterSeen()
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def tell(self, line: str) -> None:
+        """Add the line."""
+        self._lines.append(_timed(line, self._started_s))
+        self._draw()
+
+    def show(self, seen: ClusterSeen) -> None:
+        """Draw the cluster."""
+        self._seen = seen
+        self._draw()
+
+    def _draw(self) -> None:
+        cluster = screen(self._seen, ascii_only=self._ascii_only)
+        parts: list[RenderableType] = [*self._lines[-_LINES_MAX:], Text(), cluster]
+        self._live.update(Group(*parts), refresh=True)
+
+
+def screen(seen: ClusterSeen, *, ascii_only: bool = False) -> Group:
+    """The cluster: a line of sums, and a row for each node."""
+    waiting = seen.pods - seen.bound
+    head = Text.assemble(
+        (seen.text, "bold"),
+        f", {seen.bound} pods bound, ",
+        (f"{waiting} waiting", "yellow" if waiting else ""),
+    )
+    table = Table.grid(padding=(0, 2))
+    for justify in ("left", "left", "right", "left", "right"):
+        table.add_column(justify=justify, no_wrap=True)
+    if seen.nodes:
+        table.add_row("NODE", "TYPE", "PODS", "CPU REQUESTED", "PER HOUR", style="dim")
+    for node in seen.nodes[:_NODES_MAX]:
+        table.add_row(*_row(node, ascii_only=ascii_only))
+    more = len(seen.nodes) - _NODES_MAX
+    return Group(head, table, *([Text(f"and {more} more")] if more > 0 else []))
+
+
+def _row(node: NodeSeen, *, ascii_only: bool) -> tuple[Text | str, ...]:
+    filled = round(min(node.cpu, 1.0) * _BAR)
+    full, empty = ("#", ".") if ascii_only else ("█", "░")
+    bar = Text(full * filled, style="red" if node.is_leaving else "cyan")
+    bar.append(f"{empty * (_BAR - filled)} {node.cpu:4.0%}", style="dim")
+    name = Text(node.name, style="red strike" if node.is_leaving and not ascii_only else "")
+    return name, node.instance_type.removesuffix("-linux"), str(node.pods), bar, f"{node.price:.3f}"
+
+
+def _timed(line: str, started_s: float) -> Text:
+    return Text(f"{time.monotonic() - started_s:5.1f} s  {line}"[:_WIDTH_MAX])
