@@ -169,6 +169,10 @@ class InformerSet:
         """The resources whose watch is not connected."""
         return [each.resource.plural for each in self._reflectors if not each.is_connected and not each.is_absent]
 
+    def is_absent(self, resource: ResourceType[Any]) -> bool:
+        """Whether the API server does not serve the resource."""
+        return self._reflector(resource).is_absent
+
     async def wait_connected(self) -> None:
         """Wait until the watches of all resources are connected."""
         while self.unconnected:  # noqa: ASYNC110 - rare and short, and simpler than signals

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from podium.daemon.cache_dump import CacheDump
+from podium.daemon.coscheduling import coscheduling
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.queue_page import queue_page
 from podium.daemon.scheduler import Scheduler
@@ -37,4 +38,4 @@ def stall_watch(scheduler: Scheduler) -> Face:
     return Face(scheduling_tasks={"stall watch": StallWatch(scheduler.clock, scheduler.metrics).run})
 
 
-FACES: Final[tuple[MakeFace, ...]] = (debug_queue, cache_dump, stray_pods, stall_watch)
+FACES: Final[tuple[MakeFace, ...]] = (debug_queue, cache_dump, stray_pods, stall_watch, coscheduling)

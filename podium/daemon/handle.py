@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar, cast
@@ -35,6 +35,7 @@ class PluginHandle:
     cache: Cache
     informers: InformerSet
     pod_groups: PodGroups | None = None
+    move_to_active: Callable[[Iterable[Pod]], None] = lambda _: None
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
@@ -44,6 +45,10 @@ class PluginHandle:
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
         """The informer's lister; the resource is watched from the start if a plugin asks for it at construction."""
         return self.informers.informer(resource)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Move the pods to the active queue."""
+        self.move_to_active(pods)
 
     def shared(self, make: Callable[[Handle], T]) -> T:
         """What all plugins and profiles share."""

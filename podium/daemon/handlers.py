@@ -22,7 +22,6 @@ from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
-    RESOURCES_BY_KIND,
     UNSCHEDULABLE_POD_ADD,
     UNSCHEDULABLE_POD_UPDATE,
     ActionType,
@@ -206,10 +205,13 @@ class DeviceClassHandler:
             framework.signatures.forget()
 
 
+_EVENT_RESOURCES = {each.value: each for each in EventResource}
+
 RESOURCE_EVENTS: Mapping[ResourceType[Any], EventResource] = {
-    resource: RESOURCES_BY_KIND[resource.kind]
+    resource: _EVENT_RESOURCES[name]
     for resource in resource_types.ALL
-    if resource.kind in RESOURCES_BY_KIND and resource not in (resource_types.PODS, resource_types.NODES)
+    if (name := f"{resource.group}/{resource.kind}".removeprefix("/")) in _EVENT_RESOURCES
+    and resource not in (resource_types.PODS, resource_types.NODES)
 }
 """The resources besides pods and nodes whose changes may make a pod schedulable."""
 

@@ -22,7 +22,7 @@ from podium.daemon.handlers import BrokenObjects
 from podium.framework.contract.interface import Plugin
 from podium.framework.profile.runtime import construct, constructed
 from podium.lib.clock import Clock
-from podium.objects.resource_types import NODES, POD_GROUPS, PODS, ResourceType
+from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, NODES, POD_GROUPS, PODS, ResourceType
 from podium.queues import Nominator, QueuedPodGroups
 from podium.telemetry import Metrics
 
@@ -61,6 +61,7 @@ _DOORS = (
     Permission("", "configmaps", "get", "kube-system", "extension-apiserver-authentication"),
 )
 _WRITES: Mapping[str, tuple[Permission, ...]] = {
+    "Coscheduling": (Permission(COSCHEDULING_POD_GROUPS.group, f"{COSCHEDULING_POD_GROUPS.plural}/status", "patch"),),
     "DefaultBinder": (Permission("", "pods/binding", "create"),),
     "DefaultPreemption": (Permission("", "pods", "delete"),),
     "VolumeBinding": tuple(

@@ -178,6 +178,8 @@ class Scheduler:
             self.cache,
             self.informers,
             self._groups,
+            # The queue is made after the plugins.
+            lambda pods: self.queue.activate(pods),  # noqa: PLW0108
         )
         return {
             profile.scheduler_name: Framework(profile, self._options.plugins, handle, self._observers.plugins.observer)

@@ -5,7 +5,7 @@ Owns the stand-ins for the protocols of `podium.framework.contract.interface` th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar, cast
@@ -121,6 +121,9 @@ class OfflineHandle:
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
         """The stored objects of a kind."""
         return self.lister_of(resource)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Do nothing: there is no queue."""
 
     def shared(self, make: Callable[[Handle], T]) -> T:
         """What all plugins and profiles of one cluster share."""

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import NamespacedObject, Node, ObjectMeta, Pod
+from podium.objects.coscheduling import CoschedulingPodGroup
 from podium.objects.devices import DeviceClass, ResourceSlice
 from podium.objects.pod_groups import PodGroup
 from podium.objects.storage import (
@@ -111,6 +112,7 @@ DEVICE_CLASSES = ResourceType("DeviceClass", "/apis/resource.k8s.io/v1/devicecla
 RESOURCE_CLAIMS = ResourceType("ResourceClaim", "/apis/resource.k8s.io/v1/resourceclaims", ResourceClaim)
 RESOURCE_SLICES = ResourceType("ResourceSlice", "/apis/resource.k8s.io/v1/resourceslices", ResourceSlice)
 POD_GROUPS = ResourceType("PodGroup", "/apis/scheduling.k8s.io/v1alpha2/podgroups", PodGroup)
+COSCHEDULING_POD_GROUPS = ResourceType("PodGroup", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", CoschedulingPodGroup)
 
 ALL: tuple[ResourceType[Any], ...] = (
     PODS,
@@ -132,8 +134,11 @@ ALL: tuple[ResourceType[Any], ...] = (
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     POD_GROUPS,
+    COSCHEDULING_POD_GROUPS,
 )
 """Every kind that podium can read."""
 
-WITHOUT_GATES: tuple[ResourceType[Any], ...] = tuple(each for each in ALL if each is not POD_GROUPS)
-"""The kinds that API servers serve with their feature gates as they are by default."""
+WITHOUT_GATES: tuple[ResourceType[Any], ...] = tuple(
+    each for each in ALL if each not in (POD_GROUPS, COSCHEDULING_POD_GROUPS)
+)
+"""The kinds that API servers serve with their feature gates as they are by default, and without custom resources."""

@@ -96,6 +96,7 @@ RESOURCES: tuple[ResourceType, ...] = (
     _type("resource.k8s.io/v1", "resourceslices", "ResourceSlice", cluster=True),
     _type("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", short="pc", cluster=True),
     _type("scheduling.k8s.io/v1alpha2", "podgroups", "PodGroup", sub="status"),
+    _type("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup", short="pg pgs", sub="status"),
     _type("storage.k8s.io/v1", "csidrivers", "CSIDriver", cluster=True),
     _type("storage.k8s.io/v1", "csinodes", "CSINode", cluster=True),
     _type("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity"),

@@ -54,6 +54,7 @@ TESTED_ELSEWHERE = {
     "insight/pod_edits": "unit/insight/test_fixes",
     "insight/search": "unit/insight/test_fixes",
     "insight/steps": "unit/insight/test_what_if",
+    "plugins/contrib/coscheduling/gangs": "unit/plugins/contrib/coscheduling/test_plugin",
     "plugins/dynamic_resources/binding_conditions": "unit/plugins/dynamic_resources/test_claim_writer",
     "plugins/inter_pod_affinity/counts": "unit/plugins/inter_pod_affinity/test_plugin",
     "plugins/pod_topology_spread/constraints": "unit/plugins/pod_topology_spread/test_plugin",

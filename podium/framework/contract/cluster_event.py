@@ -70,13 +70,16 @@ class EventResource(enum.Enum):
     RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
     DEVICE_CLASS = "resource.k8s.io/DeviceClass"
     POD_GROUP = "scheduling.k8s.io/PodGroup"
+    COSCHEDULING_POD_GROUP = "scheduling.x-k8s.io/PodGroup"
     WILDCARD = "*"
 
 
 RESOURCES_BY_KIND: Final[Mapping[str, EventResource]] = {
-    resource.value.rpartition("/")[2]: resource for resource in EventResource
+    resource.value.rpartition("/")[2]: resource
+    for resource in EventResource
+    if resource is not EventResource.COSCHEDULING_POD_GROUP
 }
-"""The resource by the kind of its objects, such as `CSINode`."""
+"""The resource by the kind of its objects, such as `CSINode`; a kind of two groups is that of `scheduling.k8s.io`."""
 
 _POD_KINDS = frozenset({EventResource.POD, EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD})
 

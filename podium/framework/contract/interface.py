@@ -181,10 +181,10 @@ class Handle(Protocol):
         """The snapshot that the current attempt decides on."""
 
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
-        """The lister of a resource.
+        """The lister of a resource. Call it only in the constructor, so that the resource is watched in time."""
 
-        Call it only in the plugin's constructor, so that the resource is watched in time.
-        """
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Try these pods again soon, whatever they wait for; not those that are not queued."""
 
     def shared(self, make: Callable[[Handle], T]) -> T:
         """What all plugins and profiles share: made by the first call with `make`, the same for all later ones.

@@ -17,6 +17,7 @@ from types import ModuleType
 from podium.framework.contract.interface import Plugin
 from podium.lib.error_text import UserFacingError, error_text
 from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
 from podium.plugins.loading import trusted_import
 from podium.plugins.loading.file_trust import untrusted
 
@@ -28,7 +29,7 @@ class DiscoveryError(UserFacingError):
 
 
 def discover(references: Iterable[str], installed: Iterable[EntryPoint] | None = None) -> Mapping[str, type[Plugin]]:
-    """All available plugins by name: in-tree, installed, and those of the references.
+    """All available plugins by name: in-tree, contributed, installed, and those of the references.
 
     Args:
         references: `package.module:Class` or `path/file.py:Class`, as given to `--plugin`.
@@ -37,7 +38,7 @@ def discover(references: Iterable[str], installed: Iterable[EntryPoint] | None =
     Raises:
         DiscoveryError: a reference or entry point cannot be resolved to a plugin, or two plugins have the same name.
     """
-    found: dict[str, type[Plugin]] = dict(IN_TREE)
+    found: dict[str, type[Plugin]] = {**IN_TREE, **CONTRIB}
     for entry_point in entry_points(group=ENTRY_POINT_GROUP) if installed is None else installed:
         _add(
             found, _checked(_load_entry_point(entry_point), f"installed plugin {entry_point.value}"), entry_point.value

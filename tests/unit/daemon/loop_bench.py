@@ -44,8 +44,9 @@ from podium.framework.cycle.extenders import NO_EXTENDERS, Extenders
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Node, Pod
+from podium.objects.coscheduling import CoschedulingPodGroup
 from podium.objects.pod_groups import PodGroup
-from podium.objects.resource_types import POD_GROUPS, ResourceType
+from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, PODS, ResourceType
 from podium.queues import QueuedPodGroups, QueueProfile, QueueState, SchedulingQueue, build_hint_map
 from podium.service.wakeup import WakeUp
 from podium.telemetry import Metrics
@@ -86,7 +87,12 @@ class Handle:
         self._bench = bench
 
     def lister(self, resource: ResourceType[Any]) -> Objects:
-        return Objects(self._bench.objects if resource is POD_GROUPS else {})
+        if resource is PODS:
+            return self._bench.listed_pods
+        return Objects(self._bench.objects_of.get(resource, {}))
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        self._bench.queue.activate(pods)
 
     def shared(self, make: Callable[[Any], Any]) -> Any:
         if make not in self._bench.shared:
@@ -108,6 +114,17 @@ class Objects:
 
     def in_namespace(self, namespace: str) -> Iterable[Any]:
         raise AssertionError("nobody asks for a namespace here")
+
+
+class ListedPods(Objects):
+    """The pods, for plugins that follow their changes."""
+
+    def __init__(self, objects: dict[str, Any]) -> None:
+        super().__init__(objects)
+        self.handlers: list[Any] = []
+
+    def add_handler(self, handler: Any) -> None:
+        self.handlers.append(handler)
 
 
 class Recorder:
@@ -141,14 +158,21 @@ class LoopBench:
         pool: Any = None,
         avoids_conflicts: bool = False,
         rules: PodGroupRules | None = None,
+        sort: type[Any] = Sort,
     ) -> None:
         self.groups = None if rules is None else QueuedPodGroups(rules)
         self.objects: dict[str, PodGroup] = {}
+        self.coscheduled: dict[str, CoschedulingPodGroup] = {}
+        self.objects_of: dict[Any, dict[str, Any]] = {
+            POD_GROUPS: self.objects,
+            COSCHEDULING_POD_GROUPS: self.coscheduled,
+        }
         self.shared: dict[Callable[..., Any], Any] = {}
         self.story: list[str] = []
         self.clock = clock or LoopClock()
         self.metrics = Metrics()
         self.known: dict[str, Pod] = {}
+        self.listed_pods = ListedPods(self.known)
         self.nodes: dict[str, Node] = {}
         self.wire = Wire()
         self.dispatcher = Dispatcher(self.wire, self.clock)
@@ -158,7 +182,7 @@ class LoopBench:
         self.conflicts = Conflicts(self.cache, self.clock, self.metrics, self.client.read_failure)
         self.waiting_pods, self.pods_in_pre_bind = WaitingPods(self.clock), PodsInPreBind()
         self.preemptions = RunningPreemptions(self.known.get, PreemptionMetrics(self.metrics))
-        every = (Sort, HoldsBack, *classes, Binds)
+        every = (sort, HoldsBack, *classes, Binds)
         self.frameworks = {name: self._framework(name, every) for name in names}
         self.wake_up = WakeUp()
         self.consistency = Consistency(self.clock)
@@ -189,6 +213,9 @@ class LoopBench:
             pod_groups=self.groups,
         )
         self.group_handler = ResourceHandler(EventResource.POD_GROUP, self.queue, self.clock, self.metrics)
+        self.coscheduling_handler = ResourceHandler(
+            EventResource.COSCHEDULING_POD_GROUP, self.queue, self.clock, self.metrics
+        )
         self.node_handler = NodeHandler(self.cache, self.queue, self.clock, self.metrics)
         engine = Engine(self.cache, self.queue.nominator, 0, extenders)
         self.loop = SchedulingLoop(
@@ -279,31 +306,36 @@ class LoopBench:
 
     # ------------------------------------------------------------ the cluster
 
-    def put(self, *items: Node | Pod | PodGroup) -> None:
+    def put(self, *items: Node | Pod | PodGroup | CoschedulingPodGroup) -> None:
         """What the API server has now."""
         for item in items:
             if isinstance(item, PodGroup):
                 self._put(self.objects, item, self.group_handler)
+            elif isinstance(item, CoschedulingPodGroup):
+                self._put(self.coscheduled, item, self.coscheduling_handler)
             elif isinstance(item, Node):
                 self._put(self.nodes, item, self.node_handler)
             else:
-                self._put(self.known, item, self.pods)
+                self._put(self.known, item, *self.listed_pods.handlers, self.pods)
 
     @staticmethod
-    def _put(known: dict[str, Any], item: Any, handler: Any) -> None:
+    def _put(known: dict[str, Any], item: Any, *handlers: Any) -> None:
         before = known.get(item.key)
         known[item.key] = item
-        if before is None:
-            handler.on_add(item)
-        elif before.uid == item.uid:
-            handler.on_update(before, item)
-        else:
-            handler.on_delete(before)
-            handler.on_add(item)
+        for handler in handlers:
+            if before is None:
+                handler.on_add(item)
+            elif before.metadata.uid == item.metadata.uid:
+                handler.on_update(before, item)
+            else:
+                handler.on_delete(before)
+                handler.on_add(item)
 
     def delete(self, pod: Pod) -> None:
         """The pod is gone."""
-        self.pods.on_delete(self.known.pop(pod.key))
+        gone = self.known.pop(pod.key)
+        for handler in (*self.listed_pods.handlers, self.pods):
+            handler.on_delete(gone)
 
     # ------------------------------------------------------------ running
 

@@ -40,6 +40,12 @@ async def test_pod_groups_need_exactly_one_more_role(tmp_path: Path) -> None:
     assert more == set(shipped("pod-groups/rbac.yaml"))
 
 
+async def test_coscheduling_needs_exactly_one_more_role(tmp_path: Path) -> None:
+    good, gangs = deployed(tmp_path), usable(DEPLOY.parent / "examples/config/coscheduling.yaml")
+    more = set((await needs_of(gangs)).permissions) - set((await needs_of(good)).permissions)
+    assert more == set(shipped("coscheduling/rbac.yaml"))
+
+
 async def test_each_need_names_who_has_it(tmp_path: Path) -> None:
     found = (await needs_of(deployed(tmp_path))).permissions
     assert found[Permission("", "pods/binding", "create")] == ("DefaultBinder",)

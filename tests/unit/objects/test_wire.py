@@ -17,7 +17,7 @@ from podium.objects.wire import Bookmark, BrokenChange, Change, ObjectDecoder, w
 from podium.sandbox import resources as sandbox_resources
 
 PODS_DECODER = ObjectDecoder(PODS)
-RESOURCES = {resource.kind: resource for resource in sandbox_resources.RESOURCES}
+RESOURCES = {(each.group, each.kind): each for each in sandbox_resources.RESOURCES}
 
 
 def pod_item(name: str = "a", **parts: Any) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def test_a_list_that_is_refused_is_called_by_its_kind() -> None:
 
 @pytest.mark.parametrize("resource", resource_types.ALL, ids=lambda resource: resource.kind)
 def test_every_resource_knows_its_list(resource: Any) -> None:
-    served = RESOURCES[resource.kind]
+    served = RESOURCES[resource.group, resource.kind]
     content = {**LIST, "kind": served.list_kind, "apiVersion": served.api_version}
     assert ObjectDecoder(resource).page(json.dumps(content).encode()).resource_version == "9"
     assert resource.is_namespaced is served.namespaced

@@ -67,6 +67,7 @@ class RecordingHandle:
     pod_groups: GroupsOfPods = field(default_factory=GroupsOfPods)
     waiting_pods: Any = field(default_factory=NoWaitingPods)
     made: dict[Any, Any] = field(default_factory=dict)
+    activated: list[str] = field(default_factory=list)
 
     @property
     def preemptions(self) -> RecordingHandle:
@@ -89,6 +90,9 @@ class RecordingHandle:
 
     def lister(self, resource: ResourceType[Any]) -> Listed:
         return Listed(self.objects.get(resource, ()))
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        self.activated += [each.key for each in pods]
 
     def shared(self, make: Any) -> Any:
         if make not in self.made:

@@ -1,0 +1,150 @@
+"""What the plugin Coscheduling needs besides decisions: the status of its PodGroups, and an end to their backoff.
+
+Owns what is written into a PodGroup of `scheduling.x-k8s.io`. Never decides where pods go.
+
+Source: sigs.k8s.io/scheduler-plugins pkg/controllers/podgroup_controller.go (for Kubernetes 1.35).
+Differs: podium does not watch pods that have ended, so the phases Finished and Failed are left to that controller, and
+a group in one of them is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import anyio
+
+from podium.client.informer_set import InformerSet
+from podium.daemon.face import Face
+from podium.daemon.scheduler import Scheduler
+from podium.framework.contract.interface import ApiClient
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError, NotFound
+from podium.objects.core import Pod
+from podium.objects.coscheduling import MIN_MEMBER, CoschedulingPodGroup, gang_of
+from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, PODS
+from podium.objects.times import format_time
+from podium.objects.wire import BrokenObject
+from podium.plugins.contrib.coscheduling.gangs import Gang, Gangs
+from podium.plugins.contrib.coscheduling.plugin import Coscheduling
+from podium.queues import SchedulingQueue
+
+log = get_logger("scheduler")
+
+_LOOK_EVERY_S: Final = 1.0
+_PENDING, _SCHEDULING, _RUNNING = "Pending", "Scheduling", "Running"
+_ENDED: Final = ("Finished", "Failed")
+_OWNERS_SHOWN: Final = 10
+
+
+def status_of(group: CoschedulingPodGroup, gang: Gang, now_s: float) -> Mapping[str, Any] | None:
+    """The status to write for a group with these members; None if it is left alone."""
+    before, needed = group.status, group.spec.min_member
+    if before.phase in _ENDED:
+        return None
+    running = sum(pod.status.phase == "Running" for pod in gang.members.values())
+    is_complete = bool(gang.members) and len(gang.members) >= needed
+    status: dict[str, Any] = {"phase": _PENDING, "running": running, "scheduled": len(gang.bound)}
+    if is_complete:
+        status["phase"] = _RUNNING if running >= needed else _SCHEDULING
+        status["occupiedBy"] = before.occupied_by or _owners_of(next(iter(gang.members.values())))
+        status["scheduleStartTime"] = before.schedule_start_time or format_time(now_s)
+    elif before.phase == _RUNNING and running:
+        # Members that have ended are not seen, and may well be what is missing.
+        status["phase"] = _RUNNING
+    return status
+
+
+def _owners_of(pod: Pod) -> str:
+    owners = sorted(each.name for each in pod.metadata.owner_references)[:_OWNERS_SHOWN]
+    return ",".join(f"{pod.metadata.namespace}/{name}" for name in owners)
+
+
+class PodGroupKeeper:
+    """Keeps the status of PodGroups up to date, and tries groups again when their backoff ends.
+
+    A handler of the informers of pods and of PodGroups.
+    """
+
+    def __init__(
+        self, gangs: Gangs, queue: SchedulingQueue, client: ApiClient, informers: InformerSet, clock: Clock
+    ) -> None:
+        self._gangs = gangs
+        self._queue = queue
+        self._client = client
+        self._informers = informers
+        self._clock = clock
+        self._changed: dict[str, None] = {}
+        self._sent: dict[str, Mapping[str, Any]] = {}
+
+    def on_add(self, new: Pod | CoschedulingPodGroup) -> None:
+        """A pod or PodGroup was added."""
+        key = gang_of(new) if isinstance(new, Pod) else new.key
+        if key is not None:
+            self._changed[key] = None
+
+    def on_update(self, old: Pod | CoschedulingPodGroup, new: Pod | CoschedulingPodGroup) -> None:
+        """A pod or PodGroup has changed."""
+        self.on_add(old)
+        self.on_add(new)
+
+    def on_delete(self, old: Pod | CoschedulingPodGroup) -> None:
+        """A pod or PodGroup was deleted."""
+        self.on_add(old)
+        if not isinstance(old, Pod):
+            self._sent.pop(old.key, None)
+
+    def on_broken(self, broken: BrokenObject) -> None:
+        """An object cannot be decoded; another handler reports it."""
+
+    async def run(self) -> None:
+        """Look at what has changed, every second, until cancelled."""
+        await self._informers.wait_synced()
+        if self._informers.is_absent(COSCHEDULING_POD_GROUPS):
+            log.info(
+                "The API server serves no PodGroups: pods say how many members their group needs",
+                group=COSCHEDULING_POD_GROUPS.group,
+                annotation=MIN_MEMBER,
+            )
+        while True:
+            self.wake()
+            await self.write()
+            await anyio.sleep(_LOOK_EVERY_S)
+
+    def wake(self) -> None:
+        """Try the members again whose group has ended its backoff."""
+        for gang in self._gangs.take_backed_off(self._clock.now()):
+            self._queue.activate(list(gang.without_node()))
+
+    async def write(self) -> None:
+        """Write the status of the groups that have changed. One that cannot be written is tried again later."""
+        changed, self._changed = self._changed, {}
+        for key in changed:
+            group = self._gangs.objects.get(key)
+            if group is None:
+                continue
+            status = status_of(group, self._gangs.get(key), self._clock.now())
+            if status is None or self._sent.get(key) == status:
+                continue
+            try:
+                await self._client.patch(COSCHEDULING_POD_GROUPS, group, {"status": status}, "status")
+            except NotFound:
+                continue
+            except ApiError as error:
+                log.warning("PodGroup status could not be written", object=key, error=str(error))
+                self._changed[key] = None
+                continue
+            self._sent[key] = status
+
+
+def coscheduling(scheduler: Scheduler) -> Face:
+    """The status of the PodGroups of Coscheduling, if a profile enables it."""
+    plugins = (framework.plugins.get(Coscheduling.name) for framework in scheduler.frameworks.values())
+    plugin = next((each for each in plugins if isinstance(each, Coscheduling)), None)
+    if plugin is None:
+        return Face()
+    keeper = PodGroupKeeper(
+        plugin.gangs, scheduler.queue, scheduler.writes.client, scheduler.informers, scheduler.clock
+    )
+    return Face(handlers={PODS: keeper, COSCHEDULING_POD_GROUPS: keeper}, scheduling_tasks={"pod groups": keeper.run})

@@ -1,0 +1,48 @@
+"""Pod groups of the Coscheduling plugin (`scheduling.x-k8s.io`), cut down to what scheduling reads; see `objects.core`.
+
+They have nothing in common with the groups of `objects.pod_groups` but the name of their kind.
+"""
+
+from __future__ import annotations
+
+from podium.objects.core import Int32, NamespacedObject, Pod, ResourceList, Value
+
+GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+"""The label of a pod that names its group."""
+MIN_MEMBER = "scheduling.x-k8s.io/min-member"
+"""The annotation, or label, of a pod that says how many members its group needs, if there is no PodGroup."""
+
+
+class CoschedulingSpec(Value, frozen=True):
+    """A group's spec."""
+
+    min_member: Int32 = 0
+    min_resources: ResourceList | None = None
+    schedule_timeout_seconds: Int32 | None = None
+
+
+class CoschedulingStatus(Value, frozen=True):
+    """A group's status."""
+
+    phase: str = ""
+    occupied_by: str = ""
+    running: Int32 = 0
+    schedule_start_time: str | None = None
+
+
+class CoschedulingPodGroup(NamespacedObject, frozen=True, tag="PodGroup"):
+    """Pods that start together: those with the label `scheduling.x-k8s.io/pod-group` of that name."""
+
+    spec: CoschedulingSpec = CoschedulingSpec()
+    status: CoschedulingStatus = CoschedulingStatus()
+
+
+def gang_of(pod: Pod) -> str | None:
+    """The key of the pod's group, whether or not there is a PodGroup of that name; None for a pod without the label."""
+    name = pod.metadata.labels.get(GROUP_LABEL)
+    return f"{pod.metadata.namespace}/{name}" if name else None
+
+
+def min_member_text(pod: Pod) -> str | None:
+    """How many members the pod itself says that its group needs, as it is written; None if it does not say."""
+    return pod.metadata.annotations.get(MIN_MEMBER) or pod.metadata.labels.get(MIN_MEMBER)

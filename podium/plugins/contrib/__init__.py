@@ -1,0 +1,15 @@
+"""Plugins that kube-scheduler does not ship with, and that podium does: a profile has to enable them by name.
+
+Owns ports of plugins that people have in their clusters today, under the names, args and objects that they know.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from podium.framework.contract.interface import Plugin
+from podium.plugins.contrib.coscheduling.plugin import Coscheduling
+
+CONTRIB: Final[Mapping[str, type[Plugin]]] = {"Coscheduling": Coscheduling}
+"""Every plugin of this kind by name."""
+
+__all__ = ["CONTRIB"]

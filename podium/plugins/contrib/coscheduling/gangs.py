@@ -1,0 +1,163 @@
+"""The gangs that all profiles know: their members, and how far each has come.
+
+Owns the membership, by the pods alone, and which members have a node. Never decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from podium.framework.contract.interface import Handle, Lister
+from podium.objects.core import Pod, ResourceList
+from podium.objects.coscheduling import MIN_MEMBER, CoschedulingPodGroup, gang_of, min_member_text
+from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, PODS
+from podium.objects.times import parse_time
+from podium.plugins.shared.followed import Followed
+
+_BACKOFF_S: Final = 1.0
+_BACKOFF_S_MAX: Final = 10.0
+_REJECTIONS_COUNTED: Final = 10
+
+
+@dataclass(slots=True, eq=False)
+class Gang:
+    """The members of one group by uid, and its last attempts.
+
+    Attributes:
+        bound: the members that are bound; `reserved` have a node besides, and of these `waiting` wait at Permit.
+        gated: the members with scheduling gates.
+        rejections: how often it was rejected since it was complete, to set its backoff.
+        failed_s: when an attempt at the group failed last; None if it has not since it was complete.
+        backs_off_until_s: until when no member is tried.
+        fits_until_s: until when its minimal resources need not be checked again.
+    """
+
+    members: dict[str, Pod] = field(default_factory=dict)
+    bound: set[str] = field(default_factory=set)
+    reserved: set[str] = field(default_factory=set)
+    waiting: set[str] = field(default_factory=set)
+    gated: set[str] = field(default_factory=set)
+    rejections: int = 0
+    failed_s: float | None = None
+    backs_off_until_s: float = 0.0
+    fits_until_s: float = 0.0
+
+    @property
+    def assigned_count(self) -> int:
+        """How many members have a node, bound or not."""
+        return len(self.bound) + len(self.reserved)
+
+    def without_node(self) -> Iterator[Pod]:
+        """The members that have no node yet."""
+        return (pod for uid, pod in self.members.items() if uid not in self.bound and uid not in self.reserved)
+
+    def reserve(self, uid: str) -> None:
+        """The pod has a node."""
+        if uid not in self.bound:
+            self.reserved.add(uid)
+
+    def put(self, pod: Pod) -> None:
+        """The pod is a member, or has changed."""
+        self.members[pod.uid] = pod
+        (self.gated.add if pod.spec.scheduling_gates else self.gated.discard)(pod.uid)
+        if pod.node_name:
+            self.reserved.discard(pod.uid)
+            self.bound.add(pod.uid)
+
+    def drop(self, uid: str) -> None:
+        """The pod is gone."""
+        self.members.pop(uid, None)
+        for uids in (self.bound, self.reserved, self.waiting, self.gated):
+            uids.discard(uid)
+
+
+@dataclass(frozen=True, slots=True)
+class GangSpec:
+    """What a group asks for, by its PodGroup or, without one, by its pods.
+
+    Attributes:
+        timeout_s: how long members wait for each other; None if the group does not say.
+        created: when it was created, as in the API.
+        problem: why the group cannot be understood; "" if it can.
+    """
+
+    min_member: int
+    min_resources: ResourceList | None = None
+    timeout_s: int | None = None
+    created: str | None = None
+    problem: str = ""
+
+
+class Gangs:
+    """Every group that has a pod, by `<namespace>/<name>`. Plugins share it by `handle.shared(Gangs)`."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.objects: Lister[CoschedulingPodGroup] = handle.lister(COSCHEDULING_POD_GROUPS)
+        self._gangs: dict[str, Gang] = {}
+        self._backing_off: list[Gang] = []
+        self._followed = Followed(handle.lister(PODS), self._changed)
+
+    def get(self, key: str) -> Gang:
+        """The group with that key; an empty one if no pod of it is known."""
+        self._followed.read()
+        return self._gangs.get(key) or Gang()
+
+    def back_off(self, gang: Gang, now_s: float, at_least_s: float) -> None:
+        """Do not try the group's members for a while, which is longer after each rejection in a row."""
+        gang.backs_off_until_s = now_s + max(at_least_s, min(_BACKOFF_S * 2**gang.rejections, _BACKOFF_S_MAX))
+        gang.rejections = min(gang.rejections + 1, _REJECTIONS_COUNTED)
+        self._backing_off.append(gang)
+
+    def take_backed_off(self, now_s: float) -> list[Gang]:
+        """The groups whose backoff has ended since the last call."""
+        ended = [each for each in self._backing_off if each.backs_off_until_s <= now_s]
+        self._backing_off = [each for each in self._backing_off if each.backs_off_until_s > now_s]
+        return ended
+
+    def of_attempt(self, key: str, pod: Pod) -> Gang:
+        """The group of a pod that is being tried, with that pod among its members."""
+        self._followed.read()
+        gang = self._gangs.setdefault(key, Gang())
+        if pod.uid not in gang.members:
+            gang.put(pod)
+        return gang
+
+    def spec_of(self, key: str, pod: Pod) -> GangSpec | None:
+        """What the group of the pod asks for; None if neither a PodGroup nor the pod says that."""
+        group = self.objects.get(key)
+        if group is not None:
+            spec = group.spec
+            created = group.metadata.creation_timestamp
+            return GangSpec(spec.min_member, spec.min_resources, spec.schedule_timeout_seconds, created)
+        text = min_member_text(pod)
+        if text is None:
+            return None
+        # No more digits than any number of pods has, since longer texts take long to convert.
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
+            shown = text if len(text) <= 40 else f"{text[:40]}…"
+            return GangSpec(0, problem=f'pod {pod.key}: {MIN_MEMBER} "{shown}" is not a positive number of pods')
+        return GangSpec(int(text), created=pod.metadata.creation_timestamp)
+
+    def since_s(self, key: str, pod: Pod, otherwise_s: float) -> float:
+        """The time by which the group of the pod is ordered in the queue."""
+        gang, spec = self.get(key), self.spec_of(key, pod)
+        if spec is None or spec.created is None:
+            return otherwise_s if gang.failed_s is None else gang.failed_s
+        try:
+            return parse_time(spec.created) if gang.failed_s is None else gang.failed_s
+        except ValueError:
+            return otherwise_s
+
+    def _changed(self, old: Pod | None, new: Pod | None) -> None:
+        before = None if old is None else gang_of(old)
+        after = None if new is None else gang_of(new)
+        if old is not None and before is not None and (before != after or new is None):
+            gang = self._gangs.get(before)
+            if gang is not None:
+                gang.drop(old.uid)
+                if not gang.members:
+                    del self._gangs[before]
+        if new is not None and after is not None:
+            self._gangs.setdefault(after, Gang()).put(new)

@@ -1,0 +1,257 @@
+"""Coscheduling: the pods of a group start together, or none of them does.
+
+Runs at: QueueSort, PreFilter, PostFilter, Reserve, Permit.
+Verdict: PreFilter: UnschedulableAndUnresolvable while the group backs off, lacks pods, or lacks resources in the whole
+cluster. Permit: Wait until as many members have a node as the group needs; Unschedulable if nothing says how many.
+PostFilter: Unschedulable, and the members that wait are rejected if one of them fits nowhere.
+Requeue: a pod of the same group is added, or the PodGroup is added or changes. The first member that waits activates
+the others.
+Cost: constant, but for one step for each member when a group is complete, rejected or activated.
+Source: sigs.k8s.io/scheduler-plugins pkg/coscheduling (for Kubernetes 1.35).
+Differs: without PodGroups, pods say by an annotation or label how many members their group needs. Members of one group
+stay together in the queue, also if several groups were created in the same second; overcommitted nodes do not count
+against minResources. A group that was rejected backs off for a second at least, doubling up to ten: upstream tries it
+again without a pause while no other pod is active. The end of the backoff has its members tried again.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from podium.cluster import Snapshot
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
+    FilteredNodes,
+    Handle,
+    PermitPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreFilterPlugin,
+    PreFilterResult,
+    QueueSortPlugin,
+    ReservePlugin,
+)
+from podium.framework.contract.pod_groups import SimulatedGroup
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import Code, Status, unresolvable, unschedulable
+from podium.objects.core import Pod
+from podium.objects.coscheduling import CoschedulingPodGroup, gang_of
+from podium.objects.errors import FieldError
+from podium.objects.requests import Requests, requests_on_node, whole_amounts
+from podium.plugins.contrib.coscheduling.gangs import Gang, Gangs, GangSpec
+from podium.plugins.shared.hints import queue_if
+
+_WAIT_S: Final = 60
+_REJECTED_WITH_OTHERS: Final = "rejection in Unreserve"
+_REJECTED_AT_ONCE: Final = "optimistic rejection in PostFilter"
+_WAITS: Final = Status(Code.WAIT)
+_NO_HELP: Final = Status(Code.UNSCHEDULABLE)
+
+_Seconds = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+
+
+class CoschedulingArgs(msgspec.Struct, frozen=True, rename="camel"):
+    """The plugin's args; names and defaults are upstream's.
+
+    Attributes:
+        permit_waiting_time_seconds: how long members wait for each other, if their group does not say; 0 means 60.
+        pod_group_backoff_seconds: how long no member is tried after the group was rejected.
+        pod_group_reject_percentage: the group keeps its nodes if at most this share of its members lacks one.
+    """
+
+    api_version: Literal["kubescheduler.config.k8s.io/v1"] = "kubescheduler.config.k8s.io/v1"
+    kind: Literal["CoschedulingArgs"] = "CoschedulingArgs"
+    permit_waiting_time_seconds: _Seconds = _WAIT_S
+    pod_group_backoff_seconds: _Seconds = 0
+    pod_group_reject_percentage: Annotated[int, msgspec.Meta(ge=0, le=100)] = 10
+
+
+class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePlugin, PermitPlugin):
+    """Keeps gangs together that are placed pod by pod."""
+
+    Args = CoschedulingArgs
+    args: CoschedulingArgs
+
+    def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.gangs = handle.shared(Gangs)
+
+    # ------------------------------------------------------------ the queue
+
+    def sort_key(self, info: QueuedPodInfo) -> tuple[int, float, str, str]:
+        """The key of the order: `a` goes before `b` exactly if its key is lower."""
+        pod, key = info.pod, gang_of(info.pod)
+        since_s = info.initial_attempt_timestamp_s or info.timestamp_s
+        if key is None:
+            return -pod.priority, since_s, "", pod.key
+        return -pod.priority, self.gangs.since_s(key, pod, since_s), key, pod.key
+
+    def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
+        """Whether `a` goes before `b`: by priority, then by the age of the group."""
+        return self.sort_key(a) < self.sort_key(b)
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Added pods, and PodGroups, which may complete a gang."""
+        return (
+            on(EventResource.POD, ActionType.ADD, hint=self.after_pod_add, scope=HintScope.LABELS),
+            on(
+                EventResource.COSCHEDULING_POD_GROUP,
+                ActionType.ADD,
+                ActionType.UPDATE,
+                hint=self.after_pod_group_change,
+                scope=HintScope.LABELS,
+            ),
+        )
+
+    def after_pod_add(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+        """Queue if the added pod is of the same group."""
+        del old
+        key = gang_of(pod)
+        return queue_if(key is not None and new is not None and gang_of(new) == key)
+
+    def after_pod_group_change(
+        self, pod: Pod, old: CoschedulingPodGroup | None, new: CoschedulingPodGroup | None
+    ) -> QueueingHint:
+        """Queue if the group is the pod's, and asks for something else than before."""
+        is_other = new is not None and (old is None or old.spec != new.spec)
+        return queue_if(is_other and new is not None and gang_of(pod) == new.key)
+
+    # ------------------------------------------------------------ before and after filtering
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Return UnschedulableAndUnresolvable if the group cannot be complete now."""
+        del state
+        key = gang_of(pod)
+        spec = None if key is None else self.gangs.spec_of(key, pod)
+        if key is None or spec is None:
+            return None, None
+        if spec.problem:
+            return None, unresolvable(spec.problem)
+        gang, now_s = self.gangs.of_attempt(key, pod), self.handle.clock.now()
+        if now_s < gang.backs_off_until_s:
+            return None, unresolvable(f"podGroup {key} failed recently")
+        count, name = len(gang.members), pod.metadata.name
+        if count < spec.min_member:
+            too_few = f"current pods number: {count}, minMember of group: {spec.min_member}"
+            return None, unresolvable(f"pre-filter pod {name} cannot find enough sibling pods, {too_few}")
+        if count - len(gang.gated) < spec.min_member:
+            return None, unresolvable(f"pre-filter pod {name} cannot proceed due to gated pods in the same PodGroup")
+        if spec.min_resources is None or now_s < gang.fits_until_s:
+            return None, None
+        status = _resource_gap(spec, gang, snapshot)
+        if status is None:
+            gang.fits_until_s = now_s + (self.args.permit_waiting_time_seconds or _WAIT_S)
+        return None, status
+
+    def post_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+    ) -> tuple[PostFilterResult | None, Status | None]:
+        """Return Unschedulable. Members that wait are rejected at once, unless few others lack a node."""
+        del snapshot, filtered
+        key = gang_of(pod)
+        spec = None if key is None else self.gangs.spec_of(key, pod)
+        if key is None or spec is None:
+            return None, unschedulable("can not find pod group")
+        gang = self.gangs.of_attempt(key, pod)
+        missing = spec.min_member - gang.assigned_count
+        if missing <= 0 or missing * 100 <= self.args.pod_group_reject_percentage * spec.min_member:
+            return None, _NO_HELP
+        if state.find(SimulatedGroup) is None:
+            now_s = self.handle.clock.now()
+            self._reject_waiting(gang, _REJECTED_AT_ONCE)
+            gang.failed_s, gang.fits_until_s = now_s, 0.0
+            if len(gang.members) >= spec.min_member:
+                self.gangs.back_off(gang, now_s, self.args.pod_group_backoff_seconds)
+        reason = f"due to Pod {pod.metadata.name} is unschedulable even after PostFilter"
+        return None, unschedulable(f"PodGroup {key} gets rejected {reason}")
+
+    # ------------------------------------------------------------ on a node
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Count the pod among those of its group that have a node."""
+        del node_name
+        key = gang_of(pod)
+        if key is not None and state.find(SimulatedGroup) is None:
+            self.gangs.of_attempt(key, pod).reserve(pod.uid)
+        return None
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """One member gives up, and with it all that wait: no node is held for a gang that does not come together."""
+        del node_name
+        key = gang_of(pod)
+        if key is None or state.find(SimulatedGroup) is not None:
+            return
+        gang = self.gangs.get(key)
+        gang.reserved.discard(pod.uid)
+        gang.waiting.discard(pod.uid)
+        self._reject_waiting(gang, _REJECTED_WITH_OTHERS)
+
+    def permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, float]:
+        """Return Wait until the group has its nodes; the pod that completes it lets the others go."""
+        del node_name
+        key = gang_of(pod)
+        if key is None:
+            return None, 0.0
+        spec = self.gangs.spec_of(key, pod)
+        if spec is None:
+            return unschedulable("PodGroup not found"), 0.0
+        gang = self.gangs.of_attempt(key, pod)
+        if gang.assigned_count >= spec.min_member:
+            waiting, gang.waiting = gang.waiting, set()
+            gang.failed_s, gang.rejections = None, 0
+            for uid in waiting:
+                if (other := self.handle.waiting_pods.get(uid)) is not None:
+                    other.allow(self.name)
+            return None, 0.0
+        if state.find(SimulatedGroup) is None:
+            if not gang.waiting:
+                self.handle.activate(gang.without_node())
+            gang.waiting.add(pod.uid)
+        return _WAITS, float(spec.timeout_s or self.args.permit_waiting_time_seconds or _WAIT_S)
+
+    def _reject_waiting(self, gang: Gang, why: str) -> None:
+        # Taken out first, so that the Unreserve of each of them finds nobody left to reject.
+        waiting, gang.waiting = gang.waiting, set()
+        for uid in waiting:
+            if (other := self.handle.waiting_pods.get(uid)) is not None:
+                other.reject(self.name, why)
+
+
+def _resource_gap(spec: GangSpec, gang: Gang, snapshot: Snapshot) -> Status | None:
+    """Why all nodes together do not have what the group asks for; None if they have. Its own pods do not count."""
+    try:
+        wanted = whole_amounts(spec.min_resources or {}, "spec.minResources")
+    except FieldError as error:
+        return unresolvable(str(error))
+    rows = snapshot.order
+    mine: list[Requests] = []
+    for uid in (*gang.bound, *gang.reserved):
+        with suppress(FieldError):
+            mine.append(requests_on_node(gang.members[uid]))
+    gap = {}
+    for name, amount in {**wanted, "pods": spec.min_member}.items():
+        if name == "pods":
+            free = snapshot.allowed_pods[rows] - snapshot.pod_count[rows]
+            left = int(free.clip(0).sum()) + len(mine)
+        else:
+            free = snapshot.allocatable(name)[rows] - snapshot.requested(name)[rows]
+            left = int(free.clip(0).sum()) + sum(each.get(name, 0) for each in mine)
+        if left < amount:
+            gap[name] = amount - left
+    if not gap:
+        return None
+    amounts = ", ".join(f"{name} {amount}{'m' if name == 'cpu' else ''}" for name, amount in sorted(gap.items()))
+    return unresolvable(f"resource gap: {amounts}")
