@@ -18,9 +18,12 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+import yaml
 
+from tests.control_plane.client import Client
 from tests.e2e.cluster import NODES, ApiError, RealCluster
 from tests.e2e.conftest import StartDaemon
+from tests.e2e.shipped import may
 from tests.e2e.waiting import eventually
 from tests.manifests import pods
 
@@ -50,11 +53,34 @@ POOL = {
 }
 
 
+RBAC = Path(__file__).parents[2] / "deploy" / "provisioner" / "rbac.yaml"
+_GROUP = "/apis/rbac.authorization.k8s.io/v1"
+_COLLECTIONS = {
+    "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
+    "ClusterRole": f"{_GROUP}/clusterroles",
+    "ClusterRoleBinding": f"{_GROUP}/clusterrolebindings",
+    "Role": f"{_GROUP}/namespaces/kube-system/roles",
+    "RoleBinding": f"{_GROUP}/namespaces/kube-system/rolebindings",
+}
+_NAMESPACE, _NAME = "kube-system", "podium-provisioner"
+
+
+async def shipped_kubeconfig(cluster: RealCluster, path: Path) -> Path:
+    """A kubeconfig of the account that is shipped, which has its rights."""
+    for document in yaml.safe_load_all(RBAC.read_text()):
+        await cluster.admin.create(_COLLECTIONS[document["kind"]], document)
+    token = await cluster.admin.service_account_token(_NAMESPACE, _NAME)
+    async with Client(cluster.plane.url, token=token, tls=cluster.plane.ssl_context()) as account:
+        await eventually(lambda: may(account, "", "nodes", "create"))
+        await eventually(lambda: may(account, "", "configmaps", "patch", _NAMESPACE, _NAME))
+    return cluster.plane.kubeconfig(token, path)
+
+
 class Provisioners:
     """Processes that run one after the other."""
 
-    def __init__(self, cluster: RealCluster, directory: Path) -> None:
-        self._cluster = cluster
+    def __init__(self, kubeconfig: Path, directory: Path) -> None:
+        self._kubeconfig = kubeconfig
         self._directory = directory
         self._processes: list[subprocess.Popen[bytes]] = []
         (directory / "pools.json").write_text(json.dumps(POOL))
@@ -63,7 +89,7 @@ class Provisioners:
         """One more."""
         command = (
             *(sys.executable, "-m", "podium", "provisioner", "run", "--provider", "sandbox"),
-            *("--kubeconfig", self._cluster.kubeconfig, "--node-pools", self._directory / "pools.json"),
+            *("--kubeconfig", self._kubeconfig, "--node-pools", self._directory / "pools.json"),
             *("--batch-max", "3s", "--period", "1s", "--validate-after", "1s", "--leader-elect", "false"),
             *("--health-probe-bind-address", "", "--metrics-bind-address", ""),
         )
@@ -125,7 +151,8 @@ async def nodes_of(cluster: RealCluster) -> dict[str, Any]:
 async def test_nodes_come_and_go_with_the_load_though_the_provisioner_is_killed(
     real_cluster: RealCluster, start: StartDaemon, tmp_path: Path
 ) -> None:
-    cluster, provisioners = real_cluster, Provisioners(real_cluster, tmp_path)
+    cluster = real_cluster
+    provisioners = Provisioners(await shipped_kubeconfig(cluster, tmp_path / "kubeconfig"), tmp_path)
     await start(cluster)
     waiting = pods(POD_COUNT, cpu=f"{POD_MILLI}m", terminationGracePeriodSeconds=0)
     names = {each["metadata"]["name"] for each in waiting}
@@ -178,5 +205,8 @@ async def test_nodes_come_and_go_with_the_load_though_the_provisioner_is_killed(
         assert set(staying.values()) == kept
         assert await provisioners.stop() == 0, provisioners.output()
         assert "Traceback" not in provisioners.output()
+        assert "forbidden" not in provisioners.output().lower()
+        status = await cluster.admin.get(f"/api/v1/namespaces/{_NAMESPACE}/configmaps/{_NAME}")
+        assert status["data"].keys() == {"purchases", "removal"}
     finally:
         provisioners.kill()
