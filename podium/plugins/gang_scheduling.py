@@ -6,6 +6,8 @@ Permit: Wait until as many of them have a node; Error if the PodGroup is gone.
 Requeue: a pod of the same group is added, or the PodGroup.
 Cost: constant; the pod that completes the gang costs one step for each pod of the group.
 Source: kubernetes pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, v1.36.2.
+Differs: a pod that is added requeues its group only if it completes it. Upstream asks every member of the group again
+for each of them, with the same result.
 """
 
 from __future__ import annotations
@@ -102,10 +104,13 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
         )
 
     def after_pod_add(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
-        """Queue if the added pod is of the same group."""
+        """Queue if the added pod is of the same group, and the group is complete with it."""
         del old
         key = group_of(pod)
-        return queue_if(key is not None and new is not None and group_of(new) == key)
+        if key is None or new is None or group_of(new) != key:
+            return QueueingHint.SKIP
+        group, state = self._groups.get(key), self._states.state(key)
+        return queue_if(state is None or (group is not None and len(state) >= (group.min_count or 0)))
 
     def after_pod_group_add(self, pod: Pod, old: PodGroup | None, new: PodGroup | None) -> QueueingHint:
         """Queue if the added group is the pod's."""

@@ -73,6 +73,27 @@ async def test_a_gang_is_bound_as_soon_as_it_is_complete_and_fits() -> None:
     assert bench.metrics.value("scheduler_podgroup_scheduling_algorithm_duration_seconds") == 1
 
 
+async def test_a_gang_that_gathers_costs_one_question_for_each_of_its_pods() -> None:
+    asked: list[str] = []
+
+    class Asked(GangScheduling):
+        name = "GangScheduling"
+
+        def pre_enqueue(self, pod: Pod) -> Status | None:
+            asked.append(pod.key)
+            return super().pre_enqueue(pod)
+
+    count = 40
+    bench = LoopBench(Fit, Asked, rules=PodGroupRules())
+    bench.put(node(cpu="64"), pod_group("gang", min_count=count))
+    async with bench.running():
+        bench.put(*(pod(f"p{at}", group="gang", cpu="1") for at in range(count)))
+        await settled()
+        assert len(bound(bench)) == count
+    # Once when it comes, and once when the last one has come.
+    assert len(asked) <= 2 * count
+
+
 async def test_a_gang_waits_for_its_pod_group() -> None:
     bench = gang_bench()
     bench.put(SMALL, BIG)
