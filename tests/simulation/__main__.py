@@ -24,11 +24,12 @@ _SEEDS_PER_PROCESS = 10
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.seed is not None:
-        history = simulate_quietly((options.seed, options.steps))
+        history = simulate_quietly((options.seed, options.steps, options.devices))
         click.echo("\n".join(history.lines if options.show else history.lines[-_LINES_SHOWN:]))
         click.echo(_summary(history))
         return int(history.violation is not None)
-    return _run_all(range(options.first, options.first + options.seeds), options.steps, options.processes)
+    seeds = range(options.first, options.first + options.seeds)
+    return _run_all(seeds, options.steps, options.processes, devices=options.devices)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -38,16 +39,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--steps", type=int, default=2000, help="of each (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="(default: %(default)s)")
     parser.add_argument("--seed", type=int, help="only this one")
+    parser.add_argument("--devices", action="store_true", help="nodes have devices, and pods claims for them")
     parser.add_argument("--show", action="store_true", help="with --seed: all of its history")
     return parser
 
 
-def _run_all(seeds: Iterable[int], steps: int, processes: int) -> int:
+def _run_all(seeds: Iterable[int], steps: int, processes: int, *, devices: bool) -> int:
     started_s, histories = time.monotonic(), []
     # A fresh interpreter each, and now and then a new one: what a daemon freezes at its start is never collected.
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, maxtasksperchild=_SEEDS_PER_PROCESS) as pool:
-        for history in pool.imap_unordered(simulate_quietly, [(seed, steps) for seed in seeds]):
+        for history in pool.imap_unordered(simulate_quietly, [(seed, steps, devices) for seed in seeds]):
             histories.append(history)
             if history.violation is not None:
                 click.echo("\n  ".join((f"seed {history.seed}:", *history.lines[-_LINES_SHOWN:])))
@@ -56,7 +58,8 @@ def _run_all(seeds: Iterable[int], steps: int, processes: int) -> int:
     click.echo(
         f"{len(histories)} seeds, {sum(each.steps for each in histories)} steps, "
         f"{sum(each.faults for each in histories)} faults, {sum(each.deaths for each in histories)} deaths, "
-        f"{sum(each.bound for each in histories)} pods bound in {time.monotonic() - started_s:.0f} s: "
+        f"{sum(each.bound for each in histories)} pods bound, "
+        f"{sum(each.claimants for each in histories)} with claims created, in {time.monotonic() - started_s:.0f} s: "
         + (f"broken: {broken}" if broken else "clean")
     )
     return int(bool(broken))

@@ -24,9 +24,12 @@ NODES_MIN, NODES_MAX = 4, 10
 
 
 class Actors:
-    """Chooses and performs actions; every choice comes from the one random source."""
+    """Chooses and performs actions; every choice comes from the one random source.
 
-    def __init__(self, sandbox: Sandbox, network: Network, random: Random) -> None:
+    Args: `restores` says whether etcd may be taken back to an earlier state.
+    """
+
+    def __init__(self, sandbox: Sandbox, network: Network, random: Random, *, restores: bool = True) -> None:
         self.faults = 0
         self.shrunk_at_s: dict[str, float] = {}
         self._store, self._faults, self._network, self._random = sandbox.store, sandbox.faults, network, random
@@ -63,7 +66,7 @@ class Actors:
             self.break_connections: 2,
             self.silence_connections: 1,
             self.restart_api_server: 1,
-            self.restore_etcd: 1,
+            self.restore_etcd: int(restores),
             self.narrow_connections: 1,
         }
         self._unlucky = unlucky.keys()

@@ -132,8 +132,11 @@ def _key(pod: Json) -> str:
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
-def check_nobody_forgotten(app: ObservedApp, pods: list[Json], nodes: list[Json]) -> None:
-    """After a calm, no pod waits that would fit."""
+def check_nobody_forgotten(app: ObservedApp, pods: list[Json], nodes: list[Json], besides: list[Json]) -> None:
+    """After a calm, no pod waits that would fit.
+
+    Args: `besides` are the other objects that matter.
+    """
     left_alone = _left_alone(app)
     for pod in pods:
         spec = pod["spec"]
@@ -143,7 +146,7 @@ def check_nobody_forgotten(app: ObservedApp, pods: list[Json], nodes: list[Json]
             continue
         others = [each for each in pods if each is not pod]
         asked = {**pod, "spec": {**spec, "schedulerName": "default-scheduler"}}
-        answer = Evaluator().answer(Scenario(objects=[*nodes, *others], pod=asked))
+        answer = Evaluator().answer(Scenario(objects=[*nodes, *others, *besides], pod=asked))
         if answer.get("feasible"):
             raise Violation("forgotten", f"{pod['metadata']['name']} waits, and fits on {answer['feasible']}")
 

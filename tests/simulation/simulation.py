@@ -25,9 +25,10 @@ from podium.sandbox.resources import resource_named
 from tests.simulation import checkers
 from tests.simulation.actors import Actors
 from tests.simulation.checkers import Violation
+from tests.simulation.devices import DeviceActors, check_devices, check_no_claim_held, objects
 from tests.simulation.network import SimulatedLoop
 from tests.simulation.observed import ObservedApp
-from tests.simulation.trials import Trials
+from tests.simulation.trials import OLDER_STATE, Trials
 from tests.virtual_time import START_S
 
 CALM_EVERY: Final = 400
@@ -47,6 +48,7 @@ class History:
     faults: int = 0
     deaths: int = 0
     bound: int = 0
+    claimants: int = 0
     violation: Violation | None = None
 
     @property
@@ -55,15 +57,17 @@ class History:
         return hashlib.sha256("\n".join(self.lines).encode()).hexdigest()[:16]
 
 
-def simulate(seed: int, steps: int, trial: str | None = None) -> History:
+def simulate(seed: int, steps: int, trial: str | None = None, *, devices: bool = False) -> History:
     """Run a seed to its end, or to the first violation.
 
-    Args: `trial` is held after every calm; without it one that is chosen by chance.
+    Args:
+        trial: is held after every calm; without it one that is chosen by chance.
+        devices: whether nodes have devices, and some pods claims for them.
     """
     history = History(seed)
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         try:
-            runner.run(_Simulation(history, steps, trial).run())
+            runner.run(_Simulation(history, steps, trial, devices=devices).run())
         except* Violation as group:
             history.violation = _first(group)
             history.lines.append(f"VIOLATION {history.violation}")
@@ -73,11 +77,12 @@ def simulate(seed: int, steps: int, trial: str | None = None) -> History:
     return history
 
 
-def simulate_quietly(job: tuple[int, int]) -> History:
-    """A seed and a number of steps, without podium's own log."""
+def simulate_quietly(job: tuple[int, int, bool]) -> History:
+    """A seed, a number of steps and whether there are devices, without podium's own log."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
-        return simulate(*job)
+        seed, steps, devices = job
+        return simulate(seed, steps, devices=devices)
     except Exception as error:  # noqa: BLE001 - whatever it is
         # A group of errors does not find its way back from another process.
         raise RuntimeError(f"seed {job[0]}:\n{''.join(traceback.format_exception(error))}") from None
@@ -89,8 +94,8 @@ def _first(group: BaseExceptionGroup[Violation]) -> Violation:
 
 
 class _Simulation:
-    def __init__(self, history: History, steps: int, trial: str | None) -> None:
-        self._history, self._steps, self._trial = history, steps, trial
+    def __init__(self, history: History, steps: int, trial: str | None, *, devices: bool) -> None:
+        self._history, self._steps, self._trial, self._has_devices = history, steps, trial, devices
         self._random = Random(history.seed)
         self._avoids_conflicts = history.seed % 2 == 0
         self._assumed: dict[str, str] = {}
@@ -108,9 +113,13 @@ class _Simulation:
             now=lambda: datetime.fromtimestamp(START_S + self._loop.time(), UTC),
             new_uid=lambda: f"{uids.getrandbits(64):016x}",
             history_limit=2000,
+            controllers=self._has_devices,
         ) as self._sandbox:
-            self._actors = Actors(self._sandbox, self._network, self._random)
+            self._actors = Actors(self._sandbox, self._network, self._random, restores=not self._has_devices)
             self._actors.furnish()
+            self._devices = DeviceActors(self._sandbox, self._history.seed) if self._has_devices else None
+            if self._devices is not None:
+                self._devices.furnish()
             self._trials = Trials(self._sandbox, self._network, self._random, self._pause)
             self._pods = self._sandbox.store.collection(_PODS)
             self._cursor = self._pods.end
@@ -138,6 +147,11 @@ class _Simulation:
         self._history.faults = self._actors.faults
         if said is not None:
             self._tell(said)
+        if self._devices is not None:
+            done = self._devices.act()
+            self._history.claimants = self._devices.pods_made
+            if done is not None:
+                self._tell(done)
         await asyncio.sleep(self._random.choice((0.0, 0.001, 0.01, 0.1, 0.5, 1.5)))
         self._check()
 
@@ -149,6 +163,8 @@ class _Simulation:
         self._read_changes()
         if self._violation is not None:
             raise self._violation
+        if self._has_devices:
+            check_devices(self._sandbox)
         app = self._app
         if app is None or not app.started:
             return
@@ -177,8 +193,12 @@ class _Simulation:
         pods, nodes = store.list("pods"), store.list("nodes")
         checkers.check_informed(app, pods, nodes)
         checkers.check_nothing_held(app)
-        checkers.check_nobody_forgotten(app, pods, nodes)
-        name = self._trial or self._random.choice(list(self._trials.all))
+        others = objects(self._sandbox) if self._has_devices else []
+        checkers.check_nobody_forgotten(app, pods, nodes, others)
+        if self._has_devices:
+            check_no_claim_held(app, self._sandbox)
+        names = [each for each in self._trials.all if not (self._has_devices and each == OLDER_STATE)]
+        name = self._trial or self._random.choice(names)
         self._tell(f"trial: {name}")
         await self._trials.run(name)
         app.hesitation.is_calm = False

@@ -22,9 +22,11 @@ from podium.cluster import Cache
 from podium.daemon.confirmations import Confirmations
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.handlers import NodeHandler
+from podium.devices import AllocatedDevices
 from podium.framework.profile.runtime import Framework
 from podium.objects.api_errors import TooManyRequests
 from podium.objects.wire import ObjectDecoder
+from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.queues import SchedulingQueue
 from podium.sandbox import pods
@@ -54,10 +56,47 @@ def test_seed_is_clean(seed: int, steps: int) -> None:
     assert history.faults > 20
 
 
+def test_with_devices_a_seed_is_clean() -> None:
+    history = simulate(3, CALM_EVERY, devices=True)
+    assert history.violation is None, "\n".join(history.lines[-25:])
+    assert sum("claimant" in line and " is bound" in line for line in history.lines) > 10
+
+
 def test_a_seed_makes_one_history_and_another_seed_another() -> None:
     first, again, other = simulate(3, 150), simulate(3, 150), simulate(4, 150)
     assert first.lines == again.lines
     assert first.digest != other.digest
+
+
+def _see_no_devices_in_use(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AllocatedDevices, "is_dedicated", lambda *_: False)
+
+
+def _keep_answers_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AllocatedDevices, "version", lambda *_: 0)
+
+
+def _bind_without_writing_claims(patch: pytest.MonkeyPatch) -> None:
+    async def nothing(*_: Any) -> None:
+        pass
+
+    patch.setattr(ClaimWriter, "write", nothing)
+
+
+@pytest.mark.parametrize(
+    ("plant", "checker"),
+    [
+        (_see_no_devices_in_use, "device twice"),
+        (_keep_answers_for_ever, "device twice"),
+        (_bind_without_writing_claims, "bound without"),
+    ],
+)
+def test_the_checkers_of_devices_find_what_is_planted(
+    plant: Plant, checker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    violations = (simulate(seed, CALM_EVERY, devices=True).violation for seed in _SEEDS_TRIED)
+    assert next(each for each in violations if each is not None).checker == checker
 
 
 def _lose_pods(patch: pytest.MonkeyPatch) -> None:

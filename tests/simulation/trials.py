@@ -20,6 +20,7 @@ from tests.simulation.network import Network
 Json = dict[str, Any]
 Trial = Callable[[], Awaitable[None]]
 
+OLDER_STATE = "an older state of etcd"
 _PODS = resource_named("pods")
 _KEY = "simulation/trial"
 _TICK_S = 0.1
@@ -52,7 +53,7 @@ class Trials:
             "connections that go silent": self.silent_connections,
             "a list amid attempts": self.list_amid_attempts,
             "a list that is none": self.senseless_list,
-            "an older state of etcd": self.older_state,
+            OLDER_STATE: self.older_state,
         }
 
     async def run(self, name: str) -> None:
