@@ -14,9 +14,9 @@ from podium.cli import files
 from podium.cli.asking import errors_shown, warn_of_broken
 from podium.cli.command_errors import EXIT_FAILED
 from podium.cli.interrupts import exit_130_at_sigint
-from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.options.configuration import usable
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, as_json, output_option, print_value
-from podium.cli.planning import Question, planning_options
+from podium.cli.planning import Question, demand_rules, planning_options, rules_options
 from podium.cli.progress import counting
 from podium.objects.errors import FieldError
 from podium.telemetry.log_text import printable
@@ -29,19 +29,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @planning_options
-@click.option(
-    "--rules",
-    type=click.Choice(["karpenter", "podium"]),
-    default="karpenter",
-    show_default=True,
-    help="Who judges whether a pod fits: Karpenter's simulation, or podium's own plugins.",
-)
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    help="A KubeSchedulerConfiguration, YAML or JSON, for --rules podium.",
-)
-@plugin_option
+@rules_options
 @click.option("--why", metavar="POD", help="Explain what became of one pod.")
 @click.option("--cases", metavar="FILE", help="Answer recorded cases, one JSON object per line.")
 @click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod stays.")
@@ -77,9 +65,7 @@ def command(
     if cases is not None and (question.is_asked or why):
         raise click.UsageError("--cases brings its own clusters and catalogues")
     question.check()
-    is_podium = rules == "podium"
-    if (config is not None or plugins) and not is_podium:
-        raise click.UsageError("--config and --plugin are for --rules podium")
+    is_podium = demand_rules(rules, config, plugins)
     if is_podium and cases is not None:
         raise click.UsageError("--cases are answered by Karpenter's rules")
     if cases is not None:

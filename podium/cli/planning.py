@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ import orjson
 
 from podium.cli import files
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
+from podium.cli.options.configuration import plugin_option
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
@@ -58,6 +60,30 @@ def planning_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         function = option(function)
     return cluster_options(function)
+
+
+def rules_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say who judges whether a pod fits: `rules`, `config` and `plugins`."""
+    config = click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        help="A KubeSchedulerConfiguration, YAML or JSON, for --rules podium.",
+    )
+    rules = click.option(
+        "--rules",
+        type=click.Choice(["karpenter", "podium"]),
+        default="karpenter",
+        show_default=True,
+        help="Who judges whether a pod fits: Karpenter's simulation, or podium's own plugins.",
+    )
+    return rules(config(plugin_option(function)))
+
+
+def demand_rules(rules: str, config: Path | None, plugins: tuple[str, ...]) -> bool:
+    """Whether podium's own plugins judge. Raises: click.UsageError if options for them are given and they do not."""
+    if (config is not None or plugins) and rules != "podium":
+        raise click.UsageError("--config and --plugin are for --rules podium")
+    return rules == "podium"
 
 
 def purchase_options(function: Callable[..., Any]) -> Callable[..., Any]:

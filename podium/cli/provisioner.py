@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.cli import event_loop, files
 from podium.cli.options.addresses import address
+from podium.cli.options.configuration import usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
-from podium.cli.planning import Question, purchase_options
+from podium.cli.planning import Question, demand_rules, purchase_options, rules_options
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def command() -> None:
     help="Who makes nodes: nobody, podium as objects without machines, or a Karpenter that is told by NodeClaims.",
 )
 @purchase_options
+@rules_options
 @click.option(
     "--batch-idle",
     "batch_idle_s",
@@ -98,6 +101,9 @@ def run(
     kubeconfig: str | None,
     context: str | None,
     provider: ProviderName,
+    rules: str,
+    config: Path | None,
+    plugins: tuple[str, ...],
     batch_idle_s: float,
     batch_max_s: float,
     period_s: float,
@@ -114,7 +120,7 @@ def run(
     """
     from podium.client.credentials import ConnectionConfigError
     from podium.objects.api_errors import ApiError
-    from podium.provisioner.controller.app import Options, ProvisionerApp
+    from podium.provisioner.controller.app import Options, Placing, ProvisionerApp
     from podium.provisioner.controller.provider import ProviderUnusableError
     from podium.service.election import LeadershipLostError, Timings
     from podium.service.serving import ServingError
@@ -126,6 +132,10 @@ def run(
         node_pools = question.pools()
     except FieldError as error:
         raise click.ClickException(str(error)) from error
+    placing = None
+    if demand_rules(rules, config, plugins):
+        good = usable(config, plugins, to_run=False)
+        placing = Placing(good.config, good.plugins, any_scheduler=config is None)
     options = Options(
         kubeconfig=kubeconfig,
         context=context,
@@ -133,6 +143,7 @@ def run(
         catalogue=question.instance_types(),
         node_pools=node_pools,
         settings=question.settings(),
+        placing=placing,
         batch_idle_s=batch_idle_s,
         batch_max_s=batch_max_s,
         period_s=period_s,

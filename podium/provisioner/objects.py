@@ -30,6 +30,7 @@ from podium.objects.core import (
     Value,
 )
 from podium.objects.errors import FieldError
+from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.storage import (
     CSINode,
     PersistentVolume,
@@ -265,3 +266,5 @@ class ClusterObjects:
     volumes: tuple[Volume, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
     csi_nodes: tuple[CSINode, ...] = ()
+    others: tuple[tuple[ResourceType[Any], KubeObject], ...] = ()
+    """Objects of kinds that only podium's own plugins read."""

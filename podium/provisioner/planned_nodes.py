@@ -19,6 +19,7 @@ from podium.provisioner.instance_type_filter import DaemonGroup
 from podium.provisioner.instance_types import Offering
 from podium.provisioner.labels import INSTANCE_TYPE
 from podium.provisioner.launches import Launch, launch_of
+from podium.provisioner.objects import ClusterObjects
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.plans import Purchase, purchase_as_told
 from podium.provisioner.templates import SIMULATED
@@ -95,11 +96,26 @@ def planned_nodes(
     Args:
         replaced: the names of the nodes whose place they take.
     """
-    objects = basis.objects
+    made = ((launch, tuple(purchase.claim.pods), purchase) for purchase, launch in launched(basis, purchases))
+    return _named(basis.objects, made, replaced)
+
+
+def placed_nodes(
+    basis: PlanBasis, launches: Mapping[str, Launch], pods: Mapping[str, tuple[Pod, ...]]
+) -> tuple[PlannedNode, ...]:
+    """The nodes to buy, for a plan that says by a node's name how to buy it, and which pods go there."""
+    made = ((launch, pods.get(name, ()), None) for name, launch in launches.items())
+    return _named(basis.objects, made, frozenset())
+
+
+def _named(
+    objects: ClusterObjects,
+    made: Iterable[tuple[Launch, tuple[Pod, ...], Purchase | None]],
+    replaced: AbstractSet[str],
+) -> tuple[PlannedNode, ...]:
     known = {each.metadata.name for each in (*objects.nodes, *objects.node_claims)}
     found: list[PlannedNode] = []
-    for purchase, launch in launched(basis, purchases):
-        pods = tuple(purchase.claim.pods)
+    for launch, pods, purchase in made:
         found.append(PlannedNode(_free_name(launch, pods, replaced, known), launch, pods, purchase))
         known.add(found[-1].name)
     return tuple(found)

@@ -77,6 +77,10 @@ class Planner:
     catalogue: Catalogue | None
     settings: Settings
 
+    def basis(self, objects: ClusterObjects) -> PlanBasis:
+        """What plans over these objects start from."""
+        return PlanBasis(objects, self._catalogue_for(objects), self.settings)
+
     def purchases(self, objects: ClusterObjects, now: float) -> Purchases:
         """What to buy now.
 
@@ -86,7 +90,7 @@ class Planner:
         Raises:
             FieldError: an object has a value that has no meaning.
         """
-        basis = PlanBasis(objects, self._catalogue_for(objects), self.settings)
+        basis = self.basis(objects)
         found = provision(basis, now)
         if found.outcome is None:
             return Purchases(staying=tuple((each, NO_POOLS) for each in found.pods), ignored=found.ignored)
@@ -136,9 +140,10 @@ class Planner:
         return methods.consolidation_fault(state, command) or removal
 
     def _state(self, objects: ClusterObjects, now: float, fixed: AbstractSet[str]) -> DisruptionState:
-        catalogue, settings = self._catalogue_for(objects), self.settings
-        conditions = conditions_of(objects.node_claims, objects.node_pools, catalogue, now, settings.node_class)
-        return DisruptionState(PlanBasis(objects, catalogue, settings), conditions, now, fixed)
+        basis = self.basis(objects)
+        node_class = self.settings.node_class
+        conditions = conditions_of(objects.node_claims, objects.node_pools, basis.catalogue, now, node_class)
+        return DisruptionState(basis, conditions, now, fixed)
 
     def _catalogue_for(self, objects: ClusterObjects) -> Catalogue:
         return built_in_catalogue(objects) if self.catalogue is None else self.catalogue

@@ -30,6 +30,8 @@ from podium.client.dispatcher import Dispatcher
 from podium.client.informer_set import InformerSet
 from podium.client.outage import Outage
 from podium.client.session import ApiSession
+from podium.config import KubeSchedulerConfiguration
+from podium.framework.contract.interface import Plugin
 from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
@@ -51,6 +53,7 @@ from podium.provisioner.controller.status import Status
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.methods import VALIDATED_AFTER_S
 from podium.provisioner.objects import NodePool
+from podium.provisioner.placing_planner import OTHERS, PlacingPlanner
 from podium.provisioner.planner import Planner
 from podium.provisioner.settings import Settings
 from podium.service.election import (
@@ -82,6 +85,15 @@ _BACKOFF: Final = BackoffPolicy(first_s=0.5, longest_s=60.0)
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """How podium places pods; see `PlacingPlanner`."""
+
+    config: KubeSchedulerConfiguration
+    classes: Mapping[str, type[Plugin]]
+    any_scheduler: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How to run.
@@ -89,6 +101,7 @@ class Options:
     Attributes:
         catalogue: The instance types; None for the built-in ones.
         node_pools: Those to buy from, instead of the cluster's.
+        placing: How podium places pods, if its own plugins are to judge what is bought; else Karpenter's rules do.
         validated_after_s: How long after they were found they are looked at again.
         nominated_s_min: For how long at least nodes stay that pods were planned onto.
         namespace: Of the Lease and of the ConfigMap, which have the same name.
@@ -102,6 +115,7 @@ class Options:
     catalogue: Catalogue | None = None
     node_pools: tuple[NodePool, ...] | None = None
     settings: Settings = field(default_factory=Settings)
+    placing: Placing | None = None
     batch_idle_s: float = IDLE_S
     batch_max_s: float = MAX_S
     period_s: float = PERIOD_S
@@ -274,8 +288,13 @@ class _Parts:
             random=random,
             on_handler_error=lambda resource, _: metrics.count_unexpected_error("handler", resource),
         )
-        watched = WatchedCluster(self.informers, clock, options.node_pools)
-        planner = Planner(options.catalogue, options.settings)
+        by_karpenter = Planner(options.catalogue, options.settings)
+        planner: Planner | PlacingPlanner = by_karpenter
+        placing = options.placing
+        if placing is not None:
+            planner = PlacingPlanner(by_karpenter, placing.config, placing.classes, placing.any_scheduler)
+        others = OTHERS if placing is not None else ()
+        watched = WatchedCluster(self.informers, clock, options.node_pools, others)
         record = self.recorder.record
         drains: Mapping[str, Step] = {}
         provider: Provider

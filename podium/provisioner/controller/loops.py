@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import anyio
 
 from podium.client.backoff import Backoff
+from podium.engine.errors import ClusterError
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
@@ -21,7 +22,7 @@ log = get_logger("provisioner")
 Step = Callable[[], Awaitable[float]]
 """Does what there is to do, and returns in how many seconds to look again."""
 
-FAILURES: Final = (ApiError, FieldError)
+FAILURES: Final = (ApiError, FieldError, ClusterError)
 """What may go wrong with the world; everything else is a bug, and ends the process."""
 
 

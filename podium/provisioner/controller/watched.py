@@ -110,9 +110,16 @@ class WatchedCluster:
     Args:
         informers: get the handlers; they must not have started.
         node_pools: those to buy from, instead of the cluster's.
+        others: more kinds that the plans depend on.
     """
 
-    def __init__(self, informers: InformerSet, clock: Clock, node_pools: Sequence[NodePool] | None = None) -> None:
+    def __init__(
+        self,
+        informers: InformerSet,
+        clock: Clock,
+        node_pools: Sequence[NodePool] | None = None,
+        others: Sequence[ResourceType[Any]] = (),
+    ) -> None:
         self._informers = informers
         self._node_pools = node_pools
         self._by_kind: dict[str, Informer[Any]] = {}
@@ -123,6 +130,7 @@ class WatchedCluster:
             handler = self._usable[kind] = _Usable(kind)
             informer.add_handler(handler)
         self._by_kind[PODS.kind].add_handler(self._pod_events)
+        self._others = [(each, informers.informer(each)) for each in others]
 
     def on_pod(self, listener: Callable[[Pod], None]) -> None:
         """Call this with each pod that is added, changed or deleted."""
@@ -153,6 +161,7 @@ class WatchedCluster:
         return ClusterObjects(
             **{
                 **found,
+                "others": tuple((kind, each) for kind, informer in self._others for each in informer.list()),
                 "node_pools": tuple(map(completed_pool, pools)),
                 "node_claims": (*found["node_claims"], *self._stand_in_claims(found["node_claims"])),
             }

@@ -11,8 +11,10 @@ from typing import Any
 import anyio
 import pytest
 
+from podium.engine.configurations import Configurations
 from podium.engine.files import Found
-from podium.provisioner.controller.app import Options, ProvisionerApp
+from podium.plugins import IN_TREE
+from podium.provisioner.controller.app import Options, Placing, ProvisionerApp
 from podium.provisioner.controller.provider import ProviderUnusableError
 from podium.provisioner.manifests import read_cluster
 from podium.provisioner.sandbox_nodes import REMOVED_SINCE
@@ -204,6 +206,25 @@ async def test_by_default_nothing_is_bought_and_events_say_what_would_be(cluster
         assert found["web-0"].startswith("A node would be bought for this pod: s-4x-amd64-linux (")
         assert found["huge"].startswith("Failed to schedule pod, ")
     assert await cluster.nodes() == {}
+
+
+async def test_podiums_own_plugins_judge_what_is_bought(cluster: Cluster) -> None:
+    # Karpenter would buy three nodes: it does not know that nothing keeps these pods apart here.
+    apart = {"app": "apart"}
+    term = {"labelSelector": {"matchLabels": apart}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    config = Configurations(IN_TREE).of(
+        {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "InterPodAffinity"}]}}}],
+        }
+    )
+    await cluster.put_unschedulable(*waiting(3, labels=apart, affinity=affinity))
+    async with cluster.provisioned(placing=Placing(config, IN_TREE, any_scheduler=True)):
+        await cluster.wait_nodes(1)
+        await anyio.sleep(1.0)
+        assert len(await cluster.nodes()) == 1
 
 
 async def test_the_provider_karpenter_needs_its_definitions(cluster: Cluster) -> None:

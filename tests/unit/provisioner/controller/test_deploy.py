@@ -10,6 +10,7 @@ import yaml
 from podium.cli.provisioner import run
 from podium.provisioner.controller.app import Options
 from podium.provisioner.controller.watched import WATCHED
+from podium.provisioner.placing_planner import OTHERS
 
 DEPLOY = Path(__file__).parents[4] / "deploy" / "provisioner"
 
@@ -30,7 +31,7 @@ def test_everything_that_is_watched_may_be_listed_and_watched() -> None:
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
-    assert allowed == {(each.group, each.plural) for each in WATCHED.values()}
+    assert allowed == {(each.group, each.plural) for each in (*WATCHED.values(), *OTHERS)}
 
 
 def test_the_lease_and_the_status_have_the_name_that_the_role_allows() -> None:

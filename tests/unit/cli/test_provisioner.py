@@ -1,0 +1,65 @@
+"""`podium provisioner run`: the options, and the files that they name."""
+
+from __future__ import annotations
+
+import io
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.manifests import pod
+from tests.unit.cli import commands
+
+_run = partial(commands.run, "provisioner", "run", "--logging-format", "text")
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before(json_log: io.BytesIO) -> None:
+    """The command sets up the process's logging."""
+
+
+def pool(*requirements: Any) -> dict[str, Any]:
+    spec = {"template": {"spec": {"requirements": requirements}}}
+    return {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "a"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--config", "scheduler.yaml"), "--config and --plugin are for --rules podium"),
+        (("--provider", "cloud"), "'cloud' is not one of 'plan-only', 'sandbox', 'karpenter'"),
+        (("--batch-idle", "soon"), "soon"),
+        (("--period", "-1s"), "-1s is negative"),
+        (("--metrics-bind-address", "8080"), "does not end in a colon and a port"),
+        (("--node-pools", "-", "--catalogue", "-"), "standard input"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(options: tuple[str, ...], message: str) -> None:
+    done = _run(*options)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_a_file_without_node_pools_is_named(tmp_path: Path) -> None:
+    file = commands.written(tmp_path / "pools.yaml", pod("web"))
+    done = _run("--node-pools", file)
+    assert done.exit_code == 1
+    assert f"{file}: has no NodePools" in done.output
+
+
+def test_a_node_pool_that_cannot_be_read_is_named_with_its_field(tmp_path: Path) -> None:
+    file = commands.written(tmp_path / "pools.yaml", pool({"key": "zone", "operator": "Near"}))
+    done = _run("--node-pools", file)
+    assert done.exit_code == 1
+    assert str(file) in done.output
+    assert "NodePool a: spec.template.spec.requirements[0]" in done.output
+
+
+def test_a_catalogue_of_the_wrong_shape_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "types.json"
+    file.write_text('[{"name": "a"}]')
+    done = _run("--catalogue", file)
+    assert done.exit_code == 1
+    assert f"{file}: [0]" in done.output
