@@ -298,16 +298,17 @@ class _Parts:
         record = self.recorder.record
         drains: Mapping[str, Step] = {}
         provider: Provider
+        is_karpenter = options.provider == "karpenter"
         if options.provider == "sandbox":
             provider = sandbox = SandboxProvider(client, session, watched, record, clock)
             drains = {"removal": sandbox.drain}
-        elif options.provider == "karpenter":
+        elif is_karpenter:
             provider = KarpenterProvider(client, session, watched)
         else:
             provider = PlanOnlyProvider(record)
         is_real = options.provider != "plan-only"
         self.status = Status(client, options.namespace, options.name, record, metrics, is_real=is_real)
-        purchasing = Purchasing(provider, watched, clock)
+        purchasing = Purchasing(provider, watched, clock, awaits_machines=is_karpenter)
         nominations = Nominations(clock, max(2 * options.batch_max_s, options.nominated_s_min))
         window = BatchingWindow(clock, idle_s=options.batch_idle_s, max_s=options.batch_max_s)
         provisioning = ProvisioningLoop(

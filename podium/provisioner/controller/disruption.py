@@ -7,6 +7,7 @@ there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Final, Protocol
 
@@ -20,6 +21,7 @@ from podium.provisioner.controller.provisioning import NOT_SEEN_PAUSE_S, Compute
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.objects import ClusterObjects, ProvidedNode
+from podium.provisioner.planned_nodes import PlannedNode
 from podium.provisioner.planner import Removal
 
 log = get_logger("provisioner")
@@ -87,15 +89,25 @@ class DisruptionLoop:
             return self._period_s
         log.info("Nodes may be removed", reason=found.reason, nodes=found.nodes, savings=round(found.savings, 4))
         await anyio.sleep(self._validated_after_s)
-        removal = await self._validated(found)
-        if removal is None or not await self._replaced(removal):
-            return self._period_s
-        self._nominations.add([*removal.moves, *(each.name for each in removal.replacements)])
-        known = [node for name in removal.nodes if (node := self._watched.node(name)) is not None]
-        for node in known:
+        async with self._purchasing.turn:
+            removal = await self._validated(found)
+            if removal is None:
+                return self._period_s
+            bought = await self._purchasing.buy(removal.replacements)
+            self._nominations.add([*removal.moves, *(each.name for each in removal.replacements)])
+            leaving = [] if bought else await self._delete(removal)
+        if bought:
+            leaving = await self._delete(removal) if await self._have_come(removal, bought) else []
+        if leaving:
+            self._report.removed(removal)
+        return NOT_SEEN_PAUSE_S if leaving and await self._is_noticed(leaving) else self._period_s
+
+    async def _delete(self, removal: Removal) -> list[ProvidedNode]:
+        """Begin to remove the nodes; returns those that are still there."""
+        leaving = [node for name in removal.nodes if (node := self._watched.node(name)) is not None]
+        for node in leaving:
             await self._provider.delete(node, removal.reason)
-        self._report.removed(removal)
-        return NOT_SEEN_PAUSE_S if await self._is_noticed(known) else self._period_s
+        return leaving
 
     async def _validated(self, found: Removal) -> Removal | None:
         if not self._watched.is_current or await self._purchasing.unseen():
@@ -107,9 +119,8 @@ class DisruptionLoop:
             return None
         return removal
 
-    async def _replaced(self, removal: Removal) -> bool:
-        """Buy what takes the place of the nodes; returns whether it is there."""
-        bought = await self._purchasing.buy(removal.replacements)
+    async def _have_come(self, removal: Removal, bought: Iterable[PlannedNode]) -> bool:
+        """Wait for what takes the place of the nodes; returns whether it is there."""
         with anyio.move_on_after(REPLACED_S_MAX):
             while await self._purchasing.unseen():  # noqa: ASYNC110 - the API server may have to be asked
                 await anyio.sleep(NOT_SEEN_PAUSE_S)

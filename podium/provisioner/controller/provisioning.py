@@ -125,6 +125,10 @@ class ProvisioningLoop:
         return self._window.state() is BatchingState.BATCHED
 
     async def _provision(self) -> float:
+        async with self._purchasing.turn:
+            return await self._provision_in_turn()
+
+    async def _provision_in_turn(self) -> float:
         if not self._watched.is_current or await self._purchasing.unseen():
             self._trigger(None)
             return NOT_SEEN_PAUSE_S

@@ -26,9 +26,21 @@ _AT_ONCE_MAX: Final = 10
 
 
 class Purchasing:
-    """What was asked of the provider and is not seen yet."""
+    """What was asked of the provider and is not seen yet.
 
-    def __init__(self, provider: Provider, watched: WatchedCluster, clock: Clock) -> None:
+    Args:
+        awaits_machines: whether nodes are bought as NodeClaims, whose machines come later.
+
+    Attributes:
+        turn: Held from a look at the cluster until all was bought that follows from it, so that two loops never buy for
+            the same pods.
+    """
+
+    def __init__(
+        self, provider: Provider, watched: WatchedCluster, clock: Clock, *, awaits_machines: bool = False
+    ) -> None:
+        self.turn = anyio.Lock()
+        self._awaits_machines = awaits_machines
         self._provider = provider
         self._watched = watched
         self._clock = clock
@@ -72,11 +84,13 @@ class Purchasing:
             ApiError: the API server would have to be asked, and does not answer.
         """
         missing = self._watched.missing(self._asked_at_s.keys())
+        for name in self._asked_at_s.keys() - missing:
+            del self._asked_at_s[name]
         overdue_s = self._clock.monotonic() - LOOKED_UP_AFTER_S
-        if any(self._asked_at_s[name] <= overdue_s for name in missing):
-            known = await self._provider.list()
-            for name in {each for each in missing if each not in known and self._asked_at_s[each] <= overdue_s}:
+        overdue = {name for name in missing if self._asked_at_s[name] <= overdue_s}
+        if overdue:
+            for name in overdue - await self._provider.list():
                 log.warning("Node was not bought", node=name)
                 missing.discard(name)
-        self._asked_at_s = {name: at_s for name, at_s in self._asked_at_s.items() if name in missing}
-        return missing
+                self._asked_at_s.pop(name, None)
+        return missing | (self._watched.claims_without_machine() if self._awaits_machines else set())

@@ -172,6 +172,15 @@ class WatchedCluster:
         claims = self._by_kind[NODE_CLAIMS.kind]
         return {name for name in names if self.node(name) is None and not _has_machine(claims.get(name))}
 
+    def claims_without_machine(self) -> set[str]:
+        """The names of NodeClaims that are not launched yet."""
+        claims = self._by_kind[NODE_CLAIMS.kind].list()
+        return {
+            each.metadata.name
+            for each in claims
+            if not each.status.provider_id and each.metadata.deletion_timestamp is None
+        }
+
     def _sorted(self, kind: str) -> tuple[Any, ...]:
         unusable = self._usable[kind].unusable
         items = (each for each in self._by_kind[kind].list() if each.key not in unusable)

@@ -6,7 +6,7 @@ is deleted once none is left. A removal is written on the node, so that the next
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -18,7 +18,7 @@ from podium.client.listing import all_objects
 from podium.client.session import LIST_BYTES_MAX, ApiSession
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
-from podium.objects.api_errors import AlreadyExists, Conflict, NotFound, TooManyRequests
+from podium.objects.api_errors import AlreadyExists, Conflict, InternalError, NotFound, TooManyRequests
 from podium.objects.core import ObjectMeta, Pod
 from podium.objects.resource_types import PODS
 from podium.objects.wire import ObjectDecoder
@@ -66,6 +66,7 @@ class SandboxProvider:
         self._watched = watched
         self._record = record
         self._clock = clock
+        self._held: dict[str, str] = {}
 
     async def create(self, planned: PlannedNode) -> bool:
         """Create the Node object."""
@@ -101,35 +102,44 @@ class SandboxProvider:
 
     async def drain(self) -> float:
         """Evict pods of nodes that are being removed, and delete those without; returns when to look again, in s."""
+        held: dict[str, str] = {}
         for node in [each for each in self._watched.nodes() if is_bought_here(each) and is_being_removed(each)]:
-            await self._drain(node)
+            held |= await self._drain(node)
+        self._held = held
         return _DRAIN_AGAIN_S
 
-    async def _drain(self, node: ProvidedNode) -> None:
+    async def _drain(self, node: ProvidedNode) -> Mapping[str, str]:
         left = [each for each in self._watched.pods() if each.node_name == node.name and is_waited_for(each)]
         if left:
-            await self._evict([each for each in left if self._may_be_evicted(each)])
-        elif self._clock.now() - removed_since(node) >= EMPTY_FOR_S and not await self._has_pods(node):
+            return await self._evict([each for each in left if self._may_be_evicted(each)])
+        if self._clock.now() - removed_since(node) >= EMPTY_FOR_S and not await self._has_pods(node):
             await self._client.delete(PROVIDED_NODES, node)
             log.info("Removed node", node=node.name)
+        return {}
 
     def _may_be_evicted(self, pod: Pod) -> bool:
         return is_active(pod) and not Evictions((), self._clock.now()).is_protected(pod)
 
-    async def _evict(self, pods: Sequence[Pod]) -> None:
+    async def _evict(self, pods: Sequence[Pod]) -> Mapping[str, str]:
+        """Evict the pods; returns by UID why some of them stay."""
         waiting: Iterator[Pod] = iter(pods)
+        held: dict[str, str] = {}
 
         async def evict() -> None:
             for pod in waiting:
                 try:
                     if await self._client.evict_pod(pod):
                         log.info("Evicted pod", pod=pod.key, node=pod.node_name)
-                except TooManyRequests as error:
-                    log.debug("Pod stays for now", pod=pod.key, node=pod.node_name, why=error.message)
+                except (TooManyRequests, InternalError) as error:
+                    # The second is the answer for a pod with several budgets. Neither must keep other nodes waiting.
+                    if self._held.get(pod.uid) != error.message:
+                        log.info("Pod cannot be evicted now", pod=pod.key, node=pod.node_name, why=error.message)
+                    held[pod.uid] = error.message
 
         async with anyio.create_task_group() as group:
             for _ in range(_EVICTIONS_AT_ONCE):
                 group.start_soon(evict)
+        return held
 
     async def _has_pods(self, node: ProvidedNode) -> bool:
         """Whether pods were bound to the node that the watch does not show yet."""
