@@ -19,6 +19,9 @@ from podium.config import ConfigError
 from podium.lib import garbage_collection
 from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
+from podium.objects.quantity import QuantityError, parse
+
+_MEMORY_BYTES_MAX = 1 << 40
 
 
 def _address(_: click.Context, parameter: click.Parameter, text: str) -> str:
@@ -39,6 +42,18 @@ def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[st
     except ValueError as error:
         raise click.BadParameter(str(error), param=parameter) from error
     return names
+
+
+def _memory(_: click.Context, parameter: click.Parameter, text: str) -> int:
+    from podium.daemon.options import RECORDER_BYTES_MIN
+
+    try:
+        size = parse(text).value
+    except QuantityError as error:
+        raise click.BadParameter(str(error), param=parameter) from None
+    if size and not RECORDER_BYTES_MIN <= size <= _MEMORY_BYTES_MAX:
+        raise click.BadParameter(f"{text} is neither 0 nor from 1Mi to 1Ti", param=parameter)
+    return size
 
 
 @click.command()
@@ -96,6 +111,14 @@ def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[st
     help="Avoid conflicts with other schedulers on the same nodes: choose randomly among nearly equal nodes, and check "
     "the node again before binding.",
 )
+@click.option(
+    "--recorder-memory",
+    "recorder_bytes",
+    default="32Mi",
+    show_default=True,
+    callback=_memory,
+    help="The memory for the last scheduling attempts, which podium why --url shows; 0 keeps none.",
+)
 @access_options
 @leader_election_options
 @logging_options
@@ -114,6 +137,7 @@ def command(
     unschedulable_s: float,
     preempts_pods_of_others: bool,
     avoids_conflicts: bool,
+    recorder_bytes: int,
     **others: Any,
 ) -> None:
     """Schedule pods until SIGTERM or SIGINT. SIGUSR2 writes the cache and the queue to the log."""
@@ -149,6 +173,7 @@ def command(
         avoids_conflicts=avoids_conflicts,
         plugins=good.plugins,
         pod_groups=good.pod_groups,
+        recorder_bytes=recorder_bytes,
     )
     ends = (
         ConnectionConfigError,

@@ -28,10 +28,11 @@ def print_why(found: Why, fixes: Fixes | None) -> None:
         parts += [Text("what keeps it off the other nodes:" if found.scores else "what keeps it off:"), _groups(found)]
     if found.asked:
         parts += _asked(found)
-    if found.node is None:
+    if found.node is None and found.one_edit_away is not None:
         count = len(found.one_edit_away)
         verb = "node is" if count == 1 else "nodes are"
         parts.append(plain(f"{count} {verb} one edit away{_examples(found.one_edit_away)}"))
+    if found.preemption:
         parts.append(plain(found.preemption))
     if fixes is not None:
         parts.append(plain(fixes.text, "bold"))
@@ -75,7 +76,7 @@ def _groups(found: Why) -> Table:
     table.add_column("WHY", overflow="fold")
     table.add_column("SUCH AS", overflow="fold")
     for each in found.groups:
-        table.add_row(str(len(each.nodes)), each.plugin, plain(each.text), plain(", ".join(each.examples)))
+        table.add_row(str(each.count), each.plugin, plain(each.text), plain(", ".join(each.examples)))
     return table
 
 

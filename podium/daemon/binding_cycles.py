@@ -17,6 +17,7 @@ from podium.daemon.confirmations import Confirmations
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.status_writes import StatusWrite, StatusWrites
+from podium.engine.flight_recorder import AttemptObserver
 from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE
 from podium.framework.cycle.diagnosis import rejected_on
 from podium.framework.cycle.schedule import Suggested
@@ -51,6 +52,7 @@ class BindingCycles:
         conflicts: Conflicts,
         backlog: Backlog,
         metrics: Metrics,
+        observer: AttemptObserver,
         *,
         is_bound: Callable[[Pod, str], Awaitable[bool]],
     ) -> None:
@@ -62,6 +64,7 @@ class BindingCycles:
         self._conflicts = conflicts
         self._backlog = backlog
         self._metrics = metrics
+        self._observer = observer
         self._is_stopping = False
         self.under_way: dict[str, str] = {}
         self.confirmations = Confirmations(cache, self.under_way, is_bound, self._take_back)
@@ -141,6 +144,7 @@ class BindingCycles:
         self.confirmations.expect(attempt.pod, decision.node_name)
         seconds = outcome.ended_at_s - attempt.started_s
         self._metrics.count_attempt("scheduled", attempt.cycle.framework.name, seconds)
+        self._observer.bound(attempt.pod, seconds)
         seconds_waited = self._queue.seconds_since_first_attempt(info)
         self._metrics.count_bound(info.attempts, seconds_waited, after_flush=info.was_flushed_from_unschedulable)
         log.info(
@@ -168,7 +172,9 @@ class BindingCycles:
         except CacheError as error:
             # The API server shows the pod on a node after all: the informer is right.
             log.warning("Binding failed, but the pod is bound", pod=pod.key, reason=status.message, error=str(error))
-            self._metrics.count_attempt("error", attempt.cycle.framework.name, outcome.ended_at_s - attempt.started_s)
+            seconds = outcome.ended_at_s - attempt.started_s
+            self._metrics.count_attempt("error", attempt.cycle.framework.name, seconds)
+            self._observer.failed(pod, "error", status.message, seconds)
             self._queue.done(pod.uid)
             return None
         assumed = pod.on_node(decision.node_name)

@@ -16,6 +16,7 @@ from podium.daemon.clean_ups import start_clean_ups
 from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.pod_groups import GroupAttempt
 from podium.daemon.status_writes import AnyStatusWrite, PodGroupStatusWrite, StatusWrite, StatusWrites
+from podium.engine.flight_recorder import AttemptObserver
 from podium.engine.placing import Engine
 from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, RejectedWithGroup
 from podium.framework.contract.status import Status, error_status
@@ -43,6 +44,7 @@ class DecisionExecutor:
         backlog: Backlog,
         metrics: Metrics,
         clock: Clock,
+        observer: AttemptObserver,
     ) -> None:
         self._engine = engine
         self._binding_cycles = binding_cycles
@@ -52,10 +54,13 @@ class DecisionExecutor:
         self._backlog = backlog
         self._metrics = metrics
         self._clock = clock
+        self._observer = observer
 
     def carry_out(self, attempt: Attempt, decision: MemberDecision, tasks: asyncio.TaskGroup) -> None:
         """Carry out the decision on a pod."""
-        self._metrics.observe_algorithm(self._clock.monotonic() - attempt.started_s)
+        seconds = self._clock.monotonic() - attempt.started_s
+        self._metrics.observe_algorithm(seconds)
+        self._observer.decided(attempt.info, attempt.cycle, decision, attempt.started_s, seconds)
         if isinstance(decision, Suggested):
             self._place(attempt, decision, tasks)
         elif isinstance(decision, DoesNotFit):

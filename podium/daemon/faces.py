@@ -8,8 +8,10 @@ from podium.daemon.cache_dump import CacheDump
 from podium.daemon.coscheduling import coscheduling
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.queue_page import queue_page
+from podium.daemon.recorder_pages import RecorderPages
 from podium.daemon.scheduler import Scheduler
 from podium.daemon.stray_pods import StrayPods
+from podium.engine.flight_recorder import FlightRecorder
 from podium.objects.resource_types import NODES, PODS
 from podium.service.stall_watch import StallWatch
 
@@ -38,4 +40,15 @@ def stall_watch(scheduler: Scheduler) -> Face:
     return Face(scheduling_tasks={"stall watch": StallWatch(scheduler.clock, scheduler.metrics).run})
 
 
-FACES: Final[tuple[MakeFace, ...]] = (debug_queue, cache_dump, stray_pods, stall_watch, coscheduling)
+def flight_recorder(scheduler: Scheduler) -> Face:
+    """The recorder of attempts, and its pages; without memory for it the pages say that it is off."""
+    recorder = FlightRecorder(scheduler.options.recorder_bytes) if scheduler.options.recorder_bytes else None
+    pods = scheduler.informers.informer(PODS)
+    pages = RecorderPages(recorder, scheduler.queue.listing, pods, scheduler.clock, scheduler.leader).pages
+    if recorder is None:
+        return Face(pages=pages)
+    scheduler.metrics.read_recorder(attempts=lambda: recorder.attempts, nbytes=lambda: recorder.nbytes)
+    return Face(observers=(recorder,), pages=pages)
+
+
+FACES: Final[tuple[MakeFace, ...]] = (debug_queue, flight_recorder, cache_dump, stray_pods, stall_watch, coscheduling)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from podium.binder import EventRecorder, failed_scheduling, not_scheduled
 from podium.daemon.status_writes import StatusWrite
+from podium.engine.flight_recorder import AttemptObserver
 from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Code, PluginError, Status
@@ -65,12 +66,14 @@ class FailureHandler:
         recorder: EventRecorder,
         metrics: Metrics,
         clock: Clock,
+        observer: AttemptObserver,
     ) -> None:
         self._queue = queue
         self._lookup = lookup
         self._recorder = recorder
         self._metrics = metrics
         self._clock = clock
+        self._observer = observer
 
     def waiting(self, pod: Pod) -> Pod | None:
         """The latest version of the pod; None if it was deleted, recreated or bound while the attempt was suspended."""
@@ -107,6 +110,7 @@ class FailureHandler:
         result: Literal["unschedulable", "error"] = "unschedulable" if status.is_rejected else "error"
         seconds = self._clock.monotonic() - attempt.started_s
         self._metrics.count_attempt(result, attempt.cycle.framework.name, seconds)
+        self._observer.failed(attempt.pod, result, message, seconds)
         details = "" if error is None else error.details
         info.last_failure, info.last_details = message, details
         self._log(attempt, result, seconds)

@@ -11,6 +11,7 @@ from podium.client.dispatcher import Dispatcher
 from podium.client.informer_set import InformerSet
 from podium.client.observer import RequestObserver
 from podium.client.reflector import ReflectorStatistics
+from podium.engine.flight_recorder import AttemptObserver
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.profile.runtime import SLOW_PLUGIN_S
 from podium.lib.error_text import error_text
@@ -27,7 +28,7 @@ log = get_logger("scheduler")
 
 _NO_CODE = "<error>"
 
-Observer: TypeAlias = BindingObserver | PreemptionObserver | QueueObserver | RequestObserver
+Observer: TypeAlias = AttemptObserver | BindingObserver | PreemptionObserver | QueueObserver | RequestObserver
 """What can hear reports; a class may be several of these."""
 
 
@@ -42,10 +43,13 @@ class Observers:
         self.plugins = FanOut[BindingObserver](BindingObserver, PluginMetrics(metrics))
         self.preemption = FanOut[PreemptionObserver](PreemptionObserver, PreemptionMetrics(metrics))
         self.queue = FanOut[QueueObserver](QueueObserver, QueueMetrics(metrics))
+        self.attempts = FanOut[AttemptObserver](AttemptObserver)
         self.requests = FanOut[RequestObserver](RequestObserver, RequestMetrics(metrics, server))
 
     def add(self, observer: Observer) -> None:
         """Have the observer hear the reports of each kind that it is an instance of."""
+        if isinstance(observer, AttemptObserver):
+            self.attempts.add(observer)
         if isinstance(observer, BindingObserver):
             self.plugins.add(observer)
         if isinstance(observer, PreemptionObserver):

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from podium.config import PodGroupRules
+from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
 from podium.framework.contract.interface import Plugin
 from podium.plugins import IN_TREE
 from podium.service.serving import AccessOptions, TlsLimits
+
+RECORDER_BYTES: Final = 32 << 20
+"""The memory of the flight recorder unless told otherwise."""
+RECORDER_BYTES_MIN: Final = MEMORY_BYTES_MIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +22,8 @@ class Options:
     """Settings from the command line that the configuration file lacks.
 
     A secure port of 0 disables the endpoints; without certificate files, a self-signed certificate is created.
-    `pod_groups` says how pods are scheduled in groups; None if each is scheduled alone.
+    `pod_groups` says how pods are scheduled in groups; None if each is scheduled alone. `recorder_bytes` limits the
+    memory of the flight recorder; 0 turns it off.
     """
 
     kubeconfig: str | None = None
@@ -32,3 +39,4 @@ class Options:
     avoids_conflicts: bool = False
     plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: dict(IN_TREE))
     pod_groups: PodGroupRules | None = None
+    recorder_bytes: int = RECORDER_BYTES

@@ -15,7 +15,7 @@ Source: none; upstream writes its queue to the log on SIGUSR2.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
@@ -62,22 +62,16 @@ class _Question:
     @classmethod
     def of(cls, request: web.Request) -> _Question:
         query = request.query
-        place, limit = query.get("queue", ""), query.get("limit", str(_LIMIT))
+        place = query.get("queue", "")
         if place and place not in _PLACES:
             raise web.HTTPBadRequest(text=f"queue: one of {', '.join(_PLACES)}, not {place!r}\n")
-        if not (limit.isascii() and limit.isdecimal() and 0 < int(limit) <= _LIMIT_MAX):
-            raise web.HTTPBadRequest(text=f"limit: a number from 1 to {_LIMIT_MAX}, not {limit!r}\n")
-        output = query.get("output", "")
-        if output not in ("", "json", "table", "text"):
-            raise web.HTTPBadRequest(text=f"output: json or table, not {output!r}\n")
-        wants_table = output in ("table", "text") or (not output and "text/plain" in request.headers.get("Accept", ""))
         return cls(
             query.get("namespace", ""),
             query.get("pod", ""),
             _PLACES.get(place),
-            int(limit),
+            limit_of(query, _LIMIT, _LIMIT_MAX),
             query.get("continue", ""),
-            wants_table,
+            wants_table(request),
         )
 
     def chooses(self, pod: Pod, place: QueueState) -> bool:
@@ -88,6 +82,22 @@ class _Question:
             and (not self.name or meta.name == self.name)
             and (self.place is None or place is self.place)
         )
+
+
+def limit_of(query: Mapping[str, str], default: int, most: int) -> int:
+    """The parameter `limit`. Raises: web.HTTPBadRequest."""
+    limit = query.get("limit", str(default))
+    if not (limit.isascii() and limit.isdecimal() and 0 < int(limit) <= most):
+        raise web.HTTPBadRequest(text=f"limit: a number from 1 to {most}, not {limit!r}\n")
+    return int(limit)
+
+
+def wants_table(request: web.Request) -> bool:
+    """Whether a table is asked for, by `output` or `Accept`. Raises: web.HTTPBadRequest."""
+    output = request.query.get("output", "")
+    if output not in ("", "json", "table", "text"):
+        raise web.HTTPBadRequest(text=f"output: json or table, not {output!r}\n")
+    return output in ("table", "text") or (not output and "text/plain" in request.headers.get("Accept", ""))
 
 
 Leader: TypeAlias = Callable[[], str | None]
@@ -104,7 +114,7 @@ def queue_page(listing: QueueListing, leader: Leader = lambda: None) -> Handler:
         proceed = shown[-1][0] if len(found) > len(shown) else ""
         answer = _table if question.wants_table else _json
         who = leader()
-        return await answer(_pieces(listing, shown), proceed, bool(question.name), who and _printable(who))
+        return await answer(_pieces(listing, shown), proceed, bool(question.name), who and printable(who))
 
     return handle
 
@@ -142,13 +152,14 @@ async def _json(
     pieces: AsyncIterator[list[ListedPod]], proceed: str, with_story: bool, leader: str | None
 ) -> web.Response:
     del with_story  # JSON always includes it
-    pods = [orjson.dumps(_as_json(each, leader), default=str) async for piece in pieces for each in piece]
+    pods = [orjson.dumps(queued_pod_as_json(each, leader), default=str) async for piece in pieces for each in piece]
     who = b"" if leader is None else b'"leader":' + orjson.dumps(leader) + b","
     body = b"{" + who + b'"pods":[' + b",".join(pods) + b'],"continue":' + orjson.dumps(proceed) + b"}"
     return web.Response(body=body, content_type="application/json")
 
 
-def _as_json(listed: ListedPod, leader: str | None) -> _Json:
+def queued_pod_as_json(listed: ListedPod, leader: str | None) -> _Json:
+    """The pod as JSON values."""
     meta, spec = listed.pod.metadata, listed.pod.spec
     told: _Json = {
         "namespace": meta.namespace,
@@ -164,10 +175,10 @@ def _as_json(listed: ListedPod, leader: str | None) -> _Json:
         "unschedulablePlugins": listed.unschedulable_plugins,
         "pendingPlugins": listed.pending_plugins,
         "gatingPlugin": listed.gating_plugin,
-        "reason": _sendable(listed.reason),
-        "details": _sendable(listed.details),
+        "reason": sendable(listed.reason),
+        "details": sendable(listed.details),
         "nextTry": None if listed.next_try is None else _next_try_as_json(listed.next_try),
-        "story": [_transition_as_json(line) for line in listed.transitions],
+        "story": [transition_as_json(line) for line in listed.transitions],
     }
     if leader is not None:
         next_try: _Json = {"at": None, "mayBeSooner": False, "onEvents": {}, "text": _by(leader)}
@@ -175,7 +186,7 @@ def _as_json(listed: ListedPod, leader: str | None) -> _Json:
     return told
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
     """The text, limited in length and free of characters that cannot be encoded."""
     return text[:_REASON_MAX].encode(errors="backslashreplace").decode()
 
@@ -193,7 +204,8 @@ def _next_try_as_json(next_try: NextTry) -> _Json:
     }
 
 
-def _transition_as_json(line: Transition) -> _Json:
+def transition_as_json(line: Transition) -> _Json:
+    """A transition as JSON values."""
     return {
         "at": format_micro_time(line.at_s),
         "event": line.event,
@@ -229,7 +241,7 @@ async def _table(
             histories += ["", *(line for each in piece for line in _history(each))]
     first = [] if leader is None else [_standing_by(leader), ""]
     more = ["", f"There are more: continue={proceed}"] if proceed else []
-    lines = [line for row, why in zip(_aligned(rows), below, strict=True) for line in (row, *why)]
+    lines = [line for row, why in zip(aligned(rows), below, strict=True) for line in (row, *why)]
     return web.Response(text="\n".join([*first, *lines, *histories, *more]) + "\n")
 
 
@@ -266,25 +278,25 @@ def _briefly(next_try: NextTry | None) -> str:
 def _why(listed: ListedPod) -> Iterator[str]:
     """The lines below a pod's row: which plugins reject it and why, and which events requeue it."""
     if listed.gating_plugin:
-        yield from _wrapped(f"gated by {listed.gating_plugin}: {listed.reason}")
+        yield from wrapped(f"gated by {listed.gating_plugin}: {listed.reason}")
     elif listed.reason:
         who = ", ".join(dict.fromkeys((*listed.unschedulable_plugins, *listed.pending_plugins)))
-        yield from _wrapped(f"rejected by {who}: {listed.reason}" if who else f"failed: {listed.reason}")
+        yield from wrapped(f"rejected by {who}: {listed.reason}" if who else f"failed: {listed.reason}")
     if listed.details:
-        yield from _wrapped(f"in detail: {listed.details}")
+        yield from wrapped(f"in detail: {listed.details}")
     if listed.next_try is not None:
         for plugin, events in listed.next_try.events.items():
-            yield from _wrapped(f"woken by an event of {plugin}: {' or '.join(events) or 'none'}")
+            yield from wrapped(f"woken by an event of {plugin}: {' or '.join(events) or 'none'}")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """The text, limited in length, with control characters replaced so that a terminal does not interpret them."""
     return "".join(char if char.isprintable() else " " for char in text[:_REASON_MAX])
 
 
-def _wrapped(text: str) -> list[str]:
+def wrapped(text: str) -> list[str]:
     """The text wrapped to a readable width."""
-    return textwrap.wrap(_printable(text), _WIDTH, initial_indent="    ", subsequent_indent="      ")
+    return textwrap.wrap(printable(text), _WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 
 def _history(listed: ListedPod) -> Iterator[str]:
@@ -294,7 +306,8 @@ def _history(listed: ListedPod) -> Iterator[str]:
         yield f"  {format_micro_time(line.at_s)} {line.event}: {line.before} -> {line.after}{by}"
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """The rows as lines with columns of equal width."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -96,7 +96,7 @@ class Scheduler:
         self.clock = clock
         self.metrics = metrics
         self._config = config
-        self._options = options
+        self.options = options
         self._random = random
         self._term = term
         self._pods = informers.informer(PODS)
@@ -142,7 +142,9 @@ class Scheduler:
             self.conflicts,
             avoids_conflicts=options.avoids_conflicts,
         )
-        self._failures = FailureHandler(self.queue, self._pods.get, self.writes.recorder, metrics, clock)
+        self._failures = FailureHandler(
+            self.queue, self._pods.get, self.writes.recorder, metrics, clock, observers.attempts.observer
+        )
         self.binding_cycles = self._make_binding_cycles()
         self._preemption = self._make_preemption()
         self.loop = self._make_loop()
@@ -182,7 +184,7 @@ class Scheduler:
             lambda pods: self.queue.activate(pods),  # noqa: PLW0108
         )
         return {
-            profile.scheduler_name: Framework(profile, self._options.plugins, handle, self._observers.plugins.observer)
+            profile.scheduler_name: Framework(profile, self.options.plugins, handle, self._observers.plugins.observer)
             for profile in self._config.profiles
         }
 
@@ -204,7 +206,7 @@ class Scheduler:
             wake=self._wake_up.set,
             times=QueueTimes(
                 PodBackoff(config.pod_initial_backoff_s, config.pod_max_backoff_s),
-                self._options.pod_max_in_unschedulable_s,
+                self.options.pod_max_in_unschedulable_s,
             ),
             observer=self._observers.queue.observer,
             nominator=nominator,
@@ -217,8 +219,9 @@ class Scheduler:
             self.queue.nominator,
             self._config.percentage_of_nodes_to_score,
             self._extenders,
-            NearBest(self._random, _NEAR_BEST_MARGIN) if self._options.avoids_conflicts else choose,
+            NearBest(self._random, _NEAR_BEST_MARGIN) if self.options.avoids_conflicts else choose,
             explainer_for(verbosity()),
+            keeps_scores=self.options.recorder_bytes > 0,
         )
         executor = DecisionExecutor(
             engine,
@@ -229,6 +232,7 @@ class Scheduler:
             self._backlog,
             self.metrics,
             self.clock,
+            self._observers.attempts.observer,
         )
         return SchedulingLoop(
             self.frameworks,
@@ -251,7 +255,7 @@ class Scheduler:
 
     def _is_protected(self, victim: Pod) -> bool:
         """Whether preemption must leave the pod alone: another scheduler's pod, unless the options allow it."""
-        return not self._options.preempts_pods_of_others and victim.spec.scheduler_name not in self.scheduler_names
+        return not self.options.preempts_pods_of_others and victim.spec.scheduler_name not in self.scheduler_names
 
     # ------------------------------------------------------------ carrying decisions out
 
@@ -275,6 +279,7 @@ class Scheduler:
             self.conflicts,
             self._backlog,
             self.metrics,
+            self._observers.attempts.observer,
             is_bound=writes.client.is_bound,
         )
 

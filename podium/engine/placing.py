@@ -79,6 +79,7 @@ class Engine:
         percentage_of_nodes_to_score: for profiles without a value of their own.
         pick: chooses among the total scores.
         explainer: receives every verdict and score, if it is given.
+        keeps_scores: whether each cycle keeps the scores of the nodes that it compared.
     """
 
     cache: AssumedPods
@@ -88,10 +89,11 @@ class Engine:
     pick: Pick = choose
     explainer: Explainer | None = None
     rotation: Rotation = field(default_factory=Rotation)
+    keeps_scores: bool = False
 
     def cycle(self, framework: Framework, pod: Pod) -> Cycle:
         """Begin an attempt at the pod, on the cluster as it is now."""
-        return Cycle(framework, pod, self.cache.snapshot(), self.nominator)
+        return Cycle(framework, pod, self.cache.snapshot(), self.nominator, keeps_scores=self.keeps_scores)
 
     def attempt(self, cycle: Cycle) -> Steps[Decision]:
         """Decide where the pod goes, calling the extenders that are interested in it."""

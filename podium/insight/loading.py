@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
@@ -18,13 +16,12 @@ from podium.engine.manifests import resource_of
 from podium.engine.store import ObjectStore
 from podium.framework.contract.interface import Plugin
 from podium.insight.cluster import Cluster
+from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.requests import node_allocatable
 from podium.objects.resource_types import NODES, PODS, KubeObject, ResourceType
 from podium.objects.unreadable import is_partial, unread_field
-
-_NEAREST: Final = 3
 
 
 @dataclass(frozen=True)
@@ -147,7 +144,7 @@ def pod_named(cluster: Cluster, name: str, namespace: str) -> Pod:
     pods = cluster.store.objects(PODS)
     if (found := pods.get(key)) is not None:
         return found
-    raise ClusterError(f"there is no pod {key}{_nearest(key, pods)}")
+    raise ClusterError(f"there is no pod {key}{nearest(key, pods)}")
 
 
 def node_named(cluster: Cluster, name: str) -> Node:
@@ -159,14 +156,4 @@ def node_named(cluster: Cluster, name: str) -> Node:
     nodes = cluster.store.objects(NODES)
     if (found := nodes.get(name)) is not None:
         return found
-    raise ClusterError(f"there is no node {name}{_nearest(name, nodes)}")
-
-
-def _nearest(key: str, keys: Iterable[str]) -> str:
-    """A question that names the most similar keys; whatever namespace they have, their names must be similar."""
-    name, by_name = key.rpartition("/")[2], defaultdict[str, list[str]](list)
-    for each in keys:
-        by_name[each.rpartition("/")[2]].append(each)
-    similar = difflib.get_close_matches(name, by_name, n=_NEAREST, cutoff=0.6)
-    shown = [each for found in similar for each in by_name[found]][:_NEAREST]
-    return f"; did you mean {', '.join(shown)}?" if shown else ""
+    raise ClusterError(f"there is no node {name}{nearest(name, nodes)}")

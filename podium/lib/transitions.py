@@ -21,19 +21,22 @@ class Transition(NamedTuple):
 class Transitions:
     """The last few transitions; older ones are dropped.
 
+    Attributes:
+        raw: the transitions as tuples, oldest first; only `record` changes it.
+
     Cost: adding an entry creates one tuple; most are never read.
     """
 
-    __slots__ = ("_entries",)
+    __slots__ = ("raw",)
 
     LENGTH = 16
 
     def __init__(self) -> None:
-        self._entries: list[tuple[float, str, str, str, str]] = []
+        self.raw: list[tuple[float, str, str, str, str]] = []
 
     def record(self, at_s: float, event: str, before: str, after: str, by: str = "") -> None:
         """Add a transition."""
-        entries = self._entries
+        entries = self.raw
         entries.append((at_s, event, before, after, by))
         if len(entries) > self.LENGTH:
             del entries[0]
@@ -41,7 +44,7 @@ class Transitions:
     @property
     def entries(self) -> tuple[Transition, ...]:
         """The transitions, oldest first."""
-        return tuple(Transition(*each) for each in self._entries)
+        return tuple(Transition(*each) for each in self.raw)
 
     def __str__(self) -> str:
         return "\n".join(

@@ -194,6 +194,8 @@ class Metrics:
             "profile",
         )
         self._cache_size = read_gauge("scheduler_cache_size", "Nodes and pods in the cache.", "type")
+        self._recorder_attempts = read_gauge("podium_recorder_attempts", "Attempts in the flight recorder.")
+        self._recorder_bytes = read_gauge("podium_recorder_bytes", "Memory of the flight recorder.")
 
         self._requests = counter("rest_client_requests_total", "Requests to the API server.", "code", "method", "host")
         self._request_s = histogram(
@@ -435,6 +437,11 @@ class Metrics:
     def read_cache_size(self, read: ReadValues) -> None:
         """Set the source of the size of the cache: nodes, pods, assumed_pods → count."""
         self._cache_size.read_from(read)
+
+    def read_recorder(self, attempts: ReadValue, nbytes: ReadValue) -> None:
+        """Set the sources of the flight recorder's sizes."""
+        self._recorder_attempts.read_from(attempts)
+        self._recorder_bytes.read_from(nbytes)
 
     # API server and process
 

@@ -225,20 +225,29 @@ class CachedScore:
 class CachedScores:
     """The scorers whose raw scores are cached.
 
-    `relative` are those whose normalised scores depend on which nodes are compared; all others are summed up by row.
+    Attributes:
+        relative: those whose normalised scores depend on which nodes are compared; all others are summed up by row.
+        table: the raw scores of those that need no normalising, a row for each.
+        weights: the weights of these.
+        constants: the weighted score of those that score all nodes alike.
     """
 
-    __slots__ = ("_constant", "_level", "all", "relative")
+    __slots__ = ("_constant", "_level", "all", "constants", "relative", "table", "weights")
 
     def __init__(self) -> None:
         self.all: dict[str, CachedScore] = {}
         self.relative: list[CachedScore] = []
+        self.table: IntArray = np.zeros((0, 0), np.int64)
+        self.weights: dict[str, int] = {}
+        self.constants: dict[str, int] = {}
         self._level: IntArray = np.zeros(0, np.int64)
         self._constant = 0
 
     def append(self, score: CachedScore) -> None:
         """Append the next scorer."""
         self.all[score.scorer.name] = score
+        if score.is_absolute:
+            self.weights[score.scorer.name] = score.weight
 
     def total(self, rows: Rows) -> IntArray:
         """The weighted sum by row, without the relative ones. Shape: one entry per row of `rows`."""
@@ -249,8 +258,12 @@ class CachedScores:
 
     def resize(self, size: int) -> None:
         """Make room for more rows."""
+        self.table = np.zeros((len(self.weights), size), np.int64)
+        columns = iter(self.table)
         for score in self.all.values():
-            score.raw = _grown(score.raw, size)
+            column = next(columns) if score.is_absolute else np.zeros(size, np.int64)
+            column[: len(score.raw)] = score.raw
+            score.raw = column
         self._level = _grown(self._level, size)
 
     def update(self, asking: Asking, rows: Rows, changed: Scope) -> None:
@@ -300,7 +313,9 @@ class CachedScores:
     def _sort_out(self) -> None:
         known = [score for score in self.all.values() if not score.is_absolute]
         self.relative = [score for score in known if score.uniform is None]
-        self._constant = sum(score.weight * score.constant for score in known if score.uniform is not None)
+        uniform = [score for score in known if score.uniform is not None]
+        self.constants = {score.scorer.name: score.weight * score.constant for score in uniform}
+        self._constant = sum(self.constants.values())
 
 
 def _demand_score(score: int) -> None:

@@ -11,6 +11,7 @@ from podium.cluster import Snapshot
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.nominated_pods import NominatedAhead, NominatedPods
+from podium.framework.cycle.scored import Scored
 from podium.framework.cycle.signature_cache import PodSignature
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
@@ -28,6 +29,7 @@ class Cycle:
         diagnosis: why nodes were rejected.
         signature: the cached answers for pods of this spec, if there are any; found by PreFilter.
         makes_room: whether PostFilter plugins may help the pod if no node fits.
+        keeps_scores: whether `scored` is filled in, with the scores of the nodes that were compared.
     """
 
     framework: Framework
@@ -38,7 +40,9 @@ class Cycle:
     diagnosis: Diagnosis = field(init=False)
     nominated_ahead: NominatedAhead = field(init=False)
     signature: PodSignature | None = field(init=False)
+    scored: Scored | None = field(init=False)
     makes_room: bool = True
+    keeps_scores: bool = False
 
     def __post_init__(self) -> None:
         self.forget_nodes()
@@ -48,3 +52,4 @@ class Cycle:
         self.diagnosis = Diagnosis(table_size=len(self.snapshot.nodes))
         self.nominated_ahead = NominatedAhead(self.pod, self.snapshot, self.nominated)
         self.signature = None
+        self.scored = None

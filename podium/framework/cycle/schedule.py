@@ -111,6 +111,8 @@ def attempt(
             if asked:
                 total, is_scored = yield from score_by_extenders(asked, cycle, rows, total)
                 choose_position = partial(choose_among_scored, is_scored, extenders.random)
+                if cycle.scored is not None:
+                    cycle.scored.total = total
             if explainer is not None:
                 explainer.totalled(cycle, rows, total)
             row = int(rows[choose_position(total)])

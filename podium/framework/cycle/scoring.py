@@ -19,6 +19,7 @@ from podium.cluster import IntArray, Rows
 from podium.framework.contract.interface import MAX_NODE_SCORE
 from podium.framework.contract.status import MAY_REJECT, Code, ScheduleError, demand_status
 from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.scored import NONE, Scored
 from podium.framework.cycle.signature_cache import PodSignature
 from podium.framework.profile.forms import Scorer, one_integer_each
 
@@ -59,6 +60,8 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
         weighted[scorer.name] = weight * _scores(cycle, scorer, rows, raw)
         total += weighted[scorer.name]
     framework.observe("Score", None, started_s)
+    if cycle.keeps_scores:
+        cycle.scored = Scored(rows, total, weighted, None, NONE, NONE)
     return Scores(total, weighted)
 
 
@@ -75,13 +78,20 @@ def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
         return score_nodes(cycle, rows).total
     _run_pre_score(cycle, rows)
     started_s = framework.clock.monotonic()
-    total = signature.scores.total(rows)
-    for score in signature.scores.relative:
-        total += score.weight * _scores(cycle, score.scorer, rows, score.raw.take(rows))
+    cached = signature.scores
+    total = cached.total(rows)
+    computed: dict[str, IntArray] = {}
+    for score in cached.relative:
+        name = score.scorer.name
+        computed[name] = score.weight * _scores(cycle, score.scorer, rows, score.raw.take(rows))
+        total += computed[name]
     for scorer, weight in signature.live_scorers:
         if scorer.name not in cycle.state.skipped_scores:
-            total += weight * _scores(cycle, scorer, rows)
+            computed[scorer.name] = weight * _scores(cycle, scorer, rows)
+            total += computed[scorer.name]
     framework.observe("Score", None, started_s)
+    if cycle.keeps_scores:
+        cycle.scored = Scored(rows, total, computed, cached.table.take(rows, axis=1), cached.weights, cached.constants)
     return total
 
 

@@ -36,6 +36,8 @@ from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import PluginMetrics, PreemptionMetrics, QueueMetrics
 from podium.daemon.pod_groups import PodGroupAttempts
 from podium.daemon.status_writes import StatusWrites
+from podium.engine.flight_recorder import FlightRecorder
+from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
 from podium.engine.placing import Engine
 from podium.framework.contract.cluster_event import EventRegistration, EventResource
 from podium.framework.contract.interface import BindPlugin, PreEnqueuePlugin
@@ -197,7 +199,10 @@ class LoopBench:
         ask = pool or ExtenderPool(extenders, self.client, self.metrics)
         self.backlog = Backlog(self.dispatcher, ask, self.conflicts, avoids_conflicts=avoids_conflicts)
         self.statuses = StatusWrites(self.client, self.clock)
-        self.failures = FailureHandler(self.queue, self.known.get, recorder, self.metrics, self.clock)
+        self.flight_recorder = FlightRecorder(MEMORY_BYTES_MIN)
+        self.failures = FailureHandler(
+            self.queue, self.known.get, recorder, self.metrics, self.clock, self.flight_recorder
+        )
         self.binding_cycles = self._binding_cycles(pool)
         self.pods = PodHandler(
             self.cache,
@@ -217,7 +222,7 @@ class LoopBench:
             EventResource.COSCHEDULING_POD_GROUP, self.queue, self.clock, self.metrics
         )
         self.node_handler = NodeHandler(self.cache, self.queue, self.clock, self.metrics)
-        engine = Engine(self.cache, self.queue.nominator, 0, extenders)
+        engine = Engine(self.cache, self.queue.nominator, 0, extenders, keeps_scores=True)
         self.loop = SchedulingLoop(
             self.frameworks,
             self.queue,
@@ -277,6 +282,7 @@ class LoopBench:
             self.conflicts,
             self.backlog,
             self.metrics,
+            self.flight_recorder,
             is_bound=self.client.is_bound,
         )
 
@@ -302,6 +308,7 @@ class LoopBench:
             self.backlog,
             self.metrics,
             self.clock,
+            self.flight_recorder,
         )
 
     # ------------------------------------------------------------ the cluster

@@ -1,0 +1,216 @@
+"""/debug/decisions and /debug/pods/{namespace}/{name}: what the flight recorder knows.
+
+/debug/decisions lists the last attempts, the newest first. Query: `?namespace=`, `?name=` and `?result=` (scheduled,
+unschedulable, error, binding) filter; `?limit=` (100 by default); `?output=table` or `Accept: text/plain` returns a
+table.
+
+/debug/pods/{namespace}/{name} is one pod's story as JSON: where it is in the queue and when it is tried next, its last
+attempts, and of the last one whose details are kept the nodes by what rejected them, the scores of the best nodes by
+plugin, and why the winner won. `?node=` adds what is known about that node.
+
+Source: none; upstream keeps no attempts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, Final, Protocol, TypeAlias
+
+import orjson
+from aiohttp import web
+from anyio.lowlevel import checkpoint
+
+from podium.daemon.queue_page import (
+    Leader,
+    aligned,
+    limit_of,
+    printable,
+    queued_pod_as_json,
+    sendable,
+    transition_as_json,
+    wants_table,
+    wrapped,
+)
+from podium.engine.flight_recorder import FlightRecorder, RecordedAttempt, Result
+from podium.engine.flight_recorder.explaining import explain_attempt
+from podium.lib.clock import Clock
+from podium.lib.nearest import nearest
+from podium.objects.core import Pod
+from podium.objects.times import format_micro_time
+from podium.queues import QueueListing, QueueState
+from podium.service.serving.server import Pages
+
+_LIMIT: Final = 100
+_LIMIT_MAX: Final = 1000
+_ATTEMPTS_MAX: Final = 10
+_AT_ONCE_MAX: Final = 50
+"""How many attempts are described before other tasks run."""
+_SIMILAR_MAX: Final = 200
+"""With how many names an unknown one is compared: the comparison is slow."""
+_COLUMNS: Final = (
+    "TIME",
+    "NAMESPACE",
+    "NAME",
+    "ATTEMPT",
+    "RESULT",
+    "NODE",
+    "FIT",
+    "EXAMINED",
+    "DECISION",
+    "TOTAL",
+)
+_OFF: Final = "the flight recorder is off: podium runs with --recorder-memory=0"
+
+_Json: TypeAlias = dict[str, Any]
+
+
+class Pods(Protocol):
+    """The pods as the API server has sent them."""
+
+    def get(self, key: str) -> Pod | None:
+        """The pod with that key."""
+
+    def list(self) -> Iterable[Pod]:
+        """All of them."""
+
+
+class RecorderPages:
+    """Answers the requests for both pages.
+
+    Args:
+        recorder: None if it is off.
+    """
+
+    def __init__(
+        self, recorder: FlightRecorder | None, listing: QueueListing, pods: Pods, clock: Clock, leader: Leader
+    ) -> None:
+        self._recorder = recorder
+        self._listing = listing
+        self._pods = pods
+        self._clock = clock
+        self._leader = leader
+
+    @property
+    def pages(self) -> Pages:
+        """The handlers by path."""
+        return {"/debug/decisions": self.decisions, "/debug/pods/{namespace}/{name}": self.pod}
+
+    async def decisions(self, request: web.Request) -> web.Response:
+        """Answers GET /debug/decisions."""
+        recorder, query, is_table = self._demand_recorder(), request.query, wants_table(request)
+        result, limit = query.get("result", ""), limit_of(query, _LIMIT, _LIMIT_MAX)
+        if result and result not in tuple(Result):
+            raise web.HTTPBadRequest(text=f"result: one of {', '.join(Result)}, not {result!r}\n")
+        attempts = recorder.newest_first(query.get("namespace", ""), query.get("name", ""), result)
+        found: list[RecordedAttempt] = []
+        while piece := list(islice(attempts, min(_AT_ONCE_MAX, limit - len(found)))):
+            found += piece
+            await checkpoint()
+        if is_table:
+            return web.Response(text="\n".join(self._table(found)) + "\n")
+        return _json_response({"attempts": [self._attempt(each) for each in found]})
+
+    async def pod(self, request: web.Request) -> web.Response:
+        """Answers GET /debug/pods/{namespace}/{name}."""
+        recorder = self._demand_recorder()
+        namespace, name, asked = request.match_info["namespace"], request.match_info["name"], request.query.get("node")
+        key, pod = f"{namespace}/{name}", self._pods.get(f"{namespace}/{name}")
+        attempts = list(islice(recorder.newest_first(namespace, name), _ATTEMPTS_MAX))
+        if pod is None and not attempts:
+            raise _not_found(f"there is no pod {key}{nearest(key, self._similar(namespace, name))}")
+        await checkpoint()
+        leader = self._leader()
+        answer: _Json = {
+            "pod": key,
+            "bound_to": "" if pod is None else pod.node_name,
+            "exists": pod is not None,
+            "leader": leader,
+            "queue": await self._queued(key, leader),
+            "attempts": [self._attempt(each) for each in attempts],
+            "why": await self._why(recorder, attempts, asked or ""),
+        }
+        return _json_response(answer)
+
+    def _demand_recorder(self) -> FlightRecorder:
+        if self._recorder is None:
+            raise _not_found(_OFF)
+        return self._recorder
+
+    async def _queued(self, key: str, leader: str | None) -> _Json | None:
+        """The pod as /debug/queue shows it; None if it does not wait."""
+        for info in self._listing.infos():
+            if info.pod.key == key and self._listing.state_of(info) is not QueueState.GONE:
+                return queued_pod_as_json(self._listing.listed(info), leader)
+        return None
+
+    async def _why(self, recorder: FlightRecorder, attempts: Sequence[RecordedAttempt], asked: str) -> _Json | None:
+        """The explanation of the newest attempt whose details are kept."""
+        for attempt in attempts:
+            details = recorder.details(attempt)
+            if details is None or not (details.totals or details.rejected or details.rejected_all):
+                continue
+            await checkpoint()
+            answer = explain_attempt(attempt, details, asked).as_dict()
+            blockers = {node: told for node, told in answer["blockers"].items() if node == asked}
+            return answer | {"blockers": blockers, "at": self._at(attempt), "examined": attempt.examined}
+        return None
+
+    def _similar(self, namespace: str, name: str) -> list[str]:
+        """Keys that may be meant: pods of that name elsewhere, and those that begin alike."""
+        found = [each.key for each in self._pods.list() if each.metadata.name == name]
+        begins = (f"{namespace}/{name[:3]}", f"{namespace}/{name[:1]}")
+        for begin in begins:
+            found += [each.key for each in self._pods.list() if each.key.startswith(begin)]
+        return list(dict.fromkeys(found))[:_SIMILAR_MAX]
+
+    def _at(self, attempt: RecordedAttempt) -> str:
+        return format_micro_time(self._clock.now() - self._clock.monotonic() + attempt.started_s)
+
+    def _attempt(self, attempt: RecordedAttempt) -> _Json:
+        return {
+            "at": self._at(attempt),
+            "namespace": attempt.namespace,
+            "name": attempt.name,
+            "uid": attempt.uid,
+            "schedulerName": attempt.profile,
+            "attempt": attempt.attempt,
+            "result": attempt.result.value,
+            "node": attempt.node,
+            "message": sendable(attempt.message),
+            "nodes": attempt.node_count,
+            "examined": attempt.examined,
+            "feasible": attempt.feasible,
+            "decisionSeconds": round(attempt.decision_s, 6),
+            "seconds": None if attempt.total_s is None else round(attempt.total_s, 6),
+            "story": [transition_as_json(line) for line in attempt.story],
+        }
+
+    def _table(self, attempts: Sequence[RecordedAttempt]) -> Iterable[str]:
+        rows = [_COLUMNS, *(self._row(each) for each in attempts)]
+        below = [[], *(wrapped(each.message) for each in attempts)]
+        for row, why in zip(aligned(rows), below, strict=True):
+            yield row
+            yield from why
+
+    def _row(self, attempt: RecordedAttempt) -> tuple[str, ...]:
+        return (
+            self._at(attempt),
+            printable(attempt.namespace),
+            printable(attempt.name),
+            str(attempt.attempt),
+            attempt.result.value,
+            attempt.node,
+            str(attempt.feasible),
+            f"{attempt.examined} of {attempt.node_count}",
+            f"{attempt.decision_s * 1000:.2f} ms",
+            "" if attempt.total_s is None else f"{attempt.total_s * 1000:.2f} ms",
+        )
+
+
+def _json_response(answer: _Json) -> web.Response:
+    return web.Response(body=orjson.dumps(answer), content_type="application/json")
+
+
+def _not_found(text: str) -> web.HTTPNotFound:
+    return web.HTTPNotFound(text=orjson.dumps({"error": sendable(text)}).decode(), content_type="application/json")

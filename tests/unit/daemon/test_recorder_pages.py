@@ -1,0 +1,168 @@
+"""The pages over HTTP, without TLS."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from podium.daemon.recorder_pages import RecorderPages
+from podium.engine.flight_recorder import FlightRecorder
+from podium.lib.clock import ManualClock
+from podium.objects.core import Pod
+from podium.service.serving import Health
+from podium.service.serving.server import application
+from podium.telemetry import Metrics
+from tests.builders import pod
+from tests.unit.engine.flight_recorder.recording import FULL, TAINTED, Cluster, place, reject, rejection, scores
+from tests.unit.queues.builders import QueueBench, Rejecter
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Pods:
+    """What an informer knows."""
+
+    def __init__(self, *pods: Pod) -> None:
+        self._pods = {each.key: each for each in pods}
+
+    def get(self, key: str) -> Pod | None:
+        return self._pods.get(key)
+
+    def list(self) -> list[Pod]:
+        return list(self._pods.values())
+
+
+def recorded() -> FlightRecorder:
+    """A scheduled pod, and one that fits nowhere."""
+    recorder, cluster = FlightRecorder(2 << 20), Cluster("n0", "n1", "n2")
+    found = scores([1, 2], Fit=[70, 50], Spread=[100, 90])
+    place(recorder, cluster, pod("web"), 1, rejection([0], TAINTED), scored=found)
+    recorder.bound(pod("web"), 0.25)
+    reject(recorder, cluster, pod("big", namespace="shop"), rejection([0, 2], FULL), rejection([1], TAINTED))
+    return recorder
+
+
+@asynccontextmanager
+async def asking(
+    recorder: FlightRecorder | None, bench: QueueBench | None = None, leader: str | None = None
+) -> AsyncIterator[TestClient[Any, Any]]:
+    known = Pods(pod("web", node="n1"), pod("big", namespace="shop"), pod("new"))
+    listing = (bench or QueueBench()).queue.listing
+    pages = RecorderPages(recorder, listing, known, ManualClock(0.0), lambda: leader).pages
+    async with TestClient(TestServer(application(Health(), Metrics(), dict, pages=pages))) as client:
+        yield client
+
+
+async def get(path: str, recorder: FlightRecorder | None = None, **others: Any) -> Any:
+    async with asking(recorder or recorded(), **others) as client, client.get(path) as answer:
+        return await answer.json()
+
+
+async def test_attempts_are_listed_the_newest_first() -> None:
+    answer = await get("/debug/decisions")
+    assert [(each["namespace"], each["name"], each["result"], each["node"]) for each in answer["attempts"]] == [
+        ("shop", "big", "unschedulable", ""),
+        ("default", "web", "scheduled", "n1"),
+    ]
+    first = answer["attempts"][1]
+    assert (first["at"], first["seconds"], first["nodes"]) == ("1970-01-01T00:00:01.000000Z", 0.25, 3)
+    assert [line["event"] for line in first["story"]] == ["UnschedulablePodAdd", "Pop"]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("namespace=shop", ["big"]),
+        ("name=web", ["web"]),
+        ("result=scheduled", ["web"]),
+        ("namespace=shop&name=web", []),
+        ("limit=1", ["big"]),
+    ],
+)
+async def test_attempts_are_filtered(query: str, names: list[str]) -> None:
+    assert [each["name"] for each in (await get(f"/debug/decisions?{query}"))["attempts"]] == names
+
+
+@pytest.mark.parametrize("query", ["result=lost", "limit=0", "limit=1001", "limit=x", "output=yaml"])
+async def test_bad_parameters_are_refused_by_name(query: str) -> None:
+    async with asking(recorded()) as client, client.get(f"/debug/decisions?{query}") as answer:
+        assert answer.status == 400
+        assert (await answer.text()).startswith(query.partition("=")[0])
+
+
+async def test_the_table_has_a_line_for_each_attempt_and_the_reason_below() -> None:
+    async with asking(recorded()) as client, client.get("/debug/decisions?output=table") as answer:
+        lines = (await answer.text()).splitlines()
+    assert [line.split()[:3] for line in lines[:2]] == [
+        ["TIME", "NAMESPACE", "NAME"],
+        ["1970-01-01T00:00:01.000000Z", "shop", "big"],
+    ]
+    assert lines[2].strip().startswith("0/3 nodes are available: 1 had taints")
+    assert lines[3].split()[2:] == ["web", "1", "scheduled", "n1", "1", "3", "of", "3", "1.00", "ms", "250.00", "ms"]
+
+
+async def test_the_story_of_a_bound_pod_says_why_the_winner_won() -> None:
+    answer = await get("/debug/pods/default/web?node=n0")
+    assert (answer["bound_to"], answer["queue"], len(answer["attempts"])) == ("n1", None, 1)
+    why = answer["why"]
+    assert (why["node"], why["verdict"]) == ("n1", "n1 beats n2 by 30: Fit +20, Spread +10")
+    assert why["scores"][0] == {"node": "n1", "total": 170, "plugins": {"Fit": 70, "Spread": 100}}
+    assert why["blockers"] == {"n0": [{"plugin": "TaintToleration", "text": "had taints"}]}
+
+
+async def test_the_story_of_a_pending_pod_says_what_rejected_it_and_when_it_is_tried_next() -> None:
+    bench = QueueBench(Rejecter("NodeResourcesFit"))
+    bench.rejected(pod("big", namespace="shop"), "NodeResourcesFit")
+    answer = await get("/debug/pods/shop/big", bench=bench)
+    assert answer["queue"]["queue"] == "unschedulable"
+    assert answer["queue"]["nextTry"]["text"].startswith("when an event of NodeResourcesFit")
+    assert [(each["plugin"], each["count"]) for each in answer["why"]["groups"]] == [
+        ("NodeResourcesFit", 2),
+        ("TaintToleration", 1),
+    ]
+
+
+async def test_a_pod_that_was_not_tried_yet_has_no_attempts() -> None:
+    answer = await get("/debug/pods/default/new")
+    assert (answer["exists"], answer["attempts"], answer["why"]) == (True, [], None)
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("default/wep", "there is no pod default/wep; did you mean default/web?"),
+        ("default/big", "there is no pod default/big; did you mean shop/big?"),
+        ("default/%1b%5b2J%0a", "there is no pod default/\x1b[2J\n"),
+    ],
+)
+async def test_an_unknown_pod_is_not_found_and_similar_ones_are_named(path: str, error: str) -> None:
+    async with asking(recorded()) as client, client.get(f"/debug/pods/{path}") as answer:
+        assert (answer.status, (await answer.json())["error"]) == (404, error)
+
+
+async def test_the_pages_answer_head_and_nothing_below_them() -> None:
+    async with asking(recorded()) as client:
+        for path, status in (("decisions", 200), ("pods/default/web", 200), ("pods/default", 404), ("pods/a/b/c", 404)):
+            async with client.head(f"/debug/{path}") as answer:
+                assert answer.status == status
+
+
+async def test_without_memory_the_pages_say_how_to_turn_the_recorder_on() -> None:
+    async with asking(None) as client:
+        for path in ("decisions", "pods/default/web"):
+            async with client.get(f"/debug/{path}") as answer:
+                assert answer.status == 404
+                assert "--recorder-memory" in (await answer.json())["error"]
+
+
+async def test_a_replica_that_stands_by_names_the_leader() -> None:
+    assert (await get("/debug/pods/default/new", leader="other"))["leader"] == "other"

@@ -1,0 +1,82 @@
+"""A flight recorder, and attempts for it to hear of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from podium.engine.flight_recorder import FlightRecorder
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import Code, Status
+from podium.framework.cycle.diagnosis import Diagnosis, FitError, Rejection
+from podium.framework.cycle.schedule import DoesNotFit, Suggested
+from podium.framework.cycle.scored import NONE, Scored
+from podium.objects.core import Pod
+from tests.builders import pod
+
+TAINTED = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("had taints",), "TaintToleration")
+FULL = Status(Code.UNSCHEDULABLE, ("Insufficient cpu",), "NodeResourcesFit")
+
+
+class Cluster:
+    """Nodes by row; `""` is a row without a node."""
+
+    def __init__(self, *names: str) -> None:
+        self.change(*names)
+
+    def change(self, *names: str) -> None:
+        nodes = [SimpleNamespace(name=name) if name else None for name in names]
+        order = np.flatnonzero([bool(name) for name in names])
+        self.snapshot = SimpleNamespace(nodes=nodes, order=order, is_fork=False)
+
+
+def queued(pod: Pod, attempts: int = 1) -> QueuedPodInfo:
+    info = QueuedPodInfo(pod, 0.0, attempts=attempts)
+    info.transitions.record(5.0, "UnschedulablePodAdd", "gone", "active")
+    info.transitions.record(6.0, "Pop", "active", "in flight")
+    return info
+
+
+def rejection(rows: Sequence[int], status: Status, number: int = 1) -> Rejection:
+    return Rejection(np.array(rows), np.full(len(rows), number), {number: status})
+
+
+def cycle(cluster: Cluster, pod: Pod, *rejections: Rejection, scored: Scored | None = None) -> Any:
+    diagnosis = Diagnosis(len(cluster.snapshot.nodes), list(rejections))
+    framework = SimpleNamespace(name="podium")
+    return SimpleNamespace(pod=pod, snapshot=cluster.snapshot, diagnosis=diagnosis, scored=scored, framework=framework)
+
+
+def scores(rows: Sequence[int], **plugins: Sequence[int]) -> Scored:
+    weighted = {name: np.array(values) for name, values in plugins.items()}
+    total = np.sum(list(weighted.values()), axis=0)
+    return Scored(np.array(rows), total, weighted, None, NONE, NONE)
+
+
+def place(
+    recorder: FlightRecorder,
+    cluster: Cluster,
+    pod: Pod,
+    row: int = 0,
+    *rejections: Rejection,
+    scored: Scored | None = None,
+    at_s: float = 1.0,
+) -> None:
+    """The pod is to go to the node of that row."""
+    decision = Suggested(cluster.snapshot.nodes[row].name, row, len(cluster.snapshot.order), 1)
+    recorder.decided(queued(pod), cycle(cluster, pod, *rejections, scored=scored), decision, at_s, 0.001)
+
+
+def reject(recorder: FlightRecorder, cluster: Cluster, pod: Pod, *rejections: Rejection, at_s: float = 1.0) -> None:
+    """The pod fits on no node."""
+    asked = cycle(cluster, pod, *rejections)
+    error = FitError(len(cluster.snapshot.order), asked.diagnosis)
+    recorder.decided(queued(pod), asked, DoesNotFit(error, None), at_s, 0.001)
+    recorder.failed(pod, "unschedulable", error.message, 0.002)
+
+
+def named(number: int) -> Pod:
+    return pod(f"web-{number}")

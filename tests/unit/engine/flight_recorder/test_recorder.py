@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podium.engine.flight_recorder import FlightRecorder, Result
+from podium.engine.flight_recorder.explaining import explain_attempt
+from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
+from podium.engine.flight_recorder.ring import PENDING_MAX, Ring
+from podium.framework.cycle.scored import Scored
+from tests.builders import pod
+from tests.unit.engine.flight_recorder.recording import (
+    FULL,
+    TAINTED,
+    Cluster,
+    named,
+    place,
+    reject,
+    rejection,
+    scores,
+)
+
+THREE = Cluster("n0", "n1", "n2")
+
+
+def seal(recorder):
+    recorder._placed.seal()
+    recorder._rejected.seal()
+
+
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_scheduled_pod_keeps_its_node_its_scores_and_how_it_came_through_the_queue(is_sealed):
+    recorder = FlightRecorder(MEMORY_BYTES_MIN)
+    found = scores([1, 2], Fit=[70, 50], Spread=[100, 90])
+    place(recorder, THREE, pod("web"), 1, rejection([0], TAINTED), scored=found, at_s=7.0)
+    if is_sealed:
+        seal(recorder)
+    recorder.bound(pod("web"), 0.25)
+    (attempt,) = recorder.newest_first("default", "web")
+    assert (attempt.result, attempt.node, attempt.total_s) == (Result.SCHEDULED, "n1", 0.25)
+    assert (attempt.started_s, attempt.attempt, attempt.node_count) == (7.0, 1, 3)
+    assert [(line.event, line.after) for line in attempt.story] == [
+        ("UnschedulablePodAdd", "active"),
+        ("Pop", "in flight"),
+    ]
+    details = recorder.details(attempt)
+    assert details.totals == {"n1": 170, "n2": 140}
+    assert details.plugins == {"Fit": [70, 50], "Spread": [100, 90]}
+    assert details.rejected == {"n0": ("TaintToleration", "had taints")}
+    told = explain_attempt(attempt, details)
+    assert told.verdict == "n1 beats n2 by 30: Fit +20, Spread +10"
+
+
+def test_cached_scores_are_weighted_and_constant_ones_are_filled_in():
+    recorder = FlightRecorder(MEMORY_BYTES_MIN)
+    raw = np.array([[10, 20], [3, 4]])
+    kept = Scored(np.array([0, 2]), np.array([330, 341]), {}, raw, {"Fit": 1, "Spread": 2}, {"Taints": 300})
+    place(recorder, THREE, pod("web"), 2, scored=kept)
+    seal(recorder)
+    (attempt,) = recorder.newest_first()
+    assert recorder.details(attempt).plugins == {"Fit": [10, 20], "Spread": [6, 8], "Taints": [300, 300]}
+
+
+def test_rejected_pod_keeps_why_and_which_nodes():
+    recorder = FlightRecorder(MEMORY_BYTES_MIN)
+    reject(recorder, THREE, pod("big"), rejection([0, 2], FULL), rejection([1], TAINTED))
+    seal(recorder)
+    (attempt,) = recorder.newest_first(result="unschedulable")
+    assert attempt.message.startswith("0/3 nodes are available: 1 had taints, 2 Insufficient cpu")
+    told = explain_attempt(attempt, recorder.details(attempt))
+    assert [(each.plugin, each.count, each.examples) for each in told.groups] == [
+        ("NodeResourcesFit", 2, ("n0", "n2")),
+        ("TaintToleration", 1, ("n1",)),
+    ]
+
+
+def test_binding_that_fails_after_its_attempt_was_sealed_says_why():
+    recorder = FlightRecorder(MEMORY_BYTES_MIN)
+    place(recorder, THREE, pod("web"))
+    seal(recorder)
+    (attempt,) = recorder.newest_first()
+    assert (attempt.result, attempt.total_s) == (Result.BINDING, None)
+    recorder.failed(pod("web"), "error", "no such node", 0.5)
+    (attempt,) = recorder.newest_first()
+    assert (attempt.result, attempt.message, attempt.total_s) == (Result.ERROR, "no such node", 0.5)
+
+
+def test_attempts_are_found_by_namespace_name_and_result_the_newest_first():
+    recorder = FlightRecorder(MEMORY_BYTES_MIN)
+    for number in range(3):
+        place(recorder, THREE, named(number))
+        reject(recorder, THREE, pod("web-0", namespace="shop"), rejection([0, 1, 2], FULL))
+        if number == 1:
+            seal(recorder)
+    found = [(each.namespace, each.name) for each in recorder.newest_first(name="web-0")]
+    assert found == [("shop", "web-0")] * 3 + [("default", "web-0")]
+    assert [each.sequence for each in recorder.newest_first()] == [6, 5, 4, 3, 2, 1]
+    assert [each.name for each in recorder.newest_first("default")] == ["web-2", "web-1", "web-0"]
+    assert len(list(recorder.newest_first(result="unschedulable"))) == 3
+    assert not list(recorder.newest_first("default", "web"))
+
+
+def test_row_that_another_node_takes_keeps_its_former_name_for_former_attempts():
+    recorder, cluster = FlightRecorder(MEMORY_BYTES_MIN), Cluster("n0", "n1")
+    reject(recorder, cluster, pod("before"), rejection([0, 1], FULL))
+    cluster.change("n0", "")
+    reject(recorder, cluster, pod("between"), rejection([0], FULL))
+    cluster.change("n0", "n9", "n3")
+    reject(recorder, cluster, pod("after"), rejection([1, 2], FULL))
+    nodes = {each.name: set(recorder.details(each).rejected) for each in recorder.newest_first()}
+    assert nodes == {"before": {"n0", "n1"}, "between": {"n0"}, "after": {"n9", "n3"}}
+
+
+def test_replicas_that_are_rejected_alike_share_their_verdicts():
+    recorder = FlightRecorder(4 * MEMORY_BYTES_MIN)
+    cluster = Cluster(*(f"n{number}" for number in range(5000)))
+    spec = pod("web").spec
+    for number in range(50):
+        replica = named(number)
+        replica = type(replica)(metadata=replica.metadata, spec=spec)
+        reject(recorder, cluster, replica, rejection(range(5000), FULL))
+    seal(recorder)
+    assert recorder._rejected._details_bytes < 25_000
+    assert all(len(recorder.details(each).rejected) == 5000 for each in recorder.newest_first(name="web-7"))
+
+
+def test_scheduled_pods_do_not_displace_the_only_attempt_at_a_pending_one():
+    recorder = FlightRecorder(MEMORY_BYTES_MIN)
+    reject(recorder, THREE, pod("pending"), rejection([0, 1, 2], FULL))
+    for number in range(PENDING_MAX * 40):
+        place(recorder, THREE, named(number), scored=scores([0, 1], Fit=[1, 2]))
+        recorder.bound(named(number), 0.1)
+    assert len(list(recorder.newest_first("default", "pending"))) == 1
+    assert not list(recorder.newest_first("default", "web-0"))
+
+
+def test_names_that_do_not_fit_leave_the_attempts_without_their_details():
+    recorder = FlightRecorder(MEMORY_BYTES_MIN)
+    reject(recorder, Cluster(*(f"{number:0200}" for number in range(5000))), pod("web"), rejection([0], FULL))
+    (attempt,) = recorder.newest_first()
+    assert recorder.details(attempt).rejected == {}
+    assert recorder.nbytes <= MEMORY_BYTES_MIN
+
+
+def counted(ring: Ring) -> int:
+    """What everything in the ring takes, counted anew."""
+    names = {id(each.names): each.names for each in (ring, *ring._with_details)}.values()
+    segments = sum(each.head_bytes for each in ring._segments) + sum(each.detail_bytes for each in ring._with_details)
+    return segments + sum(each.nbytes for each in names) + ring.pending_bytes
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([3, 400, 3000]))
+def test_the_bytes_are_the_sum_of_what_is_kept_and_never_above_the_limit(seed, nodes):
+    random, recorder = Random(seed), FlightRecorder(2 * MEMORY_BYTES_MIN)
+    names = [f"node-{number}" for number in range(nodes)]
+    cluster = Cluster(*names)
+    for number in range(150):
+        rows = sorted(random.sample(range(nodes), random.randrange(1, nodes + 1)))
+        if random.random() < 0.03:
+            names[random.randrange(nodes)] = random.choice(["", f"new-{number}"])
+            cluster.change(*names)
+        elif random.random() < 0.5:
+            reject(recorder, cluster, named(number), rejection(rows, random.choice([FULL, TAINTED])))
+        elif names[0]:
+            place(recorder, cluster, named(number), 0, scored=scores(rows, Fit=rows, Spread=rows))
+            if random.random() < 0.9:
+                recorder.bound(named(number), 1.0)
+        for ring in (recorder._placed, recorder._rejected):
+            assert ring.nbytes == counted(ring) <= ring.limit_bytes
+    assert recorder.attempts == len(list(recorder.newest_first()))
