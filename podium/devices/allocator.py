@@ -13,10 +13,10 @@ from typing import Final
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.choices import Choices
 from podium.devices.counters import AvailableCounters
-from podium.devices.inventory import Inventory
+from podium.devices.inventory import DeviceID, Inventory
 from podium.devices.pools import NodePools, pools_of_node
 from podium.devices.questions import Question, Questions
-from podium.devices.requests import GetClass, RequestReader
+from podium.devices.requests import ClaimData, GetClass, RequestReader
 from podium.devices.results import allocation_of
 from podium.devices.search import Search
 from podium.objects.claims import AllocationResult, ResourceClaim
@@ -89,6 +89,31 @@ class Allocator:
         pools.answers[question] = version, found
         return found
 
+    def allocations(
+        self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim], count_max: int
+    ) -> list[tuple[AllocationResult, ...]]:
+        """All that `allocate` could find on a node, up to that many: each set of devices for each claim once.
+
+        Unlike `allocate`, this misses nothing for counters that upstream does not give back.
+
+        Raises: as `allocate`.
+        """
+        pools = pools_of_node(self._inventory, node_name, labels)
+        reader = RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of)
+        wanted = reader.read(claims)
+        choices = Choices(wanted, self._allocated, self._available, undoes_all=True)
+        found: dict[tuple[frozenset[DeviceID], ...], tuple[AllocationResult, ...]] = {}
+
+        def keep() -> bool:
+            key = tuple(frozenset(choice.device.id for choice in chosen) for chosen in choices.by_claim)
+            if key not in found:
+                found[key] = self._result(wanted, search, choices, node_name)
+            return len(found) >= count_max
+
+        search = Search(wanted, pools.pools, reader, choices, self._steps_max, keep)
+        search.run()
+        return list(found.values())
+
     def _search(
         self, pools: NodePools, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
     ) -> tuple[AllocationResult, ...] | Refusal:
@@ -98,6 +123,11 @@ class Allocator:
         search = Search(wanted, pools.pools, reader, choices, self._steps_max)
         if not search.run():
             return Refusal.INVALID_POOLS if any(pool.is_invalid for pool in pools.pools) else Refusal.NOT_FOUND
+        return self._result(wanted, search, choices, node_name)
+
+    def _result(
+        self, wanted: Sequence[ClaimData], search: Search, choices: Choices, node_name: str
+    ) -> tuple[AllocationResult, ...]:
         return tuple(
             allocation_of(
                 each.claim,

@@ -29,22 +29,35 @@ class Choice:
 
     Attributes:
         consumed: how much of its capacities it takes, if the device is shared.
+        is_charged: whether its counters are consumed by this choice.
     """
 
     data: RequestData
     device: SliceDevice
     pool: Pool
     consumed: Mapping[str, Amount] = field(default_factory=dict)
+    is_charged: bool = False
 
 
 class Choices:
     """What a search has chosen for each claim.
 
+    Args:
+        undoes_all: whether counters are given back where upstream forgets to, so that a search misses nothing.
+
     Attributes:
         by_claim: the chosen devices of each claim, in the order in which they were taken.
     """
 
-    def __init__(self, claims: Sequence[ClaimData], allocated: AllocatedDevices, available: AvailableCounters) -> None:
+    def __init__(
+        self,
+        claims: Sequence[ClaimData],
+        allocated: AllocatedDevices,
+        available: AvailableCounters,
+        *,
+        undoes_all: bool = False,
+    ) -> None:
+        self._undoes_all = undoes_all
         self.by_claim: list[list[Choice]] = [[] for _ in claims]
         self._claims = claims
         self._allocated = allocated
@@ -75,19 +88,22 @@ class Choices:
         device, pool = candidate
         if self.is_in_use(claim, data, device.id):
             return False
-        if device.consumes and not self._is_paid_for(device) and not self._counters.charge(device, pool):
+        is_charged = bool(device.consumes) and not self._is_paid_for(device)
+        if is_charged and not self._counters.charge(device, pool):
             return False
         if not _tolerates(data, device) or not self._satisfies_constraints(claim, data, device):
+            if is_charged and self._undoes_all:
+                self._counters.give_back(device, pool)
             return False
         if not device.is_shared:
             self._claims_of.setdefault(device.id, set()).add(claim)
         if not self.has_room(data, device):
             return False
-        choice = Choice(data, device, pool)
+        choice = Choice(data, device, pool, is_charged=is_charged)
         if device.is_shared:
             consumed = consumption(data.capacities, device.device.capacity or {})
             self._capacity.add(device.id, _nano(consumed))
-            choice = Choice(data, device, pool, consumed)
+            choice = Choice(data, device, pool, consumed, is_charged)
         self.by_claim[claim].append(choice)
         return True
 
@@ -100,6 +116,8 @@ class Choices:
         if device.is_shared:
             if choice.consumed:
                 self._capacity.remove(device.id, _nano(choice.consumed))
+            if choice.is_charged and self._undoes_all:
+                self._counters.give_back(device, choice.pool)
             return
         self._claims_of[device.id].discard(claim)
         if device.consumes:

@@ -9,7 +9,7 @@ Differs: a search ends after a number of steps; upstream's ends after a time.
 from __future__ import annotations
 
 import enum
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
@@ -41,6 +41,7 @@ class Search:
     Args:
         pools: their devices may be chosen, in this order.
         steps_max: how many devices may be looked at; 0 means any number.
+        accepts: called with each full solution in turn, which is in the choices then; the first accepted one wins.
 
     Attributes:
         selected: which alternative was taken, by index of claim and request.
@@ -53,7 +54,9 @@ class Search:
         reader: RequestReader,
         choices: Choices,
         steps_max: int,
+        accepts: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._accepts = accepts
         self.selected: dict[tuple[int, int], int] = {}
         self._claims = claims
         self._pools = pools
@@ -83,16 +86,16 @@ class Search:
     def _request(self, claim: int, request: int) -> _Part:
         """Allocate a request and everything after it."""
         if claim >= len(self._claims):
-            return Outcome.FOUND
+            return Outcome.FOUND if self._accepts() else Outcome.DEAD_END
         requests = self._claims[claim].requests
         if request >= len(requests):
             outcome = yield self._request(claim + 1, 0)
             return Outcome.DEAD_END if outcome is Outcome.TOO_MANY else outcome
         were_all_too_many = True
         for index, data in enumerate(requests[request]):
+            self.selected[claim, request] = index
             outcome = yield self._devices(claim, request, data, 0, _START)
             if outcome is Outcome.FOUND:
-                self.selected[claim, request] = index
                 return outcome
             were_all_too_many = were_all_too_many and outcome is Outcome.TOO_MANY
         return Outcome.TOO_MANY if were_all_too_many else Outcome.DEAD_END

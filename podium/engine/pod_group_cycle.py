@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from podium.cluster import Snapshot
 from podium.cluster.pod_groups import PodGroupState
 from podium.config import PodGroupRules
+from podium.engine.group_search import Budget, GroupSearch
 from podium.engine.placing import Engine, Placed
 from podium.engine.simulated_cache import SimulatedCache
 from podium.framework.contract.interface import PostFilterResult
@@ -29,6 +30,7 @@ from podium.framework.cycle.steps import PAUSE, GroupHelp, Steps
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod, PodCondition
 from podium.objects.pod_groups import POD_GROUP_SCHEDULED, PodGroup
+from podium.plugins.gang_scheduling import GangScheduling
 
 _UNSCHEDULABLE: Final = PluginError("pod group is unschedulable")
 _REJECTED: Final = Status(Code.UNSCHEDULABLE, error=_UNSCHEDULABLE)
@@ -131,11 +133,15 @@ class _Tried:
 
 @dataclass(slots=True)
 class Trial:
-    """One simulation of the whole group; `status` as in `GroupDecision`."""
+    """One simulation of the whole group; `status` as in `GroupDecision`.
+
+    `search_ended` says that the search for another placement was given up; "" if it was not.
+    """
 
     tried: list[_Tried]
     status: Status | None = _REJECTED
     waits_for_preemption: bool = False
+    search_ended: str = ""
 
     @property
     def placed_pods(self) -> Sequence[Pod]:
@@ -183,6 +189,8 @@ class PodGroupCycle:
                 f'got: "{names[1]}" and "{names[0]}"'
             )
         trial = yield from self._algorithm(self._snapshot)
+        if trial.status is not None and trial.status.code is Code.UNSCHEDULABLE:
+            trial = yield from self._search(trial)
         victims: tuple[Pod, ...] = ()
         status = trial.status
         if self._rules.are_preempted_for and status is not None and status.code is Code.UNSCHEDULABLE:
@@ -225,6 +233,32 @@ class PodGroupCycle:
         proposed = [ProposedGroup(self._state, placement, trial.placed_pods) for placement, trial in good]
         best = best_placement(self._framework, proposed, snapshot)
         return Trial([], best) if isinstance(best, Status) else good[best][1]
+
+    def _search(self, trial: Trial) -> Steps[Trial]:
+        """Look for a placement that upstream's way has missed, if the profile asks for that."""
+        gang, group = self._framework.plugins.get(GangScheduling.name), self._group
+        needed = None if group is None or group.min_count is None else group.min_count - self._state.scheduled_count
+        if not isinstance(gang, GangScheduling) or not gang.search_steps_max or needed is None:
+            return trial
+        placements = [self._snapshot]
+        if self._rules.are_placed_by_topology:
+            generated, _ = generate_placements(self._framework, self._key, self._state, self._snapshot)
+            placements = [self._snapshot.restricted_to(each.rows) for each in generated]
+        budget = Budget(gang.search_steps_max)
+        for snapshot in placements:
+            simulated = SimulatedCache(snapshot, self._snapshot.pods, self._state)
+            engine = replace(self._engine, cache=simulated)
+            found = yield from GroupSearch(engine, simulated, self._framework, self._pods, needed, budget).run()
+            if found is not None:
+                tried = [_Tried(each.cycle, each.decision, each.placed) for each in found]
+                return Trial(tried, None)
+        if budget.has_missed:
+            ended = f"the search for a placement ended after {gang.search_steps_max} steps"
+            before = trial.status
+            assert before is not None
+            trial.status = Status(Code.UNSCHEDULABLE, (*before.reasons, ended), error=before.error)
+            trial.search_ended = ended
+        return trial
 
     def _preempt(self) -> Steps[GroupHelp | Status]:
         """Look for pods that can be evicted for the group as a whole."""
@@ -344,8 +378,11 @@ def _meaning(tried: _Tried, trial: Trial) -> MemberDecision:
     if not status.is_rejected:
         return RejectedWithGroup(tried.error or status)
     if tried.placed is None:
+        if isinstance(decision, DoesNotFit) and trial.search_ended:
+            told = ", ".join(filter(None, (decision.error.post_filter_message, trial.search_ended)))
+            return replace(decision, error=replace(decision.error, post_filter_message=told))
         return decision
     if trial.waits_for_preemption:
         return decision if tried.requires_preemption else RejectedWithGroup(status, tried.placed.node_name)
-    permit = (tried.placed.waits_for,) if tried.placed.waits_for else ()
+    permit = tuple(filter(None, (tried.placed.waits_for, trial.search_ended)))
     return RejectedWithGroup(Status(Code.UNSCHEDULABLE, permit, error=_UNSCHEDULABLE))

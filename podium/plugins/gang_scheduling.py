@@ -7,12 +7,16 @@ Requeue: a pod of the same group is added, or the PodGroup.
 Cost: constant; the pod that completes the gang costs one step for each pod of the group.
 Source: kubernetes pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, v1.36.2.
 Differs: a pod that is added requeues its group only if it completes it. Upstream asks every member of the group again
-for each of them, with the same result.
+for each of them, with the same result. With `thoroughSearchSteps` a gang that does not fit in upstream's way, pod by
+pod, is placed if there is any placement, on other nodes or with other devices: kubernetes issue 138765.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import msgspec
 
 from podium.framework.contract.cluster_event import (
     ActionType,
@@ -36,6 +40,18 @@ _TOO_FEW_KNOWN: Final = unresolvable("waiting for minCount pods from a gang to a
 _TOO_FEW_PLACED: Final = Status(Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",))
 
 
+@dataclass(frozen=True)
+class GangSchedulingArgs:
+    """The plugin's args; upstream has none.
+
+    Attributes:
+        thorough_search_steps: how many places to try for the pods of a gang that did not fit in upstream's way; 0
+            means none.
+    """
+
+    thorough_search_steps: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
+
+
 class GangScheduling(PreEnqueuePlugin, PermitPlugin):
     """Keeps gangs together.
 
@@ -43,8 +59,10 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
         PluginError: pods are not scheduled in groups.
     """
 
+    Args = GangSchedulingArgs
+
     def __init__(self, args: object, handle: Handle) -> None:
-        del args
+        self.search_steps_max = args.thorough_search_steps if isinstance(args, GangSchedulingArgs) else 0
         if handle.pod_groups is None:
             raise PluginError("GangScheduling needs the feature gate GenericWorkload")
         self._states = handle.pod_groups

@@ -36,6 +36,17 @@ class SimulatedGroup:
     state: PodGroupState | None
 
 
+@dataclass(frozen=True, slots=True)
+class ThoroughSearch:
+    """In the state of an attempt that looks for every way to place a pod.
+
+    Attributes:
+        ways_max: how many ways one plugin may find on a node; if there are more, the search misses some.
+    """
+
+    ways_max: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
     """Nodes among which a whole pod group is tried, in the order in which they are looked at."""

@@ -17,7 +17,7 @@ not looked at. The allocation that PostFilter takes back is cleared after the at
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Hashable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +29,7 @@ from podium.devices import AllocationError, Allocator, Refusal, StepsExceededErr
 from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import RequestMapping, extended_requests
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests
+from podium.framework.contract.choosing import ChoosingPlugin
 from podium.framework.contract.cluster_event import (
     ActionType,
     EventRegistration,
@@ -54,7 +55,7 @@ from podium.framework.contract.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.contract.pod_groups import SimulatedGroup
+from podium.framework.contract.pod_groups import SimulatedGroup, ThoroughSearch
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.framework.contract.writing import ObjectWrite, WritingPlugin
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
@@ -89,6 +90,7 @@ class DynamicResources(
     ReservePlugin,
     PreBindPlugin,
     WritingPlugin,
+    ChoosingPlugin,
 ):
     """Allocates devices to the claims of pods, and has the allocations written before the pods are bound."""
 
@@ -142,6 +144,7 @@ class DynamicResources(
             found.claims.append(left_over or new_special_claim(pod, self._handle.random))
         if not found.claims:
             return None, SKIP
+        found.ways_max = 0 if (search := state.find(ThoroughSearch)) is None else search.ways_max
         problem = self._prepare(found, is_simulated=_is_simulated(state))
         if problem is None:
             state.write(found)
@@ -162,6 +165,8 @@ class DynamicResources(
             pending = devices.simulated(claim.metadata.uid) if is_simulated else None
             if pending is not None:
                 found.pending[index] = pending
+                if found.ways_max and pending.node_selector is not None:
+                    found.selectors[index] = compile_node_selector(pending.node_selector)
                 continue
             if devices.is_in_flight(claim.metadata.uid):
                 return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
@@ -189,7 +194,7 @@ class DynamicResources(
             raise PluginError("not found")
         if not found.claims:
             return None
-        if found.needs_devices_only:
+        if found.needs_devices_only and not found.ways_max:
             return self._filter_by_devices(found, snapshot, rows)
         statuses = (self.filter(state, pod, snapshot.node(row)) for row in rows.tolist())
         return np.array([0 if status is None else found.number_of(status) for status in statuses], np.int64)
@@ -251,24 +256,47 @@ class DynamicResources(
             if own is None and not found.user_count:
                 return None
         unavailable = [index for index in range(len(found.claims)) if not self._is_available(found, index, node)]
-        results: tuple[AllocationResult, ...] = ()
+        ways: Sequence[tuple[AllocationResult, ...]] = ()
         if found.allocator is not None:
             fresh = found.fresh
             if own is not None and fresh and fresh[-1] is special:
                 fresh = [*fresh[:-1], own]
-            allocated = found.allocator.allocate(node.name, node.labels, fresh)
-            if isinstance(allocated, Refusal):
-                return _REFUSED[allocated]
-            results = allocated
-            if found.pending:
-                left = iter(allocated)
-                results = tuple(found.pending.get(index) or next(left) for index in found.wanted)
+            if found.ways_max:
+                ways = found.allocator.allocations(node.name, node.labels, fresh, found.ways_max)
+                if not ways:
+                    return _REFUSED[Refusal.NOT_FOUND]
+            else:
+                allocated = found.allocator.allocate(node.name, node.labels, fresh)
+                if isinstance(allocated, Refusal):
+                    return _REFUSED[allocated]
+                ways = (allocated,)
         if unavailable:
             found.unavailable.update(unavailable)
             return _UNAVAILABLE
-        if found.allocator is not None:
-            found.by_node[node.name] = NodeDevices(results, own, mappings)
+        if ways:
+            found.ways[node.name] = [NodeDevices(found.completed(way), own, mappings) for way in ways]
+            found.by_node[node.name] = found.ways[node.name][0]
         return None
+
+    def ways(self, state: CycleState, node_name: str) -> int:
+        """How many sets of devices the pod may get on the node."""
+        found = state.find(PodDevices)
+        return 1 if found is None else len(found.ways.get(node_name, ())) or 1
+
+    def choose(self, state: CycleState, node_name: str, way: int) -> Hashable:
+        """Choose one of these sets for Reserve. Returns the devices, and the names of claims that pods may share."""
+        found = state.find(PodDevices)
+        if found is None or node_name not in found.ways:
+            return ()
+        chosen = found.by_node[node_name] = found.ways[node_name][way]
+        return tuple(
+            (
+                "" if found.claims[index].metadata.controller else found.claims[index].key,
+                tuple((each.driver, each.pool, each.device) for each in allocation.devices.results),
+            )
+            for index, allocation in zip(found.wanted, chosen.results, strict=True)
+            if index not in found.pending
+        )
 
     def _is_available(self, found: PodDevices, index: int, node: NodeInfo) -> bool:
         """Whether the node can use the claim, if it is allocated."""

@@ -6,7 +6,7 @@ v1.36.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -55,6 +55,8 @@ class PodDevices:
             not keep the pod from nodes that cannot use them.
         unavailable: the indexes of claims that some node could not use.
         by_node: what was found, for every node that passed.
+        ways_max: how many sets of devices are looked for on each node; 0 for the first one.
+        ways: what was found on each node, if more than one set was looked for.
         reserved: the allocations that Reserve has decided on, by the claim's index.
         in_flight: under which uid such an allocation is known to be in flight.
         statuses: the rejections of nodes so far, each once.
@@ -73,6 +75,8 @@ class PodDevices:
     pending: dict[int, AllocationResult] = field(default_factory=dict)
     unavailable: set[int] = field(default_factory=set)
     by_node: dict[str, NodeDevices] = field(default_factory=dict)
+    ways_max: int = 0
+    ways: dict[str, list[NodeDevices]] = field(default_factory=dict)
     reserved: dict[int, AllocationResult] = field(default_factory=dict)
     in_flight: dict[int, str] = field(default_factory=dict)
     statuses: list[Status] = field(default_factory=list)
@@ -100,6 +104,13 @@ class PodDevices:
     def needs_devices_only(self) -> bool:
         """Whether nothing matters on a node but the devices that are free there."""
         return self.allocator is not None and self.special is None and len(self.fresh) == len(self.claims)
+
+    def completed(self, fresh: Sequence[AllocationResult]) -> tuple[AllocationResult, ...]:
+        """The allocations of all wanted claims, given those of the fresh ones."""
+        if not self.pending:
+            return tuple(fresh)
+        left = iter(fresh)
+        return tuple(self.pending.get(index) or next(left) for index in self.wanted)
 
     def number_of(self, status: Status) -> int:
         """The number of a rejection among `statuses`, from 1 on."""

@@ -1,0 +1,181 @@
+"""The search for a placement of a whole gang: every node, and every set of devices, for every pod.
+
+Owns the order of the search and its end. Looks for one placement in which as many pods have a node as the gang needs;
+the others are placed where that is possible afterwards. Pods are tried in upstream's order, and nodes in that of an
+attempt; scores do not matter here.
+
+Cost: exponential in the worst case, limited by a number of steps: one for each place of a pod that is tried. What was
+tried in vain is not tried again with pods that are alike in each other's places.
+Differs: upstream tries each pod once, on the first node and with the first devices that suit it best.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from podium.engine.placing import Engine, Placed
+from podium.engine.simulated_cache import SimulatedCache
+from podium.framework.contract.choosing import ChoosingPlugin
+from podium.framework.contract.pod_groups import SimulatedGroup, ThoroughSearch
+from podium.framework.contract.status import ScheduleError, Status
+from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.diagnosis import FitError
+from podium.framework.cycle.pre_filter import run_pre_filter
+from podium.framework.cycle.schedule import DoesNotFit, Suggested
+from podium.framework.cycle.search import FilterRun, Rotation, Sampling, search_around
+from podium.framework.cycle.steps import PAUSE, Steps
+from podium.framework.profile.runtime import Framework
+from podium.objects.core import Pod
+
+_ALL_NODES: Final = 100
+_WAYS_MAX: Final = 1000
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many steps are left. `has_missed`: something was left out, for want of steps or for its sheer number."""
+
+    left: int
+    has_missed: bool = False
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether there was no step left."""
+        return self.left < 0
+
+    def step(self) -> bool:
+        """Take one step; False if there is none left."""
+        self.left -= 1
+        self.has_missed = self.has_missed or self.is_spent
+        return not self.is_spent
+
+
+class Found(NamedTuple):
+    """A pod of the placement that was found; `placed` is None if it was left out."""
+
+    cycle: Cycle
+    decision: Suggested | DoesNotFit
+    placed: Placed | None
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One pod on the way down: the places that are left to try, and the one that it has."""
+
+    cycle: Cycle
+    places: Iterator[tuple[int, str, int]]
+    state: Hashable
+    skips: int
+    found: Found | None = None
+    takes: Hashable = None
+    has_been_left_out: bool = False
+
+
+@dataclass(slots=True)
+class GroupSearch:
+    """One search, in a simulation that nothing else uses.
+
+    Args:
+        needed: how many of the pods have to get a node.
+    """
+
+    engine: Engine
+    simulated: SimulatedCache
+    framework: Framework
+    pods: Sequence[Pod]
+    needed: int
+    budget: Budget
+    _stack: list[_Frame] = field(default_factory=list)
+    _in_vain: set[Hashable] = field(default_factory=set)
+
+    def run(self) -> Steps[Sequence[Found] | None]:
+        """The placement; None if there is none, or the budget has ended. Nothing of it remains in the simulation."""
+        if self.needed > len(self.pods) or self.engine.extenders.have_a_say:
+            return None
+        try:
+            self._descend(0)
+            while self._stack:
+                yield PAUSE
+                frame = self._stack[-1]
+                self._take_back(frame)
+                if not self._next(frame):
+                    if self.budget.is_spent:
+                        return None
+                    self._in_vain.add(frame.state)
+                    self._stack.pop()
+                elif len(self._stack) == len(self.pods):
+                    return [each.found for each in self._stack if each.found is not None]
+                else:
+                    self._descend(frame.skips + (frame.found is None or frame.found.placed is None))
+            return None
+        finally:
+            for frame in reversed(self._stack):
+                self._take_back(frame, keeps=True)
+
+    def _descend(self, skips: int) -> None:
+        """Begin with the next pod."""
+        pod = self.pods[len(self._stack)]
+        taken = Counter(frame.takes for frame in self._stack)
+        state = len(self._stack), skips, frozenset(taken.items())
+        self.simulated.show_to(pod)
+        cycle = self.engine.cycle(self.framework, pod)
+        cycle.makes_room = False
+        cycle.state.write(SimulatedGroup(self.simulated.group))
+        cycle.state.write(ThoroughSearch(_WAYS_MAX))
+        places = iter(()) if state in self._in_vain else self._places(cycle)
+        frame = _Frame(cycle, places, state, skips)
+        frame.has_been_left_out = state in self._in_vain
+        self._stack.append(frame)
+
+    def _places(self, cycle: Cycle) -> Iterator[tuple[int, str, int]]:
+        """Each row, node name and way in which the pod fits."""
+        try:
+            names = run_pre_filter(cycle)
+            if isinstance(names, Status):
+                return
+            rows = search_around(cycle, FilterRun(cycle), names, Sampling(Rotation(), _ALL_NODES)).rows.tolist()
+        except ScheduleError:
+            # A search for devices that ended, or a plugin that failed: this pod has no place here.
+            self.budget.has_missed = True
+            return
+        for row in rows:
+            name = cycle.snapshot.name(row)
+            counts = [each.ways(cycle.state, name) for each in self._choosing]
+            self.budget.has_missed |= max(counts, default=1) >= _WAYS_MAX
+            for way in range(max(counts, default=1)):
+                yield row, name, way
+
+    @property
+    def _choosing(self) -> list[ChoosingPlugin]:
+        return [each for each in self.framework.plugins.values() if isinstance(each, ChoosingPlugin)]
+
+    def _next(self, frame: _Frame) -> bool:
+        """Give the pod its next place, or leave it out if the gang can do without it; False if nothing is left."""
+        pod = frame.cycle.pod
+        for row, name, way in frame.places:
+            if not self.budget.step():
+                return False
+            takes = tuple(each.choose(frame.cycle.state, name, way) for each in self._choosing)
+            placed = self.engine.place(frame.cycle, name)
+            if placed.status is not None:
+                self.engine.take_back(placed)
+                continue
+            frame.found = Found(frame.cycle, Suggested(name, row, 0, 0), placed)
+            frame.takes = (row, id(pod.spec), frozenset(pod.metadata.labels.items()), takes)
+            return True
+        if frame.has_been_left_out or frame.skips >= len(self.pods) - self.needed:
+            return False
+        frame.has_been_left_out = True
+        cycle = frame.cycle
+        frame.found = Found(cycle, DoesNotFit(FitError(len(cycle.snapshot.order), cycle.diagnosis), None), None)
+        frame.takes = None
+        return True
+
+    def _take_back(self, frame: _Frame, *, keeps: bool = False) -> None:
+        if frame.found is not None and frame.found.placed is not None:
+            self.engine.take_back(frame.found.placed)
+        if not keeps:
+            frame.found = None

@@ -1,0 +1,27 @@
+"""Compares the thorough search for gangs with brute force: `python -m tests.gangs --count 500`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tests.gangs.cases import check, is_beyond_upstream
+
+
+def main() -> int:
+    """Print what is wrong, and how many cases only the search could place."""
+    parser = argparse.ArgumentParser(prog="python -m tests.gangs", description=__doc__)
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    seeds = range(options.seed, options.seed + options.count)
+    wrong = [said for seed in seeds if (said := check(seed))]
+    beyond = sum(is_beyond_upstream(seed) for seed in seeds)
+    for said in wrong:
+        sys.stdout.write(f"{said}\n")
+    sys.stdout.write(f"{len(seeds)} cases, {beyond} of them beyond upstream: {len(wrong)} missed or wrong\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
