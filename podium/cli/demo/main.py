@@ -111,7 +111,7 @@ def _autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s: float, 
     with _errors_shown(), LiveScreen(console) if console.is_terminal else PlainScreen(console) as screen:
         story = event_loop.run(lambda: run_autoscale(config, seed, timeout_s, screen))
     if output == TEXT:
-        console.print(f"\n{story.text}", soft_wrap=True)
+        console.print(f"\n{story.text}")
     else:
         print_value(story.summary(), output)
 
