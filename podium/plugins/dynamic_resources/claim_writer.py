@@ -69,6 +69,10 @@ class ClaimWriter:
                 else:
                     found.claims[index] = await self._reserve(claim, allocation, pod)
                     self._devices.claims.assume(found.claims[index])
+            except BaseException as error:
+                if allocation is not None and _may_be_written_yet(error):
+                    self._devices.doubt(claim.metadata.uid, allocation)
+                raise
             finally:
                 uid = found.in_flight.pop(index, None)
                 if uid is not None:
@@ -253,6 +257,13 @@ class ClaimWriter:
                 continue
             return
         raise PluginError("the claim keeps changing")
+
+
+def _may_be_written_yet(error: BaseException) -> bool:
+    """Whether the API server may still carry out the write that ended like this: it was cancelled, or had no answer."""
+    if isinstance(error, PluginError):
+        return isinstance(error.__cause__, ApiError) and error.__cause__.may_have_happened
+    return True
 
 
 def _generated_name(base: str, random: Random) -> str:

@@ -10,7 +10,7 @@ Differs: what an attempt sees as allocated is not copied; it contains what the w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from podium.devices import AllocatedDevices, Inventory
 from podium.devices.class_table import ClassTable
@@ -22,6 +22,9 @@ from podium.objects.devices import DeviceClass, ResourceSlice
 from podium.plugins.shared.claim_cache import ClaimCache
 from podium.plugins.shared.device_observer import DeviceObserver
 from podium.plugins.shared.followed import Followed
+
+_DOUBT_S: Final = 60.0
+"""How long an API server may work on a request."""
 
 
 @dataclass(slots=True)
@@ -57,8 +60,11 @@ class ClusterDevices:
         slices = handle.lister(resource_types.RESOURCE_SLICES)
         self._followed_slices = Followed(slices, self._slice_changed, at_once=True)
         self._allocated = AllocatedDevices()
-        self._with_in_flight = AllocatedDevices(self._allocated)
+        self._doubted = AllocatedDevices(self._allocated)
+        self._with_in_flight = AllocatedDevices(self._doubted)
         self._in_flight: dict[str, _InFlight] = {}
+        self._clock = handle.clock
+        self._doubts: dict[str, tuple[AllocationResult, float]] = {}
 
     # ------------------------------------------------------------ classes and slices
 
@@ -94,7 +100,21 @@ class ClusterDevices:
     def allocated(self) -> AllocatedDevices:
         """The devices that claims hold, and those that they are about to get."""
         self.claims.read()
+        now_s = self._clock.monotonic() if self._doubts else 0.0
+        for uid in [uid for uid, (_, until_s) in self._doubts.items() if until_s <= now_s]:
+            self._end_doubt(uid)
         return self._with_in_flight
+
+    def doubt(self, uid: str, allocation: AllocationResult) -> None:
+        """Keep the devices from other claims while the API server may still write this allocation of a claim."""
+        self._end_doubt(uid)
+        self._doubts[uid] = allocation, self._clock.monotonic() + _DOUBT_S
+        self._doubted.add(allocation)
+
+    def _end_doubt(self, uid: str) -> None:
+        doubted = self._doubts.pop(uid, None)
+        if doubted is not None:
+            self._doubted.remove(doubted[0])
 
     def is_in_flight(self, uid: str) -> bool:
         """Whether the claim with that uid is about to be allocated."""
@@ -134,6 +154,7 @@ class ClusterDevices:
         """A claim was added."""
         if new.status.allocation is not None:
             self._forget_in_flight(new.metadata.uid)
+            self._end_doubt(new.metadata.uid)
             self._allocated.add(new.status.allocation)
 
     def on_update(self, old: ResourceClaim, new: ResourceClaim) -> None:
@@ -146,6 +167,7 @@ class ClusterDevices:
 
     def on_delete(self, old: ResourceClaim) -> None:
         """A claim was deleted."""
+        self._end_doubt(old.metadata.uid)
         if old.status.allocation is not None:
             self._allocated.remove(old.status.allocation)
 

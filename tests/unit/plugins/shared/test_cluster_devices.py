@@ -52,6 +52,17 @@ def test_what_is_in_flight_counts_until_the_last_pod_lets_go(handle: DeviceHandl
     assert not devices.allocated().is_dedicated(G1)
 
 
+def test_devices_whose_allocation_may_still_be_written_are_kept_for_a_minute(handle: DeviceHandle) -> None:
+    devices = ClusterDevices(handle)
+    devices.start_allocation("uid-b", typed("g1"))
+    devices.doubt("uid-b", typed("g1"))
+    assert devices.end_allocation("uid-b")
+    assert not devices.is_in_flight("uid-b")
+    assert devices.allocated().is_dedicated(G1)
+    handle.clock.advance(61.0)
+    assert not devices.allocated().is_dedicated(G1)
+
+
 def test_an_allocation_that_was_written_is_no_longer_in_flight(handle: DeviceHandle) -> None:
     devices = ClusterDevices(handle)
     devices.claims.read()
