@@ -62,6 +62,7 @@ def test_every_command_that_answers_has_the_same_formats_under_the_same_option()
     assert {name for name, option in options.items() if option is None} == {
         "completion",
         "estimator serve",
+        "provisioner run",
         "run",
         "sandbox",
     }
