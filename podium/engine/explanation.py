@@ -151,29 +151,3 @@ def grouped(blockers: Mapping[str, Sequence[Blocker]]) -> tuple[Group, ...]:
             found.setdefault((each.plugin, each.text), []).append(node)
     groups = (Group(plugin, text, tuple(nodes)) for (plugin, text), nodes in found.items())
     return tuple(sorted(groups, key=lambda each: (-each.count, each.text)))
-
-
-def explanation_of(answer: Mapping[str, Any], asked: str = "") -> Explanation:
-    """The explanation whose `as_dict` another process has sent. It lacks the gates."""
-    return Explanation(
-        pod=answer["pod"],
-        bound_to=answer.get("bound_to", ""),
-        node=answer["node"],
-        node_count=answer["nodes"],
-        gates=(),
-        blockers={
-            node: tuple(Blocker(each["plugin"], each["text"], each.get("detail", "")) for each in known)
-            for node, known in answer["blockers"].items()
-        },
-        groups=tuple(
-            Group(each["plugin"], each["text"], tuple(each["examples"]), each["count"] - len(each["examples"]))
-            for each in answer["groups"]
-        ),
-        one_edit_away=tuple(answer["one_edit_away"]) if "one_edit_away" in answer else None,
-        scores=tuple(NodeScore(each["node"], each["total"], each["plugins"]) for each in answer["scores"]),
-        message=answer.get("message", ""),
-        preemption=answer.get("preemption", ""),
-        nominated=answer.get("nominated", ""),
-        victims=tuple(answer.get("victims", ())),
-        asked=asked,
-    )

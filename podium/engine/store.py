@@ -28,6 +28,10 @@ class StoredObjects(Generic[ObjectT]):
         """Add a handler for every change from now on."""
         self.handlers.append(handler)
 
+    def __len__(self) -> int:
+        """How many objects there are; to ask for it is not to read them."""
+        return len(self._store.objects(self._resource))
+
     def get(self, key: str) -> ObjectT | None:
         """The object with that key; None if there is none."""
         self.is_asked = True

@@ -6,7 +6,7 @@ that no pod needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any, Generic, Protocol, runtime_checkable
 
 from podium.framework.contract.interface import Lister
@@ -41,32 +41,34 @@ class Followed(Generic[ObjectT]):
         self._lister = lister
         self._changed = changed
         self._broken = broken
-        self._is_read = False
+        self._is_read = self._reports_changes = False
         if isinstance(lister, Following):
             lister.add_handler(self)
-            if at_once:
-                self.read()
+            self._reports_changes = at_once and isinstance(lister, Sized) and len(lister) == 0
 
     def read(self) -> None:
         """Report the objects that exist, unless that has happened. From now on changes are reported as they happen."""
         if not self._is_read:
             self._is_read = True
-            for item in self._lister.list():
-                self._changed(None, item)
+            items = self._lister.list()
+            if not self._reports_changes:
+                self._reports_changes = True
+                for item in items:
+                    self._changed(None, item)
 
     def on_add(self, new: ObjectT) -> None:
         """An object was added."""
-        if self._is_read:
+        if self._reports_changes:
             self._changed(None, new)
 
     def on_update(self, old: ObjectT, new: ObjectT) -> None:
         """An object has changed."""
-        if self._is_read:
+        if self._reports_changes:
             self._changed(old, new)
 
     def on_delete(self, old: ObjectT) -> None:
         """An object was deleted."""
-        if self._is_read:
+        if self._reports_changes:
             self._changed(old, None)
 
     def on_broken(self, broken: Any) -> None:

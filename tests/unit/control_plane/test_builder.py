@@ -19,7 +19,9 @@ case "$1" in
   build)
     {build}
     for argument in "$@"; do case "$argument" in -o=*) output="${{argument#-o=}}" ;; esac; done
-    for name in server kube-apiserver kube-scheduler kubectl; do : > "$output$name"; done ;;
+    for name in server kube-apiserver kube-controller-manager kube-scheduler kubectl; do
+      : > "$output$name"
+    done ;;
 esac
 """
 

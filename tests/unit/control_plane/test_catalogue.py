@@ -11,6 +11,7 @@ def test_versions_are_read_from_go_mod() -> None:
     assert {tool.name: catalogue.required_version(tool) for tool in catalogue.TOOLS} == {
         "etcd": "3.6.8",
         "kube-apiserver": "1.36.2",
+        "kube-controller-manager": "1.36.2",
         "kube-scheduler": "1.36.2",
         "kubectl": "1.36.2",
     }
