@@ -144,11 +144,18 @@ def check_nobody_forgotten(app: ObservedApp, pods: list[Json], nodes: list[Json]
             continue
         if "deletionTimestamp" in pod["metadata"] or pod["metadata"]["uid"] in left_alone:
             continue
-        others = [each for each in pods if each is not pod]
-        asked = {**pod, "spec": {**spec, "schedulerName": "default-scheduler"}}
+        others = [_with_default_scheduler(each) for each in pods if each is not pod]
+        asked = _with_default_scheduler(pod)
         answer = Evaluator().answer(Scenario(objects=[*nodes, *others, *besides], pod=asked))
         if answer.get("feasible"):
             raise Violation("forgotten", f"{pod['metadata']['name']} waits, and fits on {answer['feasible']}")
+
+
+def _with_default_scheduler(pod: Json) -> Json:
+    """The pod as the evaluator knows it. A nomination counts only if the pod is of the scheduler that is asked."""
+    if pod["spec"]["schedulerName"] != random_objects.OURS:
+        return pod
+    return {**pod, "spec": {**pod["spec"], "schedulerName": "default-scheduler"}}
 
 
 def _left_alone(app: ObservedApp) -> set[str]:

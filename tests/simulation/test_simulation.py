@@ -32,7 +32,7 @@ from podium.queues import SchedulingQueue
 from podium.sandbox import pods
 from tests.simulation.simulation import CALM_EVERY, simulate
 
-KEPT = {1: CALM_EVERY, 2: CALM_EVERY, 135: 5 * CALM_EVERY, 160: 3 * CALM_EVERY, 179: 2 * CALM_EVERY}
+KEPT = {1: CALM_EVERY, 2: CALM_EVERY, 135: 5 * CALM_EVERY, 160: 3 * CALM_EVERY, 161: CALM_EVERY, 179: 2 * CALM_EVERY}
 """Seeds worth so many steps each time: those that broke a rule, and one each with and without `--avoid-conflicts`."""
 
 _SEEDS_TRIED = range(1, 7)
