@@ -208,11 +208,11 @@ async def test_bindings_that_are_refused_are_made_again_while_the_pod_is_pending
         # As large as the node: it fits again only if the first assumption was taken back.
         await sandbox_cluster.create(pod(f"refused-{code}", cpu="1"))
         await sandbox_cluster.wait_bound([f"refused-{code}"])
-        assert await daemon.attempts("error") == index + 1
+        await daemon.wait_attempts("error", index + 1)
         await sandbox_cluster.delete_pod(f"refused-{code}")
     expected = {"refused-403": 1, "refused-404": 1, "refused-409": 1}
     assert await sandbox_cluster.wait_events("Scheduled", 3) == expected
-    assert await daemon.attempts("scheduled") == 3
+    await daemon.wait_attempts("scheduled", 3)
     await daemon.wait_metric(0, "scheduler_cache_size", type="assumed_pods")
 
 
@@ -232,7 +232,7 @@ async def test_bindings_that_fail_or_whose_answers_are_lost_are_made_exactly_onc
     names = [item["metadata"]["name"] for item in created]
     await sandbox_cluster.wait_bound(names)
     assert await sandbox_cluster.wait_events("Scheduled", 20) == dict.fromkeys(names, 1)
-    assert await daemon.attempts("scheduled") == 20
+    await daemon.wait_attempts("scheduled", 20)
     assert sorted(await daemon.wait_told_bound(names)) == sorted(f"default/{name}" for name in names)
     changes = sandbox_cluster.admin.watch(PODS, resourceVersion=str(version), timeoutSeconds="1")
     changed = [change["object"] async for change in changes]
@@ -307,7 +307,7 @@ async def test_an_overloaded_api_server_gets_all_pods_bound_in_the_end(
     await sandbox_cluster.wait_bound(names)
     assert await sandbox_cluster.wait_events("Scheduled", 100) == dict.fromkeys(names, 1)
     await sandbox_cluster.wait_condition("huge")
-    assert await daemon.attempts("scheduled") == 100
+    await daemon.wait_attempts("scheduled", 100)
 
 
 # ------------------------------------------------------------ breaking watches

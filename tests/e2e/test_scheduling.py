@@ -43,7 +43,7 @@ async def test_pods_of_podium_are_bound_with_one_event_each_and_others_left_alon
         assert "nodeName" not in other["spec"]
         assert not condition(other)
 
-    assert await daemon.attempts("scheduled") == 200
+    await daemon.wait_attempts("scheduled", 200)
     assert await daemon.attempts("unschedulable") == await daemon.attempts("error") == 0
     assert sorted(await daemon.wait_told_bound(ours)) == sorted(f"default/{name}" for name in ours)
 
@@ -61,8 +61,8 @@ async def test_a_pod_that_is_too_big_is_told_why_and_bound_when_a_node_comes_tha
     [failed] = await cluster.events("FailedScheduling")
     assert failed["note"] == told["message"]
     assert (failed["type"], failed["reportingController"]) == ("Warning", "podium")
-    assert await daemon.attempts("unschedulable") == 1
-    assert await daemon.pending("unschedulable") == 1
+    await daemon.wait_attempts("unschedulable", 1)
+    await daemon.wait_metric(1, "scheduler_pending_pods", queue="unschedulable")
 
     started_s = time.monotonic()
     await cluster.create(node("big", cpu="96"))

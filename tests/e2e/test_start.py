@@ -32,7 +32,7 @@ async def test_an_api_server_that_cannot_be_reached_is_waited_for(tmp_path: Path
     async def tries() -> list[Json]:
         return [entry for entry in daemon.log() if entry["msg"] == "API server unreachable"]
 
-    (entry,) = await eventually(tries)
+    entry = (await eventually(tries))[0]
     assert (entry["level"], entry["server"]) == ("warning", later.url)
     assert entry["cause"] == "nothing listens at its address"
     assert "check that the API server runs" in entry["advice"]

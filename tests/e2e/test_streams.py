@@ -115,7 +115,7 @@ def _answer(port: int, request: bytes) -> int:
         with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
             connection.sendall(request + b"\r\n\r\n")
             return int(connection.recv(4096).split()[1])
-    except ConnectionError:
+    except (ConnectionError, TimeoutError):
         return 0
 
 
