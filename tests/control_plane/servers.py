@@ -147,13 +147,7 @@ class ControlPlane:
         # Every log call looks for its file among the modules, which a benchmark would feel.
         extra = [f"--vmodule=schedule_one={verbosity}"] if verbosity else []
         process = self._launch("kube-scheduler", [*self._scheduler_flags(config or {}, port), *extra])
-        # Its certificate is self-signed, in memory, and of no interest.
-        context = ssl._create_unverified_context()
-        try:
-            process.wait_ready(lambda: _answers_ok(port, "/healthz", context))
-        except StartError:
-            process.stop()
-            raise
+        _wait_healthy(process, port)
         return Scheduler(process, f"https://127.0.0.1:{port}")
 
     def start_controllers(self, *names: str) -> ServerProcess:
@@ -172,12 +166,7 @@ class ControlPlane:
             f"--secure-port={port}",
         ]
         process = self._launch("kube-controller-manager", flags)
-        context = ssl._create_unverified_context()
-        try:
-            process.wait_ready(lambda: _answers_ok(port, "/healthz", context))
-        except StartError:
-            process.stop()
-            raise
+        _wait_healthy(process, port)
         return process
 
     def cpu_s(self) -> dict[str, float]:
@@ -256,6 +245,17 @@ class ControlPlane:
             f"--authentication-kubeconfig={kubeconfig}",
             f"--authorization-kubeconfig={kubeconfig}",
         ]
+
+
+def _wait_healthy(process: ServerProcess, port: int) -> None:
+    """Stops the process if it does not become healthy. Raises: StartError."""
+    # Its certificate is self-signed, in memory, and of no interest.
+    context = ssl._create_unverified_context()
+    try:
+        process.wait_ready(lambda: _answers_ok(port, "/healthz", context))
+    except StartError:
+        process.stop()
+        raise
 
 
 def _answers_ok(port: int, path: str, context: ssl.SSLContext) -> bool:
