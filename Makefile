@@ -33,13 +33,13 @@ demo: $(VENV)/.run-stamp  ## Schedule 500 pods on 50 nodes of an embedded API se
 
 test: $(VENV)/.dev-stamp  ## Everything: checks, unit, parity, integration, and the real kube-apiserver
 	@$(MAKE) --no-print-directory check
-	@echo "== control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl (built once, about eight minutes)"
+	@echo "== control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl (built once, several minutes)"
 	@$(BIN)/python -m tests.control_plane || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== kube-scheduler's packages in a program that answers questions (built once, seconds after the control plane)"
 	@$(BIN)/python -m tests.parity.cross --build-only || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== Karmada's own estimator client (built once, about two minutes)"
 	@$(BIN)/python -m tests.karmada client || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
-	@echo "== helm and promtool (built once, about eight minutes)"
+	@echo "== helm and promtool (built once, several minutes)"
 	@$(BIN)/python -m tests.go_tools || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== integration tests, and tests against the real control plane"
 	@$(BIN)/pytest -q -n $(WAITING) --dist loadfile tests --ignore tests/unit
