@@ -11,9 +11,12 @@ Two faults act at once: ending open watches, and refusing connections for a whil
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
+
+import anyio
 
 from podium.sandbox.errors import ApiError, bad_request, expired, too_many_requests
 from podium.sandbox.requests import ResourceRequest
@@ -89,6 +92,7 @@ class Faults:
         self.rules: list[Fault] = []
         self.watches: dict[Watch, None] = {}
         self._refuse = refuse
+        self._cleared = asyncio.Event()
 
     def server_error(self, times: int | None = 1, *, code: int = 500, **target: Unpack[Target]) -> None:
         """Answer the next matching requests with an error code."""
@@ -109,7 +113,7 @@ class Faults:
         self._add(Fault("error", verb, resource, times=times, code=410))
 
     def latency(self, delay_s: float, times: int | None = None, **target: Unpack[Target]) -> None:
-        """Delay matching requests before they are processed."""
+        """Delay matching requests before they are processed, at most until `clear`."""
         self._add(Fault("latency", times=times, delay_s=delay_s, **target))
 
     def lose_response(self, times: int | None = 1, **target: Unpack[Target]) -> None:
@@ -133,8 +137,16 @@ class Faults:
         self._refuse(duration_s)
 
     def clear(self) -> None:
-        """Remove all rules."""
+        """Remove all rules, and let go the requests that are delayed."""
         self.rules.clear()
+        self._cleared.set()
+        self._cleared = asyncio.Event()
+
+    async def delay(self, request: ResourceRequest) -> None:
+        """Wait as long as a rule wants this request to."""
+        if rule := self.take("latency", request):
+            with anyio.move_on_after(rule.delay_s):
+                await self._cleared.wait()
 
     def take(self, kind: str, request: ResourceRequest) -> Fault | None:
         """Find the first rule of a kind that matches the request, and count down its `times`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -85,8 +84,7 @@ class ApiServer:
 
     async def _resource(self, http: web.BaseRequest) -> web.StreamResponse:
         request = parse_request(http.method, http.path, http.query)
-        if delay := self._faults.take("latency", request):
-            await asyncio.sleep(delay.delay_s)
+        await self._faults.delay(request)
         if fault := self._faults.take("error", request):
             raise fault.error()
         if fault := self._faults.take("invalid", request):

@@ -193,4 +193,4 @@ async def test_devices_that_must_be_prepared_are_waited_for_and_given_back_if_th
     pool = await prepare("ready")
     assert await cluster.wait_bound(["web"]) == {"web": pool}
     told = {"profile": "podium", "driver": DRIVER, "status": "failed"}
-    assert await daemon.metric("scheduler_dra_bindingconditions_allocations_total", **told) == 1
+    await daemon.wait_metric(1, "scheduler_dra_bindingconditions_allocations_total", **told)

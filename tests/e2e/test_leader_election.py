@@ -143,12 +143,13 @@ from podium.framework import PreBindPlugin, ReservePlugin
 
 
 class Lingers(PreBindPlugin, ReservePlugin):
-    """Takes its time before each binding; the first replica to reserve room for the pod `blocker` is blocked."""
+    """Holds each binding back until it may come; the first replica to reserve room for the pod `blocker` is blocked."""
 
     def reserve(self, state, pod, node_name):
         flag = Path(__file__).with_name("may-block")
         if pod.metadata.name == "blocker" and flag.exists():
             flag.unlink()
+            Path(__file__).with_name("may-bind").touch()
             time.sleep(BLOCKED_S)
 
     def unreserve(self, state, pod, node_name):
@@ -156,9 +157,9 @@ class Lingers(PreBindPlugin, ReservePlugin):
 
     async def pre_bind(self, state, pod, node_name):
         os.write(1, f"lingering {pod.key}\\n".encode())  # at once: the log's writer would cut in
-        await anyio.sleep(LINGERING_S)
+        while not Path(__file__).with_name("may-bind").exists():
+            await anyio.sleep(0.1)
 '''
-LINGERING_S = 4.0
 
 
 @pytest.mark.parametrize("by", ["a stop", "a plugin"])
@@ -167,7 +168,7 @@ async def test_bindings_that_come_due_while_the_leader_is_held_up_are_not_made_b
 ) -> None:
     plugin = tmp_path / "lingers.py"
     blocked_s = LEASE_S + 2.0
-    plugin.write_text(LINGERS.replace("BLOCKED_S", str(blocked_s)).replace("LINGERING_S", str(LINGERING_S)))
+    plugin.write_text(LINGERS.replace("BLOCKED_S", str(blocked_s)))
     (tmp_path / "may-block").touch()
     enabled = {"multiPoint": {"enabled": [{"name": "Lingers"}]}}
     profiles = [{"schedulerName": "podium", "plugins": enabled}]
@@ -188,6 +189,7 @@ async def test_bindings_that_come_due_while_the_leader_is_held_up_are_not_made_b
     await eventually(are_lingering)
     if by == "a stop":
         leader.signal(signal.SIGSTOP)
+        (tmp_path / "may-bind").touch()
         await eventually(has_been_followed)
         leader.signal(signal.SIGCONT)
     else:

@@ -37,8 +37,8 @@ async def test_the_cheapest_victims_go_and_the_pod_lands(cluster: Cluster, start
     assert event["related"]["uid"] == preemptor["metadata"]["uid"]
     assert event["note"] == f"Preempted by pod {preemptor['metadata']['uid']} on node node-2"
     assert (event["type"], event["action"]) == ("Normal", "Preempting")
-    assert await daemon.metric("scheduler_preemption_attempts_total") == 1
-    assert await daemon.metric("scheduler_preemption_victims_sum") == 1
+    await daemon.wait_metric(1, "scheduler_preemption_attempts_total")
+    await daemon.wait_metric(1, "scheduler_preemption_victims_sum")
 
 
 async def test_among_equals_the_one_that_has_run_least_goes(cluster: Cluster, start: StartDaemon) -> None:
@@ -111,7 +111,7 @@ async def test_two_in_a_row_do_not_take_the_same_room(cluster: Cluster, start: S
     placements = await cluster.wait_bound(["first", "second"])
     assert placements["first"] != placements["second"]
     assert len(await missing(cluster, names)) == 2
-    assert await daemon.metric("scheduler_preemption_victims_sum") == 2
+    await daemon.wait_metric(2, "scheduler_preemption_victims_sum")
 
 
 async def test_a_pod_of_lower_priority_loses_its_nomination_to_the_room(cluster: Cluster, start: StartDaemon) -> None:

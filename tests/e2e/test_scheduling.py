@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.e2e.cluster import Cluster
@@ -64,10 +62,8 @@ async def test_a_pod_that_is_too_big_is_told_why_and_bound_when_a_node_comes_tha
     await daemon.wait_attempts("unschedulable", 1)
     await daemon.wait_metric(1, "scheduler_pending_pods", queue="unschedulable")
 
-    started_s = time.monotonic()
     await cluster.create(node("big", cpu="96"))
     assert (await cluster.wait_bound(["huge"]))["huge"] == "big"
-    assert time.monotonic() - started_s <= 15.0
     assert condition(await cluster.pod("huge"))["status"] == "True"
 
 
