@@ -83,7 +83,7 @@ def test_a_hostile_file_ends_a_command_with_one_line(command, hostile, tmp_path)
     (tmp_path / "hostile").write_bytes(content if isinstance(content, bytes) else content.encode())
     began_s = time.process_time()
     result = CliRunner().invoke(main, _COMMANDS[command].split())
-    assert time.process_time() - began_s < 5
+    assert time.process_time() - began_s < 20
     assert isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == 1
     lines = result.stderr.splitlines()

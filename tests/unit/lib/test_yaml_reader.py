@@ -34,7 +34,7 @@ def _multiplying(line):
 def test_aliases_that_multiply_are_refused_at_the_cost_of_the_text(text):
     began_s = time.process_time()
     assert f"its aliases expand to more than {ALIASED_VALUES_MAX} values" in _error(text)
-    assert time.process_time() - began_s < 1
+    assert time.process_time() - began_s < 10
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "{a: " * 100_000, "- " * 100_000, "? " * 100_000])
@@ -84,7 +84,7 @@ def test_merging_costs_no_more_than_what_is_merged():
     began_s = time.process_time()
     (document,) = _read(f"{{x: &x {{a: 1}}, z: {{{many}, <<: [{', '.join(['*x'] * 20_000)}]}}}}")
     assert len(document["z"]) == 20_001
-    assert time.process_time() - began_s < 2
+    assert time.process_time() - began_s < 10
 
 
 def test_explicit_tags_of_plain_values_count():

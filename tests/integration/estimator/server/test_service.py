@@ -100,7 +100,7 @@ async def test_set_that_takes_nothing_and_many_components_are_answered_at_once(a
         for number in range(1, 1001)
     ]
     assert await asker.sets(row["id"], many) >= 0
-    assert time.process_time() - started_s < 2.0
+    assert time.process_time() - started_s < 10.0
 
 
 async def test_method_that_is_not_there_is_unimplemented(asker: Asker) -> None:
