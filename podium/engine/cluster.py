@@ -11,13 +11,12 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Any, Final, Self, TypeAlias, cast
-from weakref import WeakSet
+from weakref import ref
 
 import msgspec
 
-from podium.cluster import Cache, CacheError
+from podium.cluster import CacheError
 from podium.config import (
     KubeSchedulerConfiguration,
     default_configuration,
@@ -27,11 +26,11 @@ from podium.config import (
 )
 from podium.config import Plugin as EnabledPlugin
 from podium.engine.admission import Admission
+from podium.engine.cluster_state import SEED, ClusterState
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
 from podium.engine.files import Found, read_objects, unpack_lists
-from podium.engine.manifests import Manifest, is_namespaced, read_manifest, resource_of
-from podium.engine.offline import OfflineHandle
+from podium.engine.manifests import Manifest, as_manifest, is_namespaced, read_manifest, resource_of
 from podium.engine.placement import Placement
 from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out, undo, writes_after_failure, writes_before_binding
@@ -40,22 +39,14 @@ from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import ScheduleError, Status, demand_status
 from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
-from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework, registry_of
-from podium.lib.clock import ManualClock
 from podium.lib.error_text import error_text
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.requests import filter_requests
-from podium.objects.resource_types import ALL, NODES, PODS, KubeObject, ResourceType
-from podium.objects.unreadable import kind_of
+from podium.objects.resource_types import ALL, NODES, PODS, ResourceType
 from podium.plugins import IN_TREE
-from podium.queues import Nominator
 
-_NOW_S: Final = 4_102_444_800.0
-"""2100-01-01: later than every date in the objects."""
-
-_SEED: Final = 1
 _NO_CLASSES: Final = Admission(())
 _MIRROR_POD: Final = "kubernetes.io/config.mirror"
 _KINDS: Final[Mapping[str, ResourceType[Any]]] = {each.kind: each for each in ALL}
@@ -66,114 +57,6 @@ Objects: TypeAlias = str | os.PathLike[str] | Manifest | Iterable[Manifest]
 """The path of a file of manifests, a list of them such as kubectl prints, or manifests one by one."""
 Config: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | KubeSchedulerConfiguration
 """The path of a KubeSchedulerConfiguration, its content as parsed from JSON or YAML, or a loaded one."""
-
-
-class _State:
-    """The objects of a cluster and everything derived from them. Several clusters may share one."""
-
-    def __init__(
-        self,
-        config: KubeSchedulerConfiguration,
-        classes: Mapping[str, type[Plugin]],
-        store: ObjectStore,
-        admission: Admission,
-    ) -> None:
-        self.config = config
-        self.classes = classes
-        self.store = store
-        self.admission = admission
-        self.is_shared = False
-        self.evaluations: WeakSet[Evaluation] = WeakSet()
-        """The evaluations that read the snapshot, which must not change while they exist."""
-        self.random = Random(_SEED)
-        """Seeded again for each question, so that an answer does not depend on earlier questions."""
-        self._frameworks: dict[str, Framework] | None = None
-        self._be(Cache(_refuse_broken_nodes), Nominator(self._pending_pod))
-
-    def _be(self, cache: Cache, nominator: Nominator) -> None:
-        self.cache = cache
-        self.nominator = nominator
-        self.engine = Engine(cache, nominator, self.config.percentage_of_nodes_to_score)
-
-    def _pending_pod(self, key: str) -> Pod | None:
-        return self.store.get(PODS, key)
-
-    def fill(self, asked: Collection[str]) -> None:
-        """Add the stored nodes and pods to the cache, in order of namespace and name."""
-        for node in self.store.objects(NODES).values():
-            self.cache.put_node(node)
-        pods = self.store.objects(PODS).values()
-        for pod in pods:
-            if pod.node_name and pod.key not in asked:
-                self.cache.add_pod(pod)
-        names = {profile.scheduler_name for profile in self.config.profiles}
-        for pod in pods:
-            if not pod.node_name and pod.spec.scheduler_name in names:
-                self.nominator.add(pod)
-
-    def fork(self) -> _State:
-        """A copy of the state that can be changed independently."""
-        twin = object.__new__(_State)
-        twin.config, twin.classes, twin.admission = self.config, self.classes, self.admission
-        twin.store = self.store.fork()
-        twin.is_shared, twin.evaluations, twin._frameworks = False, WeakSet(), None
-        twin.random = Random(_SEED)
-        twin._be(self.cache.fork(), self.nominator.fork(twin._pending_pod))
-        twin.engine.rotation.next_start = self.engine.rotation.next_start
-        return twin
-
-    @property
-    def frameworks(self) -> Mapping[str, Framework]:
-        """The profiles by name, built on first use."""
-        if self._frameworks is None:
-            self.store.forget_handlers()
-            handle = OfflineHandle(
-                ManualClock(_NOW_S), self.random, self.nominator, self.cache.snapshot, self.store.lister
-            )
-            self._frameworks = {
-                profile.scheduler_name: Framework(profile, self.classes, handle, Observer())
-                for profile in self.config.profiles
-            }
-        return self._frameworks
-
-    def put(self, resource: ResourceType[Any], item: KubeObject) -> None:
-        """Add an object, or replace the one of its name.
-
-        Raises:
-            ManifestError, CacheError: the object cannot be added.
-        """
-        if isinstance(item, Pod):
-            self._stop_counting(item.key)
-            if item.node_name:
-                self.cache.add_pod(item)
-        self.store.put(resource, item)
-        if isinstance(item, Node):
-            self.cache.put_node(item)
-        elif isinstance(item, Pod):
-            if not item.node_name and item.spec.scheduler_name in self.frameworks:
-                self.nominator.add(item)
-        else:
-            # Plugins cache what they derive from objects other than pods and nodes, so they are built again.
-            self._frameworks = None
-
-    def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
-        """Remove an object."""
-        if isinstance(item, Pod):
-            self._stop_counting(item.key)
-        elif isinstance(item, Node):
-            self.cache.remove_node(item.name)
-        else:
-            self._frameworks = None
-        self.store.drop(resource, item)
-
-    def _stop_counting(self, key: str) -> None:
-        known = self.store.get(PODS, key)
-        if known is not None:
-            self.nominator.delete(known)
-            if self.cache.is_assumed(known.uid):
-                self.cache.forget_pod(known)
-            else:
-                self.cache.drop_pod(known)
 
 
 class Cluster:
@@ -200,7 +83,9 @@ class Cluster:
         asked: Collection[str] = (),
         admission: Admission = _NO_CLASSES,
     ) -> None:
-        self._state = _State(config, classes, store, admission)
+        self._state = ClusterState(config, classes, store, admission)
+        self._origin: ref[Cluster] | None = None
+        self._forked: ClusterState | None = None
         self._state.fill(asked)
         # Built now, so that the caller gets the errors of the configuration at once.
         self._state.frameworks  # noqa: B018
@@ -243,8 +128,33 @@ class Cluster:
         """
         twin = object.__new__(type(self))
         twin._state = self._state
+        twin._origin, twin._forked = ref(self), self._state
         self._state.is_shared = True
         return twin
+
+    def commit(self) -> None:
+        """Let the cluster that this one was forked from be as this one is.
+
+        Raises:
+            ClusterError: this is no fork, or the other cluster has changed since, or is gone.
+        """
+        origin = self._origin() if self._origin is not None else None
+        if self._forked is None or origin is None:
+            raise ClusterError("there is no cluster to commit to: this one was not forked from any that still exists")
+        if origin._state is not self._forked:
+            raise ClusterError("the cluster has changed since this one was forked from it: fork it again")
+        self._state.is_shared = True
+        origin._state = self._forked = self._state
+
+    def discard(self) -> None:
+        """Forget every change since this cluster was forked, or since its last `commit`.
+
+        Raises:
+            ClusterError: this is no fork.
+        """
+        if self._forked is None:
+            raise ClusterError("there is nothing to go back to: this cluster is not a fork")
+        self._state = self._forked
 
     def add(self, manifest: Manifest) -> None:
         """Add an object. A pod that names a node counts there, any other pod is pending.
@@ -267,6 +177,13 @@ class Cluster:
         self._demand(resource, item.key)
         self._put(resource, item)
 
+    def manifest_of(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+        """An object as a manifest with the fields that a scheduler reads.
+
+        Args and Raises: as `remove`.
+        """
+        return as_manifest(*self._named(kind, name, namespace))
+
     def remove(self, kind: str, name: str, namespace: str = "") -> None:
         """Remove an object.
 
@@ -277,14 +194,17 @@ class Cluster:
         Raises:
             ManifestError: a scheduler does not read the kind, or there is no such object.
         """
+        resource, found = self._named(kind, name, namespace)
+        self._own().drop(resource, found)
+
+    def _named(self, kind: str, name: str, namespace: str) -> tuple[ResourceType[Any], Any]:
         resource = _KINDS.get(kind)
         if resource is None:
             raise ManifestError(f"kind: no scheduler reads objects of kind {kind!r}; known are {', '.join(_KINDS)}")
         if namespace and not is_namespaced(resource):
             raise ManifestError(f"namespace: objects of kind {kind} have none")
         key = f"{namespace or 'default'}/{name}" if is_namespaced(resource) else name
-        found = self._demand(resource, key)
-        self._own().drop(resource, found)
+        return resource, self._demand(resource, key)
 
     # ------------------------------------------------------------ questions
 
@@ -306,7 +226,7 @@ class Cluster:
             ClusterError: no profile serves the pod, or it cannot be read.
         """
         state, pod = self._state, self.read_pod(pod)
-        state.random.seed(_SEED)
+        state.random.seed(SEED)
         cycle = state.engine.cycle(self.framework_for(pod), pod)
         if not len(cycle.snapshot):
             raise ScheduleError(NO_NODES)
@@ -347,7 +267,7 @@ class Cluster:
             raise ClusterError(f"Pod {pod.key} counts on a node already")
         if gates := self.gates_of(pod):
             return Placement(pod, None, "; ".join(each.message for each in gates))
-        state.random.seed(_SEED)
+        state.random.seed(SEED)
         cycle = state.engine.cycle(self.framework_for(pod), pod)
         decision: Decision = state.engine.decide(cycle)
         if isinstance(decision, Failed):
@@ -484,7 +404,7 @@ class Cluster:
 
     # ------------------------------------------------------------ inside
 
-    def _own(self) -> _State:
+    def _own(self) -> ClusterState:
         """The state, copied first if another cluster or an evaluation still reads it."""
         if self._state.is_shared or self._state.evaluations:
             self._state = self._state.fork()
@@ -568,13 +488,6 @@ def with_plugins(config: KubeSchedulerConfiguration, plugins: Iterable[type[Plug
     enabled = (*multi_point.enabled, *(EnabledPlugin(each.name, 1) for each in plugins))
     more = replace(profile.plugins, multi_point=replace(multi_point, enabled=enabled))
     return replace(config, profiles=(replace(profile, plugins=more),))
-
-
-def _refuse_broken_nodes(item: Node | Pod, error: FieldError) -> None:
-    """Raise for a node that cannot be parsed. A pod only closes its node, which the answer mentions."""
-    if isinstance(item, Pod):
-        return
-    raise ManifestError(f"{kind_of(item)} {item.key}: {error}") from error
 
 
 def _before_others(pod: Pod) -> tuple[int, str, str]:

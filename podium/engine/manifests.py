@@ -70,6 +70,14 @@ def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:
         raise ManifestError(": ".join(filter(None, (f"{resource.kind} {key}", field, detail)))) from None
 
 
+def as_manifest(resource: ResourceType[ObjectT], item: ObjectT) -> dict[str, Any]:
+    """The object as a manifest with the fields that a scheduler reads."""
+    found: dict[str, Any] = msgspec.to_builtins(item)
+    if node := found.pop("nodeName", ""):
+        found["spec"] = {**found.get("spec", {}), "nodeName": node}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **found}
+
+
 def is_namespaced(resource: ResourceType[Any]) -> bool:
     """Whether objects of the resource have a namespace."""
     return issubclass(resource.type, (NamespacedObject, Pod))

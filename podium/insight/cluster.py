@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
 
 from podium.engine.cluster import Cluster as EngineCluster
 from podium.engine.cluster import PodLike
+from podium.engine.errors import ManifestError
+from podium.engine.evaluation import Evaluation
+from podium.engine.placement import Placement
 from podium.engine.replicas import PLACED_MAX
 from podium.insight import capacity
 from podium.insight.capacity import Capacity, Headroom
 from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for
+from podium.insight.json_patch import Operation, merged, patched
+from podium.insight.score_table import data_frame, score_table
 from podium.insight.why import Why, explain
+from podium.objects.core import Pod
 
 
 class Cluster(EngineCluster):
@@ -19,6 +28,74 @@ class Cluster(EngineCluster):
     Not thread-safe. A method that changes something changes this cluster only, not the one that it was forked from nor
     its own forks.
     """
+
+    def schedule(self, pod: PodLike) -> Evaluation:
+        """Where the pod would go, and why not elsewhere: as `evaluate`. Nothing changes.
+
+        Raises: as `evaluate`.
+        """
+        return self.evaluate(pod)
+
+    @overload
+    def place(self, pod: PodLike) -> Placement: ...
+
+    @overload
+    def place(self, pod: Sequence[PodLike], *, preempt: bool = False) -> list[Placement]: ...
+
+    def place(self, pod: PodLike | Sequence[PodLike], *, preempt: bool = False) -> Placement | list[Placement]:
+        """Make one scheduling attempt, as the scheduler would. The pod then counts on its node.
+
+        Several pods are tried one after the other in queue order: by priority, then in the order given. If a pod fits
+        on no node, its placement says so and names the victims of a preemption.
+
+        Args:
+            preempt: with several pods, carry preemptions out: victims are removed at once, and the pod is nominated.
+
+        Raises:
+            ScheduleError: an attempt failed for a reason other than that the pod does not fit.
+            ClusterError: no profile serves a pod, it cannot be read, or it counts on a node already.
+        """
+        if isinstance(pod, Pod | Mapping):
+            return super().place(pod)
+        queue = sorted(map(self.read_pod, pod), key=lambda each: -each.priority)
+        return self.place_all(queue) if preempt else [super(Cluster, self).place(each) for each in queue]
+
+    def patch(
+        self, kind: str, name: str, changes: Sequence[Operation] | Mapping[str, Any], namespace: str = ""
+    ) -> None:
+        """Change an object in place. Edits of `fixes` have such patches.
+
+        Args:
+            kind: as manifests write it, such as `Pod`.
+            changes: a JSON Patch (RFC 6902: add, replace, remove), or a JSON Merge Patch (RFC 7386).
+            namespace: `default` unless given, for kinds that have one.
+
+        Raises:
+            ManifestError: there is no such object, a path does not exist, or the object cannot be read afterwards.
+        """
+        before = self.manifest_of(kind, name, namespace)
+        try:
+            after = merged(before, changes) if isinstance(changes, Mapping) else patched(before, changes)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise ManifestError(f"{kind} {name}: the patch does not apply: {error!r}") from error
+        self.replace(after)
+
+    def scores(self, pod: PodLike) -> np.recarray[Any, Any]:
+        """The scores of the nodes on which the pod fits: `node`, `total` and a column for each plugin. Nothing changes.
+
+        Shape: one record for each such node, the winner first. Empty if the pod fits nowhere.
+
+        Raises: as `evaluate`.
+        """
+        return score_table(self, self.read_pod(pod))
+
+    def scores_frame(self, pod: PodLike) -> Any:
+        """As `scores`, as a pandas DataFrame with the nodes as its index. Needs the extra `podium[notebook]`.
+
+        Raises:
+            ClusterError: pandas is not installed; otherwise as `evaluate`.
+        """
+        return data_frame(self.scores(pod))
 
     def capacity(self, pod: PodLike, most: int = PLACED_MAX) -> Capacity:
         """How many more pods like this one the scheduler would place, and what then stops it. Nothing changes.

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
+from podium.engine.manifests import as_manifest
 from podium.insight.json_patch import Operation, operation, patched, pointer
 from podium.objects.core import Node, Pod
+from podium.objects.resource_types import NODES, PODS
 
 
 class EditKind(enum.Enum):
@@ -91,16 +93,13 @@ def edited_pod(pod: Pod, patch: Iterable[Operation]) -> Pod:
 
 def pod_manifest(pod: Pod) -> dict[str, Any]:
     """The pod as a manifest."""
-    found: dict[str, Any] = msgspec.to_builtins(pod)
-    if name := found.pop("nodeName", ""):
-        found["spec"] = {**found.get("spec", {}), "nodeName": name}
-    return {"apiVersion": "v1", "kind": "Pod", **found}
+    return as_manifest(PODS, pod)
 
 
 def node_manifest(node: Node, patch: Iterable[Operation] = ()) -> dict[str, Any]:
     """The node after a patch, as a manifest."""
-    found: dict[str, Any] = patched(msgspec.to_builtins(node), patch)
-    return {"apiVersion": "v1", "kind": "Node", **found}
+    found: dict[str, Any] = patched(as_manifest(NODES, node), patch)
+    return found
 
 
 def into_map(known: Mapping[str, str], path: Sequence[str], changes: Mapping[str, str]) -> list[Operation]:

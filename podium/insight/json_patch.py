@@ -1,4 +1,7 @@
-"""JSON Patch (RFC 6902): making operations, and applying those that add, replace or remove a value."""
+"""JSON Patch (RFC 6902): making operations, and applying those that add, replace or remove a value.
+
+And JSON Merge Patch (RFC 7386), as people write it.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,19 @@ def patched(document: Any, operations: Iterable[Operation]) -> Any:
         parts = [part.replace("~1", "/").replace("~0", "~") for part in each["path"].split("/")[1:]]
         document = _at(document, parts, each)
     return document
+
+
+def merged(document: Any, changes: Any) -> Any:
+    """The document after a JSON Merge Patch: members replace those of the same name, null removes one."""
+    if not isinstance(changes, Mapping):
+        return changes
+    found = dict(document) if isinstance(document, Mapping) else {}
+    for name, value in changes.items():
+        if value is None:
+            found.pop(name, None)
+        else:
+            found[name] = merged(found.get(name), value)
+    return found
 
 
 def _at(document: Any, parts: list[str], change: Operation) -> Any:

@@ -181,11 +181,11 @@ def _all_containers(pod: Pod) -> list[tuple[tuple[str | int, ...], Container]]:
 
 def _requests(pod: Pod) -> Iterator[Wish]:
     for resource, amount in filter_requests(pod.spec).items():
-        if amount > 0 and (edit := lower_request(pod, resource, _overhead(pod, resource))) is not None:
+        if amount > 0 and (edit := lower_request(pod, resource, overhead(pod, resource))) is not None:
             yield Wish(f"request {resource}", "NodeResourcesFit", edit, resource=resource)
 
 
-def _overhead(pod: Pod, resource: str) -> int:
+def overhead(pod: Pod, resource: str) -> int:
     """What the pod requests without its containers."""
     bare = type(pod.spec)(overhead=pod.spec.overhead)
     return filter_requests(bare).get(resource, 0) if pod.spec.overhead else 0

@@ -38,7 +38,7 @@ from podium.insight.node_edits import (
     labelled,
     without_taints,
 )
-from podium.insight.pod_edits import Wish, appended, granted, lower_request, raise_max_skew, wishes
+from podium.insight.pod_edits import Wish, appended, granted, lower_request, overhead, raise_max_skew, wishes
 from podium.insight.volume_demands import volume_demands
 from podium.objects.core import Node, Pod
 from podium.objects.requests import filter_requests
@@ -197,7 +197,7 @@ class FixSearch:
                         yield from self._smallest(given_up, rows.tolist())
                     continue
                 for row, edits in self._beside(given_up, size - count, _ALIKE_MAX):
-                    for own in self._smallest(given_up, [row]):
+                    for own in self._smallest(given_up, [row], gone=edits):
                         yield (*own, *edits)
                 yield from self._with_new_node(given_up, size - count - 1)
 
@@ -284,8 +284,9 @@ class FixSearch:
                 sets = islice(evictions.sets(new_row, plugins, evicted), _PER_NODE_MAX)
             for victims in sets:
                 if len(victims) == evicted:
-                    for own in self._smallest(given_up, rows, world.engine):
-                        yield (*own, edit, *map(eviction, victims))
+                    more = [*map(eviction, victims)]
+                    for own in self._smallest(given_up, rows, world.engine, more):
+                        yield (*own, edit, *more)
 
     def _with_one_like(self, node: Node) -> tuple[Edit, Cluster] | None:
         """The addition of a node like this one, and a world with it; None if there are too many worlds already."""
@@ -304,12 +305,16 @@ class FixSearch:
     # ------------------------------------------------------------ the smallest edits that are enough
 
     def _smallest(
-        self, given_up: Sequence[Wish], rows: Sequence[int], engine: Engine | None = None
+        self, given_up: Sequence[Wish], rows: Sequence[int], engine: Engine | None = None, gone: Sequence[Edit] = ()
     ) -> Iterator[EditSet]:
-        """The edits for these wishes that give up as little as possible, so that one of the rows is enough."""
+        """The edits for these wishes that give up as little as possible, so that one of the rows is enough.
+
+        Args:
+            gone: what is done beside; pods that are evicted leave their requests to the pod.
+        """
         engine = engine or self._engine
         plain = [each.relaxed for each in given_up if each.skew is None and not each.resource and not each.edits_for]
-        lowered = self._lowered([each.resource for each in given_up if each.resource], rows, engine)
+        lowered = self._lowered([each.resource for each in given_up if each.resource], rows, engine, gone)
         if lowered is None:
             return
         chosen = [wish for wish in given_up if wish.edits_for is not None]
@@ -323,21 +328,35 @@ class FixSearch:
                 edits += raised
             yield tuple(edits)
 
-    def _lowered(self, resources: Sequence[str], rows: Sequence[int], engine: Engine) -> list[Edit] | None:
+    def _lowered(
+        self, resources: Sequence[str], rows: Sequence[int], engine: Engine, gone: Sequence[Edit]
+    ) -> list[Edit] | None:
         """Requests that are as large as possible on one of the rows."""
         if not resources:
             return []
         snapshot = engine.cache.snapshot()
         now = filter_requests(self._pod.spec)
         left = {name: snapshot.allocatable(name) - snapshot.requested(name) for name in resources}
+        for pod in self._evicted(gone):
+            row = snapshot.row_of[pod.node_name]
+            for name in resources:
+                left[name][row] += snapshot.pod_usages(row)[pod.uid].requests.get(name, 0)
         row = max(rows, key=lambda row: (min(left[name][row] / now[name] for name in resources), -row))
         edits = []
         for name in resources:
-            edit = lower_request(self._pod, name, min(max(int(left[name][row]), 0), now[name]))
+            most = max(int(left[name][row]), overhead(self._pod, name))
+            edit = lower_request(self._pod, name, min(most, now[name]))
             if edit is None or not edit.patch:
                 return None
             edits.append(edit)
         return edits
+
+    def _evicted(self, edits: Sequence[Edit]) -> Iterator[Pod]:
+        for edit in edits:
+            if edit.kind is EditKind.EVICT:
+                pod = self._cluster.store.get(PODS, f"{edit.namespace}/{edit.name}")
+                if pod is not None and pod.node_name in self._snapshot.row_of:
+                    yield pod
 
     def _variants(self, chosen: Sequence[Wish], rows: Sequence[int], engine: Engine) -> Iterable[Sequence[Edit]]:
         """For each wish an edit that is enough on one of the rows, the least intrusive first."""

@@ -61,7 +61,7 @@ def explain(cluster: Cluster, pod: Pod, asked: str = "") -> Why:
         blockers=found,
         groups=grouped(found),
         one_edit_away=near,
-        scores=_scores(evaluation),
+        scores=scores_of(evaluation),
         message="" if evaluation.node is not None else str(answer["message"]),
         preemption=_preemption(answer) if evaluation.node is None else "",
         nominated=answer.get("nominated", ""),
@@ -78,7 +78,7 @@ def _preemption(answer: dict[str, Any]) -> str:
     return f"Preemption does not help: {reasons}" if reasons else "Preemption does not help"
 
 
-def _scores(evaluation: Evaluation) -> tuple[NodeScore, ...]:
+def scores_of(evaluation: Evaluation) -> tuple[NodeScore, ...]:
     """The scores of the nodes, the winner first."""
     scores, snapshot = evaluation.found.scores, evaluation.snapshot
     if scores is None:

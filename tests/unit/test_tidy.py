@@ -42,6 +42,7 @@ TESTED_ELSEWHERE = {
     "daemon/decisions": "unit/daemon/test_loop",
     "daemon/failures": "unit/daemon/test_loop",
     "daemon/scheduler": "unit/daemon/test_app",
+    "engine/cluster_state": "unit/engine/test_cluster",
     "engine/explanation": "unit/insight/test_why",
     "engine/flight_recorder/ring": "unit/engine/flight_recorder/test_recorder",
     "engine/flight_recorder/segment": "unit/engine/flight_recorder/test_recorder",

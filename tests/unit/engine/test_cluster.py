@@ -281,3 +281,60 @@ def test_the_type_of_a_pod_does_not_matter():
     cluster = two_nodes()
     assert isinstance(cluster.read_pod(web()), Pod)
     assert cluster.evaluate(cluster.read_pod(web())).as_dict() == cluster.evaluate(web()).as_dict()
+
+
+# ---------------------------------------------------------------- commit and discard
+
+
+def names(cluster):
+    return [each.name for each in cluster.nodes]
+
+
+def test_committed_fork_is_what_its_cluster_becomes():
+    cluster = Cluster.load([node("n1")])
+    trial, sibling = cluster.fork(), cluster.fork()
+    trial.add(node("n2"))
+    trial.commit()
+    assert names(cluster) == names(trial) == ["n1", "n2"]
+    assert names(sibling) == ["n1"]
+    trial.add(node("n3"))
+    assert names(cluster) == ["n1", "n2"]
+    trial.commit()
+    assert names(cluster) == ["n1", "n2", "n3"]
+    cluster.remove("Node", "n1")
+    assert names(trial) == ["n1", "n2", "n3"]
+
+
+def test_fork_is_not_committed_to_a_cluster_that_has_changed():
+    cluster = Cluster.load([node("n1")])
+    trial = cluster.fork()
+    trial.add(node("n2"))
+    cluster.add(node("n3"))
+    with pytest.raises(ClusterError, match="has changed since this one was forked"):
+        trial.commit()
+    assert names(cluster) == ["n1", "n3"]
+
+
+def test_discarded_changes_are_gone():
+    cluster = Cluster.load([node("n1")])
+    trial = cluster.fork()
+    trial.add(node("n2"))
+    trial.discard()
+    assert names(trial) == ["n1"]
+    trial.add(node("n3"))
+    assert (names(trial), names(cluster)) == (["n1", "n3"], ["n1"])
+    trial.commit()
+    trial.remove("Node", "n1")
+    trial.discard()
+    assert names(trial) == names(cluster) == ["n1", "n3"]
+
+
+def test_only_forks_are_committed_or_discarded():
+    cluster = Cluster.load([node("n1")])
+    with pytest.raises(ClusterError, match="was not forked"):
+        cluster.commit()
+    with pytest.raises(ClusterError, match="is not a fork"):
+        cluster.discard()
+    orphan = Cluster.load([node("n1")]).fork()
+    with pytest.raises(ClusterError, match="any that still exists"):
+        orphan.commit()

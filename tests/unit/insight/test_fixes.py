@@ -272,3 +272,18 @@ def test_asking_changes_nothing():
     assert cluster.fixes(web()).fixes == cluster.fixes(web()).fixes
     assert [each.key for each in cluster.pods] == ["default/old"]
     assert [each.name for each in cluster.nodes] == ["n1"]
+
+
+def test_request_is_lowered_to_what_an_eviction_leaves():
+    objects = [node("n1", "1", pods="1"), web("old", "2", node="n1")]
+    kinds = [EditKind.LOWER_REQUEST, EditKind.EVICT]
+    found = Cluster.load(objects).fixes(web(cpu="4")).fixes
+    (fix,) = [each for each in found if [edit.kind for edit in each.edits] == kinds]
+    assert fix.edits[0].text == "lower the request for cpu from 4 to 1"
+    assert placed_on(objects, web(cpu="4"), fix.edits) == "n1"
+
+
+def test_a_new_node_may_do_where_one_is_excluded_by_its_name():
+    pinned = [{"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n1"]}]}]
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": pinned}}}
+    assert ([EditKind.ADD_NODE], "n1-like-1") in best([node("n1")], web(affinity=affinity))

@@ -1,0 +1,146 @@
+"""The objects of a cluster and everything derived from them, which several clusters in memory may share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from random import Random
+from typing import Any, Final
+from weakref import WeakSet
+
+from podium.cluster import Cache
+from podium.config import KubeSchedulerConfiguration
+from podium.engine.admission import Admission
+from podium.engine.errors import ManifestError
+from podium.engine.evaluation import Evaluation
+from podium.engine.offline import OfflineHandle
+from podium.engine.placing import Engine
+from podium.engine.store import ObjectStore
+from podium.framework.contract.interface import Plugin
+from podium.framework.profile.observer import Observer
+from podium.framework.profile.runtime import Framework
+from podium.lib.clock import ManualClock
+from podium.objects.core import Node, Pod
+from podium.objects.errors import FieldError
+from podium.objects.resource_types import NODES, PODS, KubeObject, ResourceType
+from podium.objects.unreadable import kind_of
+from podium.queues import Nominator
+
+_NOW_S: Final = 4_102_444_800.0
+"""2100-01-01: later than every date in the objects."""
+
+SEED: Final = 1
+
+
+class ClusterState:
+    """The objects of a cluster and everything derived from them. Several clusters may share one."""
+
+    def __init__(
+        self,
+        config: KubeSchedulerConfiguration,
+        classes: Mapping[str, type[Plugin]],
+        store: ObjectStore,
+        admission: Admission,
+    ) -> None:
+        self.config = config
+        self.classes = classes
+        self.store = store
+        self.admission = admission
+        self.is_shared = False
+        self.evaluations: WeakSet[Evaluation] = WeakSet()
+        """The evaluations that read the snapshot, which must not change while they exist."""
+        self.random = Random(SEED)
+        """Seeded again for each question, so that an answer does not depend on earlier questions."""
+        self._frameworks: dict[str, Framework] | None = None
+        self._be(Cache(_refuse_broken_nodes), Nominator(self._pending_pod))
+
+    def _be(self, cache: Cache, nominator: Nominator) -> None:
+        self.cache = cache
+        self.nominator = nominator
+        self.engine = Engine(cache, nominator, self.config.percentage_of_nodes_to_score)
+
+    def _pending_pod(self, key: str) -> Pod | None:
+        return self.store.get(PODS, key)
+
+    def fill(self, asked: Collection[str]) -> None:
+        """Add the stored nodes and pods to the cache, in order of namespace and name."""
+        for node in self.store.objects(NODES).values():
+            self.cache.put_node(node)
+        pods = self.store.objects(PODS).values()
+        for pod in pods:
+            if pod.node_name and pod.key not in asked:
+                self.cache.add_pod(pod)
+        names = {profile.scheduler_name for profile in self.config.profiles}
+        for pod in pods:
+            if not pod.node_name and pod.spec.scheduler_name in names:
+                self.nominator.add(pod)
+
+    def fork(self) -> ClusterState:
+        """A copy of the state that can be changed independently."""
+        twin = object.__new__(ClusterState)
+        twin.config, twin.classes, twin.admission = self.config, self.classes, self.admission
+        twin.store = self.store.fork()
+        twin.is_shared, twin.evaluations, twin._frameworks = False, WeakSet(), None
+        twin.random = Random(SEED)
+        twin._be(self.cache.fork(), self.nominator.fork(twin._pending_pod))
+        twin.engine.rotation.next_start = self.engine.rotation.next_start
+        return twin
+
+    @property
+    def frameworks(self) -> Mapping[str, Framework]:
+        """The profiles by name, built on first use."""
+        if self._frameworks is None:
+            self.store.forget_handlers()
+            handle = OfflineHandle(
+                ManualClock(_NOW_S), self.random, self.nominator, self.cache.snapshot, self.store.lister
+            )
+            self._frameworks = {
+                profile.scheduler_name: Framework(profile, self.classes, handle, Observer())
+                for profile in self.config.profiles
+            }
+        return self._frameworks
+
+    def put(self, resource: ResourceType[Any], item: KubeObject) -> None:
+        """Add an object, or replace the one of its name.
+
+        Raises:
+            ManifestError, CacheError: the object cannot be added.
+        """
+        if isinstance(item, Pod):
+            self._stop_counting(item.key)
+            if item.node_name:
+                self.cache.add_pod(item)
+        if isinstance(item, Node):
+            self.cache.put_node(item)  # first, because a node that cannot be read is refused here
+        self.store.put(resource, item)
+        if isinstance(item, Pod):
+            if not item.node_name and item.spec.scheduler_name in self.frameworks:
+                self.nominator.add(item)
+        elif not isinstance(item, Node):
+            # Plugins cache what they derive from objects other than pods and nodes, so they are built again.
+            self._frameworks = None
+
+    def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
+        """Remove an object."""
+        if isinstance(item, Pod):
+            self._stop_counting(item.key)
+        elif isinstance(item, Node):
+            self.cache.remove_node(item.name)
+        else:
+            self._frameworks = None
+        self.store.drop(resource, item)
+
+    def _stop_counting(self, key: str) -> None:
+        known = self.store.get(PODS, key)
+        if known is not None:
+            self.nominator.delete(known)
+            if self.cache.is_assumed(known.uid):
+                self.cache.forget_pod(known)
+            else:
+                self.cache.drop_pod(known)
+
+
+def _refuse_broken_nodes(item: Node | Pod, error: FieldError) -> None:
+    """Raise for a node that cannot be parsed. A pod only closes its node, which the answer mentions."""
+    if isinstance(item, Pod):
+        return
+    raise ManifestError(f"{kind_of(item)} {item.key}: {error}") from error
