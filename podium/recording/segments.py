@@ -1,0 +1,207 @@
+"""The files of a recording: segments of compressed blocks, each with its number and checksum.
+
+Owns the format. Never knows what is in a block. A directory holds one recording; a segment begins with a header, so
+that a foreign or newer file is told by its first bytes. Whatever ends the writer, all complete blocks can be read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from podium.lib.error_text import UserFacingError
+
+FORMAT: Final = 1
+"""The version of the format that is written, and the newest one that is read."""
+_MAGIC: Final = b"podium recording"
+_HEADER: Final = struct.Struct(">16sHIII")
+"""Magic, format, number of the segment, length and checksum of the description."""
+_BLOCK: Final = struct.Struct(">IIII")
+"""Number of the block in the recording, stored and original length, checksum of these three and the stored bytes."""
+_LENGTHS: Final = struct.Struct(">III")
+_NAME: Final = re.compile(r"\d{6}\.podium")
+_BLOCK_BYTES_MAX: Final = 1 << 28
+_LEVEL: Final = 1
+"""Of compression. Higher levels cost several times as much and save a tenth."""
+
+
+class RecordingError(UserFacingError):
+    """A directory is not a recording that can be read, or a recording cannot be replayed."""
+
+
+class SegmentWriter:
+    """Writes blocks into segments that are rotated by size and age.
+
+    Args:
+        description: written at the head of every segment; JSON values.
+        segment_bytes, segment_s: a segment that is larger or older is followed by the next one.
+
+    Raises: OSError from every method, if the directory or a file cannot be written.
+    """
+
+    def __init__(
+        self, directory: Path, description: dict[str, Any], *, segment_bytes: int = 64 << 20, segment_s: float = 3600.0
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        if any(segment_paths(directory)):
+            raise RecordingError(f"{directory} holds a recording already; choose a new or an empty directory")
+        self._directory = directory
+        self._description = msgspec.json.encode(description)
+        self._segment_bytes, self._segment_s = segment_bytes, segment_s
+        self._segments = self._blocks = 0
+        self._opened_at_s = 0.0
+        self._file: BinaryIO | None = None
+        self.bytes_total = 0
+
+    def write(self, content: bytes, now_s: float) -> None:
+        """Append a block; on return it is with the operating system, so it survives the end of this process."""
+        file = self._open(now_s)
+        stored = zlib.compress(content, _LEVEL)
+        lengths = _LENGTHS.pack(self._blocks, len(stored), len(content))
+        block = lengths + zlib.crc32(stored, zlib.crc32(lengths)).to_bytes(4, "big") + stored
+        file.write(block)
+        file.flush()
+        self._blocks += 1
+        self.bytes_total += len(block)
+
+    def close(self) -> None:
+        """Close the last segment."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self, now_s: float) -> BinaryIO:
+        file = self._file
+        if file is not None and file.tell() < self._segment_bytes and now_s - self._opened_at_s < self._segment_s:
+            return file
+        self.close()
+        path = self._directory / f"{self._segments + 1:06}.podium"
+        # Its owner alone may read it: names and labels may be confidential.
+        file = self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+        self._segments, self._opened_at_s = self._segments + 1, now_s
+        checksum = zlib.crc32(self._description)
+        header = _HEADER.pack(_MAGIC, FORMAT, self._segments, len(self._description), checksum) + self._description
+        file.write(header)
+        self.bytes_total += len(header)
+        return file
+
+
+@dataclass(slots=True)
+class Segments:
+    """The blocks of a recording, read once from the first to the last that can be read.
+
+    Attributes:
+        description: from the head of the first segment.
+        damage: why not everything could be read, and where; "" while nothing is wrong.
+        is_cut: whether the only damage is that the last block is incomplete, as after a kill.
+    """
+
+    directory: Path
+    description: dict[str, Any]
+    damage: str = ""
+    is_cut: bool = False
+
+    def blocks(self) -> Iterator[bytes]:
+        """The content of each block. Ends at the first damage, which it notes in `damage`."""
+        number = 0
+        paths = segment_paths(self.directory)
+        for place, path in enumerate(paths, 1):
+            with path.open("rb") as file:
+                try:
+                    description = _read_header(file, path, place)
+                except RecordingError as error:
+                    self._note(str(error), is_cut=place == len(paths) and path.stat().st_size < _HEADER.size)
+                    return
+                if description != self.description:
+                    self._note(f"{path} belongs to another recording", is_cut=False)
+                    return
+                while True:
+                    at = file.tell()
+                    head = file.read(_BLOCK.size)
+                    if not head:
+                        break
+                    content = self._content(file, head, number)
+                    if isinstance(content, str):
+                        is_cut = content == _INCOMPLETE and place == len(paths)
+                        self._note(f"{path}: the block at byte {at} {content}", is_cut=is_cut)
+                        return
+                    number += 1
+                    yield content
+
+    def _note(self, damage: str, *, is_cut: bool) -> None:
+        self.damage, self.is_cut = damage, is_cut
+
+    def _content(self, file: BinaryIO, head: bytes, expected: int) -> bytes | str:
+        """The content of the block with that head, or what is wrong with it."""
+        if len(head) < _BLOCK.size:
+            return _INCOMPLETE
+        number, stored_bytes, content_bytes, checksum = _BLOCK.unpack(head)
+        if max(stored_bytes, content_bytes) > _BLOCK_BYTES_MAX:
+            return "has an impossible length"
+        stored = file.read(stored_bytes)
+        if len(stored) < stored_bytes:
+            return _INCOMPLETE
+        if zlib.crc32(stored, zlib.crc32(head[: _LENGTHS.size])) != checksum:
+            return "is damaged: its checksum does not match"
+        if number != expected:
+            return f"has number {number} where number {expected} was expected: blocks are missing"
+        unpacker = zlib.decompressobj()
+        try:
+            content = unpacker.decompress(stored, content_bytes)
+        except zlib.error as error:
+            return f"cannot be decompressed: {error}"
+        if len(content) != content_bytes:
+            return "is shorter or longer than it says"
+        return content
+
+
+_INCOMPLETE: Final = "is incomplete"
+
+
+def open_segments(directory: Path) -> Segments:
+    """The recording in the directory.
+
+    Raises:
+        RecordingError: there is none, or the first file is foreign, damaged at its head, or of a newer format.
+    """
+    paths = segment_paths(directory)
+    if not paths:
+        raise RecordingError(f"{directory} holds no recording: there is no file 000001.podium")
+    with paths[0].open("rb") as file:
+        return Segments(directory, _read_header(file, paths[0], 1))
+
+
+def segment_paths(directory: Path) -> list[Path]:
+    """The files of a recording, in order."""
+    if not directory.is_dir():
+        return []
+    return sorted(path for path in directory.iterdir() if _NAME.fullmatch(path.name))
+
+
+def _read_header(file: BinaryIO, path: Path, place: int) -> dict[str, Any]:
+    """The description at the head of a segment. Raises: RecordingError."""
+    head = file.read(_HEADER.size)
+    if not head.startswith(_MAGIC[: len(head)]) or not head:
+        raise RecordingError(f"{path} is not a segment of a podium recording")
+    if len(head) < _HEADER.size:
+        raise RecordingError(f"{path} ends within its header, after {len(head)} bytes")
+    _, version, number, length, checksum = _HEADER.unpack(head)
+    if version > FORMAT:
+        raise RecordingError(
+            f"{path} has format {version}, and this podium reads formats up to {FORMAT}: a newer podium is needed"
+        )
+    if number != place:
+        raise RecordingError(f"{path} is segment {number} where segment {place} was expected: segments are missing")
+    description = file.read(min(length, _BLOCK_BYTES_MAX))
+    if len(description) < length or zlib.crc32(description) != checksum:
+        raise RecordingError(f"{path}: the description in its header is damaged")
+    found: dict[str, Any] = msgspec.json.decode(description, type=dict[str, Any])
+    return found
