@@ -41,6 +41,8 @@ test: $(VENV)/.dev-stamp  ## Everything: checks, unit, parity, integration, and 
 	@$(BIN)/python -m tests.karmada client || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== helm and promtool (built once, several minutes)"
 	@$(BIN)/python -m tests.go_tools || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
+	@echo "== Chromium and axe-core (fetched once, half a minute)"
+	@$(BIN)/python -m tests.browser || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== integration tests, and tests against the real control plane"
 	@$(BIN)/pytest -q -n $(WAITING) --dist loadfile tests --ignore tests/unit
 

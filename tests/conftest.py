@@ -1,18 +1,20 @@
-"""Fixtures every test may ask for: the event loop's backend and the real control plane."""
+"""Fixtures every test may ask for: the event loop's backend, the real control plane, and a browser."""
 
 from __future__ import annotations
 
 import io
 import logging
+import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
 from podium.telemetry import configure_logging, set_verbosity
+from tests.browser import chromium, npm
 from tests.control_plane.builder import obtain
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client
@@ -21,6 +23,9 @@ from tests.control_plane.requirement import built_or_skipped
 from tests.control_plane.servers import ControlPlane
 from tests.go_tools import binaries as go_tools
 from tests.helm.chart import Helm
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page
 
 # How long an example takes by the wall clock tells of the machine, not of the code.
 settings.register_profile("podium", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -85,3 +90,40 @@ async def empty_control_plane(control_plane: ControlPlane, admin: Client) -> Con
     """The real control plane with nothing in it that an earlier test has made."""
     await empty_cluster(admin)
     return control_plane
+
+
+@pytest.fixture(scope="module")
+async def browser(anyio_backend: object, pytestconfig: pytest.Config) -> AsyncIterator[Browser]:
+    """A headless Chromium, fetched on first use, which takes half a minute."""
+    found = built_or_skipped(pytestconfig, "Chromium", chromium.obtain)
+    # Imported here: most runs of tests have no page to look at.
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        environ = {**os.environ, **found.environ}
+        running = await playwright.chromium.launch(executable_path=found.program, env=environ)
+        yield running
+        await running.close()
+
+
+@pytest.fixture
+async def page(browser: Browser) -> AsyncIterator[Page]:
+    """An empty page of 1280 x 800 pixels, with nothing kept from others.
+
+    The test fails if a script of it does, or if the console says that something is wrong.
+    """
+    context = await browser.new_context(viewport={"width": 1280, "height": 800}, ignore_https_errors=True)
+    opened, faults = await context.new_page(), []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
+    yield opened
+    await context.close()
+    assert faults == []
+
+
+@pytest.fixture(scope="session")
+def axe(pytestconfig: pytest.Config) -> Path:
+    """The folder of axe-core, for `tests.browser.axe.serious_faults`."""
+    from tests.browser.axe import PACKAGE
+
+    return built_or_skipped(pytestconfig, "axe-core", lambda progress: npm.obtain(PACKAGE, progress))

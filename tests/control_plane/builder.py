@@ -88,7 +88,7 @@ def build_once(recipe: Recipe, cache: Path, progress: Progress) -> Path:
     Raises: BuildError, ToolchainError.
     """
     entry = cache / recipe.key
-    with _locked(cache / f"{entry.name}.lock", progress):
+    with locked(cache / f"{entry.name}.lock", progress):
         if not entry.is_dir():
             go = find_go(cache, progress)
             unfinished = cache / f"{entry.name}.unfinished"
@@ -101,7 +101,8 @@ def build_once(recipe: Recipe, cache: Path, progress: Progress) -> Path:
 
 
 @contextmanager
-def _locked(path: Path, progress: Progress) -> Iterator[None]:
+def locked(path: Path, progress: Progress) -> Iterator[None]:
+    """One process at a time; the others say that they wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as handle:
         while True:

