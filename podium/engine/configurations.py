@@ -22,6 +22,25 @@ from podium.framework.profile.runtime import registry_of
 _KEPT_MAX: Final = 64
 
 
+def read_configuration(
+    text: str, name: str, classes: Mapping[str, type[Plugin]], gates: ConfigGates = DEFAULT_GATES
+) -> KubeSchedulerConfiguration:
+    """The configuration in a text.
+
+    Args:
+        name: what to call the text.
+        classes: the available plugins by name.
+
+    Raises:
+        ConfigError, ClusterError: it cannot be read, or asks for something that podium does not support.
+    """
+    registry = registry_of(classes)
+    loaded = load(text, name, registry, gates)
+    if refused := unsupported(loaded, classes, registry).undecidable:
+        raise ClusterError("\n".join(f"{name}: {error.text}" for error in refused))
+    return loaded.config
+
+
 class Configurations:
     """Loads configurations, and keeps the latest ones.
 
@@ -32,7 +51,6 @@ class Configurations:
 
     def __init__(self, classes: Mapping[str, type[Plugin]], default: KubeSchedulerConfiguration | None = None) -> None:
         self._classes = classes
-        self._registry = registry_of(classes)
         self._default = default or default_configuration()
         self._known: dict[tuple[bytes, ConfigGates], KubeSchedulerConfiguration] = {}
 
@@ -49,12 +67,5 @@ class Configurations:
         if known is None:
             if len(self._known) >= _KEPT_MAX:
                 self._known.clear()
-            known = self._known[text, gates] = self._load(text.decode(), gates)
+            known = self._known[text, gates] = read_configuration(text.decode(), "config", self._classes, gates)
         return known
-
-    def _load(self, text: str, gates: ConfigGates) -> KubeSchedulerConfiguration:
-        loaded = load(text, "config", self._registry, gates)
-        refused = unsupported(loaded, self._classes, self._registry).undecidable
-        if refused:
-            raise ClusterError("\n".join(f"config: {error.text}" for error in refused))
-        return loaded.config

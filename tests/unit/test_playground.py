@@ -1,0 +1,120 @@
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+
+from podium.playground import Playground
+from tests.manifests import node, pod
+from tests.unit.cli.commands import run, written
+
+_BROWSER_LACKS = (
+    # What talks to others, and what needs threads or processes.
+    *("asyncio", "anyio", "aiohttp", "httptools", "ssl", "uvloop", "kubernetes_asyncio"),
+    *("threading", "multiprocessing", "subprocess", "concurrent", "mmap", "fcntl", "resource", "termios"),
+    # What is compiled for servers only, or is there for terminals.
+    *("orjson", "cryptography", "structlog", "prometheus_client", "rich", "click"),
+)
+NODES = node("n1", "4"), node("n2", "2", taints=[{"key": "team", "value": "a", "effect": "NoSchedule"}])
+PODS = pod("full", "4", node="n1"), pod("web", "1"), pod("big", "99")
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "api", "namespace": "shop"},
+    "spec": {"template": {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]}}},
+}
+CONFIG = (
+    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    "profiles: [{schedulerName: podium, plugins: {filter: {disabled: [{name: TaintToleration}]}}}]\n"
+)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    return written(tmp_path / "cluster.yaml", *NODES, *PODS)
+
+
+def loaded(*files, config=""):
+    """The playground with these files, and what it says of them."""
+    playground = Playground()
+    return playground, json.loads(playground.load({str(each): each.read_bytes() for each in files}, config))
+
+
+def test_what_a_browser_runs_loads_nothing_that_a_browser_lacks():
+    script = (
+        "import sys, numpy, msgspec, yaml; before = set(sys.modules); import podium.playground; "
+        f"print(sorted({{each.partition('.')[0] for each in set(sys.modules) - before}} & {set(_BROWSER_LACKS)}))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_pending_pods_are_listed_before_workloads_and_bound_pods(tmp_path, cluster):
+    more = written(tmp_path / "more.yaml", DEPLOYMENT)
+    _, said = loaded(cluster, more)
+    assert (said["nodes"], said["broken"]) == (2, [])
+    assert [(each["kind"], each["name"], each["node"]) for each in said["pods"]] == [
+        ("Pod", "default/web", ""),
+        ("Pod", "default/big", ""),
+        ("Deployment", "shop/api", ""),
+        ("Pod", "default/full", "n1"),
+    ]
+
+
+def test_answers_are_those_of_the_commands(tmp_path, cluster):
+    playground, _ = loaded(cluster)
+    asked = written(tmp_path / "web.yaml", PODS[1])
+    assert json.loads(playground.placement(0)) == command("evaluate", "-f", cluster, "--pod", asked)
+    assert json.loads(playground.why(0)) == command("why", "web", "-f", cluster, "--fix")
+    assert json.loads(playground.capacity(0)) == command("capacity", "-f", cluster, "--pod", asked, "--explain")
+
+
+def command(*arguments):
+    return json.loads(run(*arguments, "-o", "json").stdout)
+
+
+def test_workload_is_asked_about_by_its_template(tmp_path, cluster):
+    playground, _ = loaded(written(tmp_path / "api.yaml", DEPLOYMENT), cluster)
+    assert json.loads(playground.why(2))["pod"] == "shop/api"
+    assert json.loads(playground.capacity(2))["by_node"] == {}
+
+
+def test_pods_of_other_workloads_are_asked_about_only_by_their_owner(tmp_path, cluster):
+    owned = {**DEPLOYMENT, "kind": "ReplicaSet"}
+    owned["metadata"] = {**DEPLOYMENT["metadata"], "ownerReferences": [{"kind": "Deployment", "name": "api"}]}
+    _, said = loaded(written(tmp_path / "sets.yaml", owned), cluster)
+    assert {each["kind"] for each in said["pods"]} == {"Pod"}
+
+
+def test_configuration_decides(cluster):
+    playground, _ = loaded(cluster)
+    assert json.loads(playground.placement(0))["node"] is None
+    playground, _ = loaded(cluster, config=CONFIG)
+    assert json.loads(playground.placement(0))["node"] == "n2"
+
+
+def test_configuration_that_cannot_be_read_is_told_with_its_fields(cluster):
+    _, said = loaded(cluster, config=f"{CONFIG}parallelism: five\n")
+    assert said["error"] == 'configuration:4: parallelism: expected int32, got "five"'
+
+
+def test_compressed_file_is_unpacked(cluster):
+    playground = Playground()
+    said = json.loads(playground.load({"cluster.yaml.gz": gzip.compress(cluster.read_bytes())}))
+    assert said["nodes"] == 2
+    said = json.loads(playground.load({"cluster.yaml.gz": gzip.compress(cluster.read_bytes())[:40]}))
+    assert said["error"].startswith("cluster.yaml.gz: ")
+
+
+def test_broken_object_is_named_with_its_file_and_field(tmp_path):
+    wrong = pod("wrong", "1")
+    wrong["spec"]["priority"] = "high"
+    playground, said = loaded(written(tmp_path / "cluster.yaml", *NODES, wrong))
+    assert "cluster.yaml: document 3: Pod default/wrong: spec.priority: expected" in said["broken"][0]
+    assert "spec.priority: expected" in json.loads(playground.placement(0))["error"]
+
+
+def test_cluster_without_nodes_is_none(tmp_path, cluster):
+    playground, _ = loaded(cluster)
+    assert "no nodes" in json.loads(playground.load({"a": b"kind: Pod\napiVersion: v1\n"}))["error"]
+    assert json.loads(playground.load({"a": b"{"}))["error"].startswith("a: line ")
