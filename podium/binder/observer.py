@@ -11,9 +11,6 @@ from podium.framework.profile.observer import Observer
 class BindingObserver(Observer):
     """Receives what binding cycles do, besides the reports of the framework."""
 
-    def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """One plugin has run; called only for the attempts whose plugins are measured."""
-
     def observe_permit_wait(self, status: str, seconds: float) -> None:
         """A pod's wait at Permit has ended."""
 

@@ -92,8 +92,14 @@ class BindingCycles:
 
     async def _bind(self, attempt: Attempt, decision: Suggested) -> None:
         pod = attempt.pod
+        cycle = attempt.cycle
         instruction = BindPod(
-            pod, decision.node_name, attempt.cycle.state, attempt.cycle.framework, lambda: self._queue.done(pod.uid)
+            pod,
+            decision.node_name,
+            cycle.state,
+            cycle.framework,
+            lambda: self._queue.done(pod.uid),
+            measure_plugins=cycle.measures_plugins,
         )
         try:
             # A status patch of an earlier attempt is outdated now: it must not reach the API server after the binding.

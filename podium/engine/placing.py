@@ -93,7 +93,14 @@ class Engine:
 
     def cycle(self, framework: Framework, pod: Pod) -> Cycle:
         """Begin an attempt at the pod, on the cluster as it is now."""
-        return Cycle(framework, pod, self.cache.snapshot(), self.nominator, keeps_scores=self.keeps_scores)
+        return Cycle(
+            framework,
+            pod,
+            self.cache.snapshot(),
+            self.nominator,
+            keeps_scores=self.keeps_scores,
+            measures_plugins=framework.begin_attempt(),
+        )
 
     def attempt(self, cycle: Cycle) -> Steps[Decision]:
         """Decide where the pod goes, calling the extenders that are interested in it."""

@@ -123,7 +123,7 @@ class Metrics:
         )
         self._plugin_s = histogram(
             "scheduler_plugin_execution_duration_seconds",
-            "Time that one plugin took at an extension point, in sampled cycles.",
+            "Time that one plugin took at an extension point, for all nodes at once, in one attempt of ten.",
             _PLUGIN_S,
             "plugin",
             "extension_point",

@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 NAMESPACE = "scheduling"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-OPERATOR = {"PodMonitor": "podmonitors", "ServiceMonitor": "servicemonitors"}
+OPERATOR = {"PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules", "ServiceMonitor": "servicemonitors"}
 """The Prometheus operator's kinds."""
 EVERYTHING = {
     "configuration": {
@@ -45,6 +45,8 @@ EVERYTHING = {
     "monitoring": {
         "serviceMonitor": {"enabled": True},
         "podMonitor": {"enabled": True, "tokenSecret": {"name": "token"}},
+        "rules": {"enabled": True},
+        "dashboards": {"enabled": True},
         "readers": [{"namespace": "monitoring", "name": "prometheus"}],
     },
     "plugins": {

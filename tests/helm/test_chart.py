@@ -21,6 +21,8 @@ KINDS = [
 MONITORING = {
     "serviceMonitor": {"enabled": True, "interval": "15s", "labels": {"release": "prometheus"}},
     "podMonitor": {"enabled": True, "tokenSecret": {"name": "token"}, "labels": {"release": "prometheus"}},
+    "rules": {"enabled": True, "labels": {"release": "prometheus"}},
+    "dashboards": {"enabled": True, "labels": {"grafana_folder": "kubernetes"}},
     "readers": [{"namespace": "monitoring", "name": "prometheus"}],
 }
 EVERYTHING: Values = {
@@ -58,6 +60,8 @@ ADDED_OR_GONE: list[tuple[Values, list[str], list[str]]] = [
     ({"featureGates": {"GenericWorkload": False}}, [], []),
     ({"monitoring": {"serviceMonitor": {"enabled": True}}}, ["Service", "ServiceMonitor"], []),
     ({"monitoring": {"podMonitor": MONITORING["podMonitor"]}}, ["PodMonitor"], []),
+    ({"monitoring": {"rules": MONITORING["rules"]}}, ["PrometheusRule"], []),
+    ({"monitoring": {"dashboards": MONITORING["dashboards"]}}, ["ConfigMap"], []),
     ({"monitoring": {"readers": MONITORING["readers"]}}, ["ClusterRole", "ClusterRoleBinding"], []),
     ({"estimator": {"enabled": True, "members": ["a", "b"]}}, ["Deployment", "Service", "Service"], []),
     ({"memberRoles": {"enabled": True}}, ["ClusterRole"], []),

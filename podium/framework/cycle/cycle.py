@@ -30,6 +30,7 @@ class Cycle:
         signature: the cached answers for pods of this spec, if there are any; found by PreFilter.
         makes_room: whether PostFilter plugins may help the pod if no node fits.
         keeps_scores: whether `scored` is filled in, with the scores of the nodes that were compared.
+        measures_plugins: whether the time of each plugin by itself is reported.
     """
 
     framework: Framework
@@ -43,6 +44,7 @@ class Cycle:
     scored: Scored | None = field(init=False)
     makes_room: bool = True
     keeps_scores: bool = False
+    measures_plugins: bool = False
 
     def __post_init__(self) -> None:
         self.forget_nodes()

@@ -44,7 +44,7 @@ def run_pre_filter(cycle: Cycle) -> frozenset[str] | Status | None:
             status, only = demand_status(status, _MAY_ANSWER), names_of(answer) if answer is not None else None
         except BaseException as error:
             raise framework.failed(plugin.name, "PreFilter", pod, _running(plugin), error) from error
-        at_s = framework.lap(plugin.name, "PreFilter", pod, at_s)
+        at_s = framework.lap(plugin.name, "PreFilter", pod, at_s, status)
         if status is not None and status.code is Code.SKIP:
             skipped.add(plugin.name)
         elif status is not None and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:

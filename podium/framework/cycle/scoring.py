@@ -143,7 +143,7 @@ def _run_pre_score(cycle: Cycle, rows: Rows) -> None:
         except BaseException as error:
             doing = f'running PreScore plugin "{plugin.name}"'
             raise framework.failed(plugin.name, "PreScore", pod, doing, error) from error
-        at_s = framework.lap(plugin.name, "PreScore", pod, at_s)
+        at_s = framework.lap(plugin.name, "PreScore", pod, at_s, status)
         if status is not None and status.code is Code.SKIP:
             skipped.add(plugin.name)
         elif status is not None:

@@ -14,6 +14,9 @@ class Observer:
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
         """One extension point has run."""
 
+    def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
+        """One plugin has run; called only for the attempts whose plugins are measured."""
+
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
         """A plugin has been called; `times` is the number of nodes if it is called per node."""
 

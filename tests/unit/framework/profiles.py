@@ -51,10 +51,14 @@ class Recorder(Observer):
     evaluations: Counter[tuple[str, str]] = field(default_factory=Counter)
     failures: list[tuple[str, str, str]] = field(default_factory=list)
     slow: list[tuple[str, str, float]] = field(default_factory=list)
+    measured: list[tuple[str, str, str]] = field(default_factory=list)
 
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
         self.points.append((point, status))
         self.seconds.append(seconds)
+
+    def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
+        self.measured.append((plugin, point, status))
 
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
         self.evaluations[plugin, point] += times

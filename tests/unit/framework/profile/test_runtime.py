@@ -5,7 +5,7 @@ import pytest
 from podium.config import ConfigError
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import SKIP, Code, PluginError, Status, error_status, unschedulable
-from podium.framework.profile.runtime import PERMIT_TIMEOUT_S_MAX
+from podium.framework.profile.runtime import MEASURED_EVERY, PERMIT_TIMEOUT_S_MAX
 from podium.lib.error_text import error_text
 from tests.builders import pod
 from tests.unit.framework.profiles import (
@@ -199,3 +199,14 @@ def test_extension_points_are_timed_by_the_injected_clock():
     made.run_reserve(STATE, POD, "n1")
     assert recorder.points == [("Reserve", "Success")]
     assert recorder.seconds == [3]
+
+
+def test_plugins_are_measured_one_by_one_in_one_attempt_of_ten():
+    recorder = Recorder()
+    made = framework(reserve("Good", lambda: None), reserve("Bad", raising(ValueError("no"))), observer=recorder)
+    measured = []
+    for _ in range(2 * MEASURED_EVERY):
+        measured.append(made.begin_attempt())
+        made.run_reserve(STATE, POD, "n1")
+    assert sum(measured) == 2
+    assert recorder.measured == [("Good", "Reserve", "Success"), ("Bad", "Reserve", "Error")] * 2

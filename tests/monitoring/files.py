@@ -1,0 +1,61 @@
+"""The dashboard and the rules that the chart installs."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import yaml
+
+from tests.helm.chart import CHART
+
+RULES: Final = CHART / "files" / "rules.yaml"
+DASHBOARD: Final = CHART / "files" / "dashboard.json"
+_METRIC: Final = re.compile(r"\b(?:scheduler|rest_client|leader_election|process)_\w+")
+
+Json = dict[str, Any]
+
+
+def rules() -> list[Json]:
+    """Every rule, of alerts and of what is recorded."""
+    return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+
+
+def alerts() -> set[str]:
+    """The alerts' names."""
+    return {rule["alert"] for rule in rules() if "alert" in rule}
+
+
+def recorded_by_rules() -> list[str]:
+    """The queries whose answers are recorded."""
+    return [rule["expr"] for rule in rules() if "record" in rule]
+
+
+def metrics_of_rules() -> set[str]:
+    """The metrics that the rules ask for."""
+    return {
+        name
+        for rule in rules()
+        for name in metrics_of(rule["expr"])
+        if not name.startswith("scheduler_pods_bound_late")
+    }
+
+
+def metrics_of(query: str) -> set[str]:
+    """The metrics that a query asks for."""
+    return set(_METRIC.findall(query))
+
+
+def panels() -> list[Json]:
+    """The dashboard's panels that show something."""
+    return [panel for panel in json.loads(DASHBOARD.read_text())["panels"] if panel["type"] != "row"]
+
+
+def queries_of_dashboard() -> list[str]:
+    """Every panel's queries, for all jobs and five minutes."""
+    return [
+        target["expr"].replace("$__rate_interval", "5m").replace("$job", ".*")
+        for panel in panels()
+        for target in panel["targets"]
+    ]
