@@ -11,7 +11,6 @@ import click
 
 from podium.cli import files
 from podium.cli.options.cluster import demand_one_cluster
-from podium.cli.options.configuration import usable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -41,6 +40,7 @@ def load_cluster(
         ClusterError: it cannot be asked.
     """
     from podium.cli.cluster_source import objects_in, objects_of_cluster
+    from podium.cli.options.configuration import usable
     from podium.insight.loading import Loader
     from podium.objects import resource_types
 

@@ -117,7 +117,7 @@ def _memory(_: click.Context, parameter: click.Parameter, text: str) -> int:
     default="32Mi",
     show_default=True,
     callback=_memory,
-    help="The memory for the last scheduling attempts, which /debug/decisions shows; 0 keeps none.",
+    help="The memory for the last scheduling attempts, which podium why --url shows; 0 keeps none.",
 )
 @access_options
 @leader_election_options

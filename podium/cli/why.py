@@ -14,6 +14,7 @@ from podium.cli.asking import errors_shown, load_cluster
 from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.options.running_podium import RunningPodium, running_podium_options, take_running_podium
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
+@running_podium_options
 @click.option("--node", metavar="NAME", help="Also say why the pod is not there, or how that node compares.")
 @click.option("--fix", is_flag=True, help="Find the smallest sets of edits after which the pod fits.")
 @click.option("--cases", metavar="FILE", help="With --fix: answer recorded scenarios, one JSON object per line.")
@@ -47,6 +49,7 @@ def command(
     cases: str | None,
     tells_by_status: bool,
     output: str,
+    **given: Any,
 ) -> None:
     """Show why a pod is pending, or why it is where it is. Changes nothing in any cluster.
 
@@ -54,9 +57,11 @@ def command(
     podium why web-7d4 -n shop -f cluster.yaml
     podium why web-7d4 -n shop --kubeconfig FILE --fix
     podium why web-7d4 -n shop -f cluster.yaml --node node-3
+    podium why web-7d4 -n shop --url https://localhost:10259 --token-file FILE
 
     POD is the name of a pod in the cluster; for a pod that is not there, see podium evaluate. Every blocker of every
     node is shown, not only the first one. A bound pod is asked about as if it were pending, in the cluster as it is.
+    With --url a running podium tells what its last attempts found, and when it tries again.
 
     \b
     podium why --cases FILE --fix -o json
@@ -68,16 +73,42 @@ def command(
         raise click.UsageError("give the name of a pod, or recorded scenarios with --cases")
     if cases is not None and (clusters or kubeconfig or context or node or not fix):
         raise click.UsageError("--cases goes with --fix, and brings its own clusters and pods")
+    running = take_running_podium(given)
+    if running is not None and (clusters or kubeconfig or context or config or plugins or fix or cases is not None):
+        raise click.UsageError("--url asks a running podium, which has its own cluster and configuration, and no fixes")
     files.demand_one_stdin(clusters)
     if cases is not None:
         _answer_cases(cases, config, plugins)
         return
     assert pod is not None
+    if running is not None:
+        _tell_story(running, pod, namespace, node or "", output, tells_by_status=tells_by_status)
+        return
     with errors_shown():
         loaded = load_cluster(clusters, (kubeconfig, context), config, plugins)
         found, fixes = _ask(loaded, pod, namespace, node or "", fix=fix)
     _print(loaded, found, fixes, output)
     if tells_by_status and found.node is None:
+        raise SystemExit(EXIT_FITS_NOWHERE)
+
+
+def _tell_story(
+    running: RunningPodium, pod: str, namespace: str, node: str, output: str, *, tells_by_status: bool
+) -> None:
+    """Print what a running podium knows about the pod."""
+    from podium.cli.running_podium import story_of
+    from podium.cli.story import print_story, read_story
+
+    answer = story_of(running, pod, namespace, node)
+    try:
+        story = read_story(answer)
+    except ValueError as error:
+        raise click.ClickException(f"{running.url}: the answer is not that of a podium like this: {error}") from error
+    if output == TEXT:
+        print_story(story, node)
+    else:
+        print_value(orjson.loads(answer), output)
+    if tells_by_status and story.fits_nowhere:
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich import box
 from rich.console import RenderableType
@@ -12,20 +14,31 @@ from rich.text import Text
 
 from podium.cli.asking import show
 from podium.cli.plain_text import plain
-from podium.insight import EditKind, Fix, Fixes, Why
+
+if TYPE_CHECKING:
+    from podium.insight import Fix, Fixes, Why
 
 _BEST_MAX = 5
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+Score: TypeAlias = tuple[str, int, Mapping[str, int]]
+"""A node, its total score, and each plugin's part."""
+
+Group: TypeAlias = tuple[int, str, str, Sequence[str]]
+"""How many nodes a plugin keeps the pod off, the plugin, its reason, and some of the nodes."""
+
+Blocker: TypeAlias = tuple[str, str, str]
+"""A plugin that keeps the pod off a node, its reason, and amounts."""
 
 
 def print_why(found: Why, fixes: Fixes | None) -> None:
     """Print the answer, and the fixes if they were asked for."""
     parts: list[RenderableType] = [_headline(found)]
     parts += [plain(f"It would not be tried yet: {gate.message} ({gate.plugin})", "yellow") for gate in found.gates]
-    if found.scores:
-        parts += [_best(found), plain(found.verdict)]
-    if found.groups:
-        parts += [Text("what keeps it off the other nodes:" if found.scores else "what keeps it off:"), _groups(found)]
+    best = [(each.node, each.total, each.plugins) for each in found.scores]
+    groups = [(each.count, each.plugin, each.text, each.examples) for each in found.groups]
+    parts += scores_and_groups(best, found.verdict, groups, {found.asked, found.bound_to})
     if found.asked:
         parts += _asked(found)
     if found.node is None and found.one_edit_away is not None:
@@ -41,6 +54,29 @@ def print_why(found: Why, fixes: Fixes | None) -> None:
     show(*parts)
 
 
+def scores_and_groups(
+    scores: Sequence[Score], verdict: str, groups: Sequence[Group], others: Collection[str]
+) -> list[RenderableType]:
+    """The scores of the best nodes, why the winner won, and the other nodes by what keeps the pod off them.
+
+    Args:
+        scores: the winner first.
+        others: nodes whose scores are shown whatever their place.
+    """
+    parts: list[RenderableType] = []
+    if scores:
+        parts += [_best(scores, others), plain(verdict)]
+    if groups:
+        parts += [Text("what keeps it off the other nodes:" if scores else "what keeps it off:"), _groups(groups)]
+    return parts
+
+
+def blockers_of(node: str, blockers: Sequence[Blocker]) -> list[RenderableType]:
+    """What keeps the pod off one node; nothing if it fits."""
+    texts = (f"  {plugin}: {text}{f'; {detail}' if detail else ''}" for plugin, text, detail in blockers)
+    return [plain(f"It does not fit on {node}:"), *map(plain, texts)] if blockers else []
+
+
 def _headline(found: Why) -> Text:
     fits = len(found.scores)
     if found.bound_to:
@@ -54,43 +90,38 @@ def _headline(found: Why) -> Text:
     return Text.assemble(plain(found.pod, "bold"), text, plain(found.node, "bold green"))
 
 
-def _best(found: Why) -> Table:
-    """The scores of the best nodes, and of the node that was asked about."""
-    shown = list(found.scores[:_BEST_MAX])
-    shown += [each for each in found.scores[_BEST_MAX:] if each.node in (found.asked, found.bound_to)]
-    names = list(shown[0].plugins)
+def _best(scores: Sequence[Score], others: Collection[str]) -> Table:
+    """The scores of the best nodes, and of nodes that were asked about."""
+    winner = scores[0][0]
+    shown = [*scores[:_BEST_MAX], *(each for each in scores[_BEST_MAX:] if each[0] in others)]
+    names = list(scores[0][2])
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("NODE", overflow="fold", vertical="top")
     for name in ("TOTAL", *("\n".join(_WORDS.split(name)) for name in names)):
         table.add_column(name, justify="right", vertical="top")
-    for each in shown:
-        numbers = (str(each.total), *(str(each.plugins.get(name, 0)) for name in names))
-        table.add_row(plain(each.node), *numbers, style="bold green" if each.node == found.node else "")
+    for node, total, plugins in shown:
+        numbers = (str(total), *(str(plugins.get(name, 0)) for name in names))
+        table.add_row(plain(node), *numbers, style="bold green" if node == winner else "")
     return table
 
 
-def _groups(found: Why) -> Table:
+def _groups(groups: Sequence[Group]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("NODES", justify="right")
     table.add_column("PLUGIN")
     table.add_column("WHY", overflow="fold")
     table.add_column("SUCH AS", overflow="fold")
-    for each in found.groups:
-        table.add_row(str(each.count), each.plugin, plain(each.text), plain(", ".join(each.examples)))
+    for count, plugin, text, examples in groups:
+        table.add_row(str(count), plugin, plain(text), plain(", ".join(examples)))
     return table
 
 
 def _asked(found: Why) -> list[RenderableType]:
     """What keeps the pod off the node that was asked about, or its place among the scores."""
-    blockers = found.blockers.get(found.asked, ())
-    if not blockers:
-        place = next((at for at, each in enumerate(found.scores, 1) if each.node == found.asked), None)
-        text = f"It fits on {found.asked}" + (
-            "" if place is None else f", which is number {place} of {len(found.scores)}"
-        )
-        return [plain(text)]
-    texts = (f"  {each.plugin}: {each.text}{f'; {each.detail}' if each.detail else ''}" for each in blockers)
-    return [plain(f"It does not fit on {found.asked}:"), *map(plain, texts)]
+    place = next((at for at, each in enumerate(found.scores, 1) if each.node == found.asked), None)
+    more = "" if place is None else f", which is number {place} of {len(found.scores)}"
+    blockers = [(each.plugin, each.text, each.detail) for each in found.blockers.get(found.asked, ())]
+    return blockers_of(found.asked, blockers) or [plain(f"It fits on {found.asked}{more}")]
 
 
 def _examples(names: tuple[str, ...], most: int = 3) -> str:
@@ -102,6 +133,8 @@ def _examples(names: tuple[str, ...], most: int = 3) -> str:
 
 def _fix(fix: Fix) -> list[RenderableType]:
     """The edits in words, and as a command for each patch."""
+    from podium.insight import EditKind
+
     parts: list[RenderableType] = [
         Text.assemble(plain("  " + " and ".join(each.text for each in fix.edits)), " → ", plain(fix.node, "green"))
     ]

@@ -70,13 +70,13 @@ def diagnosis_of(error: BaseException) -> Diagnosis:
         return _CREDENTIALS
     if isinstance(error, Forbidden):
         return _RIGHTS
-    for cause in _causes(error):
+    for cause in causes(error):
         if (found := _of_one(cause)) is not None:
             return found
     return _UNKNOWN
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
     """The error and its causes, the innermost last. The errors of several addresses are listed one by one."""
     seen: BaseException | None = error
     while seen is not None:

@@ -199,6 +199,34 @@ def in_cluster(
         raise ConnectionConfigError(f"in-cluster configuration in {directory}: {error}") from error
 
 
+def for_endpoint(
+    url: str,
+    clock: Clock,
+    *,
+    token_file: str = "",
+    authorities: str = "",
+    verify: bool = True,
+    environ: Mapping[str, str] = os.environ,
+) -> Credentials:
+    """The credentials for a server that no kubeconfig describes, such as a running podium.
+
+    Args:
+        url: its address, which errors call `--url`.
+        token_file: read once, so that it may be a pipe.
+        authorities: the file of the authorities that its certificate may be from; by default the system's.
+
+    Raises: `ConnectionConfigError`.
+    """
+    try:
+        server = base_url(url, "--url")
+        header = TokenFile(Path(token_file)).header if token_file else server.basic_authorization
+        tls = TlsSource(Pem(authorities) if authorities else None, verify=verify)
+        settings = _Settings(server.url, tls, proxy=proxy_from_environment(server.url, environ))
+        return Credentials(settings, FixedToken(header), clock)
+    except (OSError, ValueError) as error:
+        raise ConnectionConfigError(str(error)) from error
+
+
 def _anonymous(master: str, clock: Clock, environ: Mapping[str, str]) -> Credentials:
     try:
         server = base_url(master, _MASTER)

@@ -43,8 +43,8 @@ def stall_watch(scheduler: Scheduler) -> Face:
 def flight_recorder(scheduler: Scheduler) -> Face:
     """The recorder of attempts, and its pages; without memory for it the pages say that it is off."""
     recorder = FlightRecorder(scheduler.options.recorder_bytes) if scheduler.options.recorder_bytes else None
-    pods = scheduler.informers.informer(PODS)
-    pages = RecorderPages(recorder, scheduler.queue.listing, pods, scheduler.clock, scheduler.leader).pages
+    pods, nodes = scheduler.informers.informer(PODS), scheduler.informers.informer(NODES)
+    pages = RecorderPages(recorder, scheduler.queue.listing, pods, nodes, scheduler.clock, scheduler.leader).pages
     if recorder is None:
         return Face(pages=pages)
     scheduler.metrics.read_recorder(attempts=lambda: recorder.attempts, nbytes=lambda: recorder.nbytes)

@@ -6,7 +6,7 @@ table.
 
 /debug/pods/{namespace}/{name} is one pod's story as JSON: where it is in the queue and when it is tried next, its last
 attempts, and of the last one whose details are kept the nodes by what rejected them, the scores of the best nodes by
-plugin, and why the winner won. `?node=` adds what is known about that node.
+plugin, and why the winner won. `?node=` adds what is known about that node. `podium why --url` shows it.
 
 Source: none; upstream keeps no attempts.
 """
@@ -14,8 +14,9 @@ Source: none; upstream keeps no attempts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from http import HTTPStatus
 from itertools import islice
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import orjson
 from aiohttp import web
@@ -36,9 +37,10 @@ from podium.engine.flight_recorder import FlightRecorder, RecordedAttempt, Resul
 from podium.engine.flight_recorder.explaining import explain_attempt
 from podium.lib.clock import Clock
 from podium.lib.nearest import nearest
-from podium.objects.core import Pod
+from podium.objects.core import Node, Pod
 from podium.objects.times import format_micro_time
 from podium.queues import QueueListing, QueueState
+from podium.service.serving import failure
 from podium.service.serving.server import Pages
 
 _LIMIT: Final = 100
@@ -60,18 +62,22 @@ _COLUMNS: Final = (
     "DECISION",
     "TOTAL",
 )
-_OFF: Final = "the flight recorder is off: podium runs with --recorder-memory=0"
+_OFF: Final = (
+    "the flight recorder is off: start podium run with --recorder-memory=32Mi instead of 0, "
+    "or ask the cluster itself (podium why --kubeconfig)"
+)
 
 _Json: TypeAlias = dict[str, Any]
+ObjectT_co = TypeVar("ObjectT_co", covariant=True)
 
 
-class Pods(Protocol):
-    """The pods as the API server has sent them."""
+class Known(Protocol[ObjectT_co]):
+    """The objects of a kind as the API server has sent them."""
 
-    def get(self, key: str) -> Pod | None:
-        """The pod with that key."""
+    def get(self, key: str) -> ObjectT_co | None:
+        """The object with that key."""
 
-    def list(self) -> Iterable[Pod]:
+    def list(self) -> Iterable[ObjectT_co]:
         """All of them."""
 
 
@@ -83,11 +89,18 @@ class RecorderPages:
     """
 
     def __init__(
-        self, recorder: FlightRecorder | None, listing: QueueListing, pods: Pods, clock: Clock, leader: Leader
+        self,
+        recorder: FlightRecorder | None,
+        listing: QueueListing,
+        pods: Known[Pod],
+        nodes: Known[Node],
+        clock: Clock,
+        leader: Leader,
     ) -> None:
         self._recorder = recorder
         self._listing = listing
         self._pods = pods
+        self._nodes = nodes
         self._clock = clock
         self._leader = leader
 
@@ -120,6 +133,9 @@ class RecorderPages:
         if pod is None and not attempts:
             raise _not_found(f"there is no pod {key}{nearest(key, self._similar(namespace, name))}")
         await checkpoint()
+        why = await self._why(recorder, attempts, asked or "")
+        if asked and self._nodes.get(asked) is None and not _is_told(asked, why):
+            raise _not_found(f"there is no node {asked}{nearest(asked, (each.name for each in self._nodes.list()))}")
         leader = self._leader()
         answer: _Json = {
             "pod": key,
@@ -128,7 +144,7 @@ class RecorderPages:
             "leader": leader,
             "queue": await self._queued(key, leader),
             "attempts": [self._attempt(each) for each in attempts],
-            "why": await self._why(recorder, attempts, asked or ""),
+            "why": why,
         }
         return _json_response(answer)
 
@@ -208,9 +224,15 @@ class RecorderPages:
         )
 
 
+def _is_told(node: str, why: _Json | None) -> bool:
+    """Whether the attempt knows the node, which may have been deleted since."""
+    return why is not None and (node in why["blockers"] or any(each["node"] == node for each in why["scores"]))
+
+
 def _json_response(answer: _Json) -> web.Response:
     return web.Response(body=orjson.dumps(answer), content_type="application/json")
 
 
 def _not_found(text: str) -> web.HTTPNotFound:
-    return web.HTTPNotFound(text=orjson.dumps({"error": sendable(text)}).decode(), content_type="application/json")
+    text = failure(HTTPStatus.NOT_FOUND, sendable(text)).decode()
+    return web.HTTPNotFound(text=text, content_type="application/json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,9 +27,9 @@ from podium.config import (
     unsupported,
     validate,
 )
-from podium.framework.contract.interface import Plugin
-from podium.framework.profile.runtime import registry_of
-from podium.plugins.loading.discovery import DiscoveryError, discover
+
+if TYPE_CHECKING:
+    from podium.framework.contract.interface import Plugin
 
 EXIT_BAD_CONFIGURATION = 1
 
@@ -142,6 +142,8 @@ def usable(
     Raises:
         BadConfiguration: a plugin or feature is not available, or the file is not valid or not supported by podium.
     """
+    from podium.framework.profile.runtime import registry_of
+
     gates = gates_of(feature_gates)
     plugins = found_plugins(references)
     registry = registry_of(plugins)
@@ -188,6 +190,8 @@ def found_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
     Raises:
         BadConfiguration: a plugin cannot be loaded.
     """
+    from podium.plugins.loading.discovery import DiscoveryError, discover
+
     try:
         return discover(references)
     except DiscoveryError as error:

@@ -23,6 +23,8 @@ def explain_attempt(attempt: RecordedAttempt, details: Details, asked: str = "")
     if details.rejected_all is not None and others > 0:
         plugin, text = details.rejected_all
         groups = (*groups, Group(plugin, text, (), others))
+        if asked and asked not in details.totals:
+            blockers.setdefault(asked, (Blocker(plugin, text),))
     return Explanation(
         pod=f"{attempt.namespace}/{attempt.name}",
         bound_to="",

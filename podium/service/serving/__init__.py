@@ -6,6 +6,7 @@ anything is healthy: the daemon or the estimator passes in the checks and the pa
 
 from podium.service.serving.access import Access, AccessOptions, open_access
 from podium.service.serving.certificates import CertificateError, KeyPair, content_of, load, self_signed
+from podium.service.serving.checks import failure
 from podium.service.serving.followed_files import FollowedFiles
 from podium.service.serving.health import Check, CheckError, Health, Report, ping
 from podium.service.serving.listener import ServingError, listen
@@ -31,6 +32,7 @@ __all__ = [
     "ServingTls",
     "TlsLimits",
     "content_of",
+    "failure",
     "health_page",
     "listen",
     "load",

@@ -24,6 +24,7 @@ _TOLD_EVERY_S = 10.0
 _REASONS = {
     HTTPStatus.UNAUTHORIZED: "Unauthorized",
     HTTPStatus.FORBIDDEN: "Forbidden",
+    HTTPStatus.NOT_FOUND: "NotFound",
     HTTPStatus.INTERNAL_SERVER_ERROR: "InternalError",
 }
 
@@ -42,15 +43,15 @@ def guard(authenticator: Authenticator, authorizer: Authorizer, clock: Clock) ->
             is_allowed = await authorizer.allows(user, verb, path)
         except NotAuthenticated as error:
             refusals.tell(path[:_PATH_SHOWN_MAX], str(error))
-            refusal = _status(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+            refusal = _refused(HTTPStatus.UNAUTHORIZED, "Unauthorized")
             # A client certificate belongs to its connection: other credentials need another connection.
             refusal.force_close()
             return refusal
         except NotDecided as error:
             log.warning("Access could not be reviewed", path=path[:_PATH_SHOWN_MAX], error=str(error))
-            return _status(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error: access could not be reviewed")
+            return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error: access could not be reviewed")
         if not is_allowed:
-            return _status(HTTPStatus.FORBIDDEN, f'forbidden: User "{user.name}" cannot {verb} path "{path}"')
+            return _refused(HTTPStatus.FORBIDDEN, f'forbidden: User "{user.name}" cannot {verb} path "{path}"')
         return await handler(request)
 
     return let_through
@@ -75,7 +76,12 @@ class _Refusals:
         self._untold = 0 if is_shown else self._untold + 1
 
 
-def _status(code: HTTPStatus, message: str) -> web.Response:
+def _refused(code: HTTPStatus, message: str) -> web.Response:
+    return web.Response(status=code, body=failure(code, message), content_type="application/json")
+
+
+def failure(code: HTTPStatus, message: str) -> bytes:
+    """The `Status` that tells an API client why it gets this code."""
     status = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -85,4 +91,4 @@ def _status(code: HTTPStatus, message: str) -> web.Response:
         "reason": _REASONS[code],
         "code": int(code),
     }
-    return web.Response(status=code, body=orjson.dumps(status), content_type="application/json")
+    return orjson.dumps(status)

@@ -9,15 +9,12 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from podium.daemon.recorder_pages import RecorderPages
 from podium.engine.flight_recorder import FlightRecorder
-from podium.lib.clock import ManualClock
-from podium.objects.core import Pod
 from podium.service.serving import Health
 from podium.service.serving.server import application
 from podium.telemetry import Metrics
 from tests.builders import pod
-from tests.unit.engine.flight_recorder.recording import FULL, TAINTED, Cluster, place, reject, rejection, scores
+from tests.unit.daemon.recorded_attempts import recorded, recorder_pages
 from tests.unit.queues.builders import QueueBench, Rejecter
 
 pytestmark = pytest.mark.anyio
@@ -28,36 +25,11 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class Pods:
-    """What an informer knows."""
-
-    def __init__(self, *pods: Pod) -> None:
-        self._pods = {each.key: each for each in pods}
-
-    def get(self, key: str) -> Pod | None:
-        return self._pods.get(key)
-
-    def list(self) -> list[Pod]:
-        return list(self._pods.values())
-
-
-def recorded() -> FlightRecorder:
-    """A scheduled pod, and one that fits nowhere."""
-    recorder, cluster = FlightRecorder(2 << 20), Cluster("n0", "n1", "n2")
-    found = scores([1, 2], Fit=[70, 50], Spread=[100, 90])
-    place(recorder, cluster, pod("web"), 1, rejection([0], TAINTED), scored=found)
-    recorder.bound(pod("web"), 0.25)
-    reject(recorder, cluster, pod("big", namespace="shop"), rejection([0, 2], FULL), rejection([1], TAINTED))
-    return recorder
-
-
 @asynccontextmanager
 async def asking(
     recorder: FlightRecorder | None, bench: QueueBench | None = None, leader: str | None = None
 ) -> AsyncIterator[TestClient[Any, Any]]:
-    known = Pods(pod("web", node="n1"), pod("big", namespace="shop"), pod("new"))
-    listing = (bench or QueueBench()).queue.listing
-    pages = RecorderPages(recorder, listing, known, ManualClock(0.0), lambda: leader).pages
+    pages = recorder_pages(recorder, bench or QueueBench(), leader).pages
     async with TestClient(TestServer(application(Health(), Metrics(), dict, pages=pages))) as client:
         yield client
 
@@ -141,12 +113,13 @@ async def test_a_pod_that_was_not_tried_yet_has_no_attempts() -> None:
     [
         ("default/wep", "there is no pod default/wep; did you mean default/web?"),
         ("default/big", "there is no pod default/big; did you mean shop/big?"),
+        ("default/web?node=n11", "there is no node n11; did you mean n1?"),
         ("default/%1b%5b2J%0a", "there is no pod default/\x1b[2J\n"),
     ],
 )
 async def test_an_unknown_pod_is_not_found_and_similar_ones_are_named(path: str, error: str) -> None:
     async with asking(recorded()) as client, client.get(f"/debug/pods/{path}") as answer:
-        assert (answer.status, (await answer.json())["error"]) == (404, error)
+        assert (answer.status, (await answer.json())["message"]) == (404, error)
 
 
 async def test_the_pages_answer_head_and_nothing_below_them() -> None:
@@ -161,7 +134,7 @@ async def test_without_memory_the_pages_say_how_to_turn_the_recorder_on() -> Non
         for path in ("decisions", "pods/default/web"):
             async with client.get(f"/debug/{path}") as answer:
                 assert answer.status == 404
-                assert "--recorder-memory" in (await answer.json())["error"]
+                assert "--recorder-memory" in (await answer.json())["message"]
 
 
 async def test_a_replica_that_stands_by_names_the_leader() -> None:

@@ -1,0 +1,44 @@
+"""The options that say which running podium is asked, and how it knows the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import click
+
+_OPTIONS: Final = (
+    click.option("--url", metavar="URL", help="Ask a running podium, such as https://localhost:10259."),
+    click.option("--token-file", metavar="FILE", help="With --url: the bearer token of a user who may ask."),
+    click.option("--certificate-authority", metavar="FILE", help="With --url: who has signed podium's certificate."),
+    click.option("--insecure-skip-tls-verify", is_flag=True, help="With --url: accept any certificate."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPodium:
+    """Where a podium listens, and how it is asked. Empty paths mean none."""
+
+    url: str
+    token_file: str
+    authorities: str
+    verify: bool
+
+
+def running_podium_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command that can ask a running podium."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def take_running_podium(given: dict[str, Any]) -> RunningPodium | None:
+    """Remove these options from the command's parameters; None without `--url`. Raises: click.UsageError."""
+    url, token_file = given.pop("url"), given.pop("token_file")
+    authorities, is_insecure = given.pop("certificate_authority"), given.pop("insecure_skip_tls_verify")
+    if url is None:
+        if token_file or authorities or is_insecure:
+            raise click.UsageError("--token-file, --certificate-authority and --insecure-skip-tls-verify go with --url")
+        return None
+    return RunningPodium(url, token_file or "", authorities or "", not is_insecure)

@@ -1,0 +1,160 @@
+"""A pod's story, as a running podium has sent it: reading it, and showing it to people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+from rich.console import RenderableType
+
+from podium.cli.asking import show
+from podium.cli.plain_text import plain
+from podium.cli.why_table import blockers_of, scores_and_groups
+
+
+class _NextTry(Struct):
+    text: str
+
+
+class _Queued(Struct, rename="camel"):
+    queue: str
+    next_try: _NextTry | None
+    gating_plugin: str
+    reason: str
+
+
+class _Attempt(Struct, rename="camel"):
+    at: str
+    attempt: int
+    result: str
+    node: str
+    message: str
+    nodes: int
+    examined: int
+    feasible: int
+    decision_seconds: float
+
+
+class _Score(Struct):
+    node: str
+    total: int
+    plugins: Mapping[str, int]
+
+
+class _Group(Struct):
+    count: int
+    plugin: str
+    text: str
+    examples: tuple[str, ...]
+
+
+class _Blocker(Struct):
+    plugin: str
+    text: str
+
+
+class _Findings(Struct):
+    """What an attempt found out about nodes."""
+
+    at: str
+    groups: tuple[_Group, ...]
+    scores: tuple[_Score, ...]
+    blockers: Mapping[str, tuple[_Blocker, ...]]
+    verdict: str = ""
+
+
+class Story(Struct):
+    """What is shown of the page /debug/pods.
+
+    Attributes:
+        leader: who leads in place of this replica; "" if that is not known, None if this one does.
+        attempts: the newest first.
+        why: what the newest attempt found out of which that is kept.
+    """
+
+    pod: str
+    bound_to: str
+    exists: bool
+    leader: str | None
+    queue: _Queued | None
+    attempts: tuple[_Attempt, ...]
+    why: _Findings | None
+
+    @property
+    def fits_nowhere(self) -> bool:
+        """Whether the last attempt at a pending pod found no node."""
+        return not self.bound_to and bool(self.attempts) and not self.attempts[0].node
+
+
+read_story = msgspec.json.Decoder(Story).decode
+"""Raises msgspec.DecodeError or UnicodeDecodeError if the answer is no story."""
+
+
+def print_story(story: Story, asked: str) -> None:
+    """Print where the pod is, when it is tried next, and what the last attempt found.
+
+    Args:
+        asked: the node that was asked about; "" for none.
+    """
+    parts: list[RenderableType] = [plain(_place(story), "bold")]
+    if story.leader is not None:
+        who = f"{story.leader} leads: ask it" if story.leader else "the leader is not known"
+        parts.append(plain(f"This replica stands by; {who}", "yellow"))
+    else:
+        parts += _queue(story)
+    parts += _last_attempt(story)
+    if story.why is not None:
+        parts += _findings(story, story.why, asked)
+    elif story.attempts:
+        parts.append(plain("What the attempts found out about nodes is no longer kept"))
+    show(*parts)
+
+
+def _place(story: Story) -> str:
+    if not story.exists:
+        return f"{story.pod} was deleted"
+    return f"{story.pod} is on {story.bound_to}" if story.bound_to else f"{story.pod} is pending"
+
+
+def _queue(story: Story) -> list[RenderableType]:
+    """Where a pod waits, why, and until when."""
+    queue = story.queue
+    if queue is None:
+        waits = story.exists and not story.bound_to
+        return [plain("It is not in podium's queue: another scheduler may be meant to place it")] if waits else []
+    if queue.next_try is None:
+        return [plain("It is being scheduled")]
+    parts: list[RenderableType] = [plain(f"It waits in the queue: {queue.queue}; next try: {queue.next_try.text}")]
+    if queue.gating_plugin:
+        parts.append(plain(f"It is gated by {queue.gating_plugin}: {queue.reason}"))
+    return parts
+
+
+def _last_attempt(story: Story) -> list[RenderableType]:
+    if not story.attempts:
+        return [plain("No attempt at it is kept")]
+    last = story.attempts[0]
+    looked = f"{last.feasible} of the {last.examined} nodes fit that it looked at, of {last.nodes}"
+    line = f"Attempt {last.attempt}, at {last.at}, took {last.decision_seconds * 1000:.2f} ms: {looked}"
+    ends = {"scheduled": f"It was bound to {last.node}", "binding": f"It is being bound to {last.node}"}
+    return [plain(line), plain(ends.get(last.result, f"It was not scheduled: {last.message}"))]
+
+
+def _findings(story: Story, found: _Findings, asked: str) -> list[RenderableType]:
+    parts: list[RenderableType] = []
+    if found.at != story.attempts[0].at:
+        parts.append(plain(f"What the attempt at {found.at} found out about nodes:"))
+    scores = [(each.node, each.total, each.plugins) for each in found.scores]
+    groups = [(each.count, each.plugin, each.text, each.examples) for each in found.groups]
+    parts += scores_and_groups(scores, found.verdict, groups, {asked})
+    if asked:
+        blockers = [(each.plugin, each.text, "") for each in found.blockers.get(asked, ())]
+        parts += blockers_of(asked, blockers) or [plain(_about(found, asked))]
+    return parts
+
+
+def _about(found: _Findings, node: str) -> str:
+    """What is known about a node that nothing is known to keep the pod off."""
+    total = next((each.total for each in found.scores if each.node == node), None)
+    return f"The attempt did not look at {node}" if total is None else f"It fits on {node}, with a score of {total}"

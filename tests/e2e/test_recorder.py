@@ -1,0 +1,101 @@
+"""The flight recorder's pages, and `podium why --url`, of a podium that runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import pytest
+
+from tests.e2e.cluster import Cluster, RealCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.daemon import Daemon
+from tests.e2e.waiting import eventually
+from tests.manifests import node, pod
+
+pytestmark = pytest.mark.anyio
+
+Json = dict[str, Any]
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+async def why(daemon: Daemon, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`podium why` as a process of its own. It accepts the certificate that the daemon has made."""
+    url = f"https://127.0.0.1:{daemon.port}"
+    command = [sys.executable, "-m", "podium", "why", "--url", url, "--insecure-skip-tls-verify", *arguments]
+    return await anyio.to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
+
+
+async def run_with_two_pods(cluster: Cluster, start: StartDaemon) -> Daemon:
+    """A podium that has bound the pod web and cannot place the pod huge."""
+    await cluster.create(node("node-0", cpu="4"), node("node-1", cpu="2", unschedulable=True))
+    daemon = await start(cluster)
+    await cluster.create(pod("web", cpu="1"), pod("huge", cpu="64"))
+    await daemon.wait_told_bound(["web"])
+    await cluster.wait_condition("huge")
+    return daemon
+
+
+async def test_the_recorder_tells_of_placed_and_pending_pods(
+    cluster: Cluster, start: StartDaemon, tmp_path: Path
+) -> None:
+    daemon = await run_with_two_pods(cluster, start)
+    listed = json.loads((await daemon.get("/debug/decisions?result=scheduled"))[1])["attempts"]
+    assert [(each["name"], each["node"]) for each in listed] == [("web", "node-0")]
+
+    access: tuple[str, ...] = ()
+    if cluster.admin.token:
+        (tmp_path / "token").write_text(cluster.admin.token)
+        access = ("--token-file", str(tmp_path / "token"))
+
+    async def bound() -> Json:
+        # The watch may show the binding later than podium has logged it.
+        story: Json = json.loads((await why(daemon, "web", "-o", "json", *access)).stdout)
+        return story if story["bound_to"] else {}
+
+    story = await eventually(bound)
+    assert (story["bound_to"], story["why"]["node"], story["queue"]) == ("node-0", "node-0", None)
+
+    shown = await why(daemon, "huge", "--node", "node-1", *access)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "huge is pending" in shown.stdout
+    assert "It waits in the queue: unschedulable" in shown.stdout
+    assert "0/2 nodes are available" in shown.stdout
+    assert "NodeUnschedulable: node(s) were unschedulable" in shown.stdout
+
+    unknown = await why(daemon, "hug", *access)
+    assert (unknown.returncode, unknown.stdout) == (1, "")
+    assert "did you mean default/huge?" in unknown.stderr
+
+
+@pytest.mark.control_plane
+async def test_the_rule_that_a_refusal_names_lets_its_user_ask(
+    real_cluster: RealCluster, start: StartDaemon, tmp_path: Path
+) -> None:
+    daemon = await run_with_two_pods(real_cluster, start)
+    admin = real_cluster.admin
+    await admin.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "operator"}})
+    (tmp_path / "token").write_text(await admin.service_account_token("default", "operator"))
+    refused = await why(daemon, "huge", "--token-file", str(tmp_path / "token"))
+    assert refused.returncode == 1
+    rule = 'nonResourceURLs: ["/debug/pods/*"], verbs: [get]'
+    assert "system:serviceaccount:default:operator" in refused.stderr
+    assert rule in refused.stderr
+
+    rules = [{"nonResourceURLs": ["/debug/pods/*"], "verbs": ["get"]}]
+    await admin.create(f"{RBAC}/clusterroles", {"metadata": {"name": "ask-podium"}, "rules": rules})
+    binding = {
+        "metadata": {"name": "ask-podium"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "ask-podium"},
+        "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": "default"}],
+    }
+    await admin.create(f"{RBAC}/clusterrolebindings", binding)
+
+    async def may_ask() -> bool:
+        return (await why(daemon, "huge", "--token-file", str(tmp_path / "token"))).returncode == 0
+
+    await eventually(may_ask)
