@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from ipaddress import ip_address
 from pathlib import Path
@@ -54,6 +55,17 @@ def _memory(_: click.Context, parameter: click.Parameter, text: str) -> int:
     if size and not RECORDER_BYTES_MIN <= size <= _MEMORY_BYTES_MAX:
         raise click.BadParameter(f"{text} is neither 0 nor from 1Mi to 1Ti", param=parameter)
     return size
+
+
+def _flags(context: click.Context) -> dict[str, str]:
+    """The value of each flag by its name, whether given or by default, without the credentials that a URL may have."""
+    values = {}
+    for parameter in context.command.params:
+        value = context.params[parameter.name or ""]
+        several = value if isinstance(value, tuple) else () if value is None else (value,)
+        text = ",".join(str(each).lower() if isinstance(each, bool) else str(each) for each in several)
+        values[max(parameter.opts, key=len).lstrip("-")] = re.sub("//[^/]*@", "//", text)
+    return values
 
 
 @click.command()
@@ -174,6 +186,7 @@ def command(
         plugins=good.plugins,
         pod_groups=good.pod_groups,
         recorder_bytes=recorder_bytes,
+        flags=_flags(click.get_current_context()),
     )
     ends = (
         ConnectionConfigError,

@@ -234,6 +234,7 @@ class App:
             lambda: effective_configuration(without_secrets(self._config)),
             middlewares=[access.middleware],
             pages={path: handler for face in faces for path, handler in face.pages.items()},
+            flags=options.flags,
         )
 
     def check_synced(self) -> str | None:

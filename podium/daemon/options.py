@@ -23,7 +23,7 @@ class Options:
 
     A secure port of 0 disables the endpoints; without certificate files, a self-signed certificate is created.
     `pod_groups` says how pods are scheduled in groups; None if each is scheduled alone. `recorder_bytes` limits the
-    memory of the flight recorder; 0 turns it off.
+    memory of the flight recorder; 0 turns it off. `flags` are the command line's, as /flagz shows them.
     """
 
     kubeconfig: str | None = None
@@ -40,3 +40,4 @@ class Options:
     plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: dict(IN_TREE))
     pod_groups: PodGroupRules | None = None
     recorder_bytes: int = RECORDER_BYTES
+    flags: Mapping[str, str] = field(default_factory=dict)

@@ -73,6 +73,11 @@ async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster
     assert "    rejected by NodeResourcesFit: 0/1 nodes are available: 1 Insufficient cpu." in table
     assert "UnschedulablePodAdd: gone -> active" in table
 
+    index = json.loads((await daemon.get("/"))[1])["paths"]
+    assert {"/configz", "/debug/queue", "/flagz", "/healthz", "/statusz"} <= set(index)
+    assert "\nlogging-format: " in (await daemon.get("/flagz"))[1]
+    assert f"Paths: {' '.join(index)}\n" in (await daemon.get("/statusz"))[1]
+
     status, text = await daemon.get("/configz")
     assert status == 200
     shown = json.loads(text)["componentconfig"]

@@ -1,12 +1,13 @@
 """Serves the endpoints over HTTPS.
 
 /healthz, /livez and /readyz with `?verbose`, `?exclude=<check>` and /<endpoint>/<check>; /metrics, where DELETE resets
-the metrics; /configz; the pages that the daemon adds, such as /debug/queue. Anything else is 404.
+the metrics; /configz; /statusz, /flagz and an index of all paths at /; the pages that the daemon adds, such as
+/debug/queue. Anything else is 404.
 
 A middleware authorizes each request before its handler runs: see `guard`.
 
 Source: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/secure_serving.go (1.36.2).
-Differs: pprof, flags and status pages are not served; the number of connections is limited.
+Differs: pprof is not served; the number of connections is limited.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from podium.lib.log import get_logger
 from podium.service.serving.health import Check, Endpoint, Health, Report, report_one
 from podium.service.serving.listener import listen
 from podium.service.serving.requests import CountingRequestLog
+from podium.service.serving.status_pages import status_pages
 from podium.service.serving.tls import ServingTls
 from podium.telemetry import CONTENT_TYPE, Metrics
 
@@ -62,6 +64,7 @@ async def serve(
     configz: Configz,
     *,
     pages: Pages = MappingProxyType({}),
+    flags: Mapping[str, str] = MappingProxyType({}),
     middlewares: Sequence[Middleware] = (),
     listener: socket.socket | None = None,
     connections_max: int | None = None,
@@ -72,6 +75,7 @@ async def serve(
         bind_address: an IP address; `::` accepts IPv4 too.
         port: 0 disables serving.
         pages: handlers of further pages, by path, for GET.
+        flags: the value of each flag of the command line, for /flagz.
         middlewares: run before each handler, the first one outermost.
         listener: a socket that is already bound, instead of address and port; closed at the end.
         connections_max: beyond this number, the connections that have been idle longest are closed; by default a share
@@ -85,7 +89,7 @@ async def serve(
             return
         listener = listen(bind_address, port)
     address, port = listener.getsockname()[:2]
-    app = application(health, metrics, configz, pages=pages, middlewares=middlewares)
+    app = application(health, metrics, configz, pages=pages, flags=flags, middlewares=middlewares)
     limit = inbound_connections_max() if connections_max is None else connections_max
     async with serving(app, listener, CountingRequestLog(metrics), connections_max=limit, tls=lambda: tls.context):
         log.info("Serving securely", address=address, port=port)
@@ -98,12 +102,14 @@ def application(
     configz: Configz,
     *,
     pages: Pages = MappingProxyType({}),
+    flags: Mapping[str, str] = MappingProxyType({}),
     middlewares: Sequence[Middleware] = (),
 ) -> web.Application:
     """The endpoints as an aiohttp application, for callers with a server of their own."""
     app = web.Application(middlewares=middlewares, client_max_size=_BODY_BYTES_MAX)
     app.on_response_prepare.append(_set_headers)
-    app.add_routes(_routes(health, metrics, configz, pages))
+    paths = ["/metrics", "/configz", *pages, *(f"/{endpoint}" for endpoint in health.endpoints())]
+    app.add_routes(_routes(health, metrics, configz, {**pages, **status_pages(paths, flags)}))
     return app
 
 

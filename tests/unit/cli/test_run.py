@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,16 +84,28 @@ def test_without_options_the_defaults_are_run(started: Started) -> None:
 
 def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
     result = invoke(
-        *("--kubeconfig", "here", "--master", "http://there", "--bind-address", "127.0.0.1", "--secure-port", "0"),
+        *(
+            "--kubeconfig",
+            "here",
+            "--master",
+            "http://ann:s3cr3t@there",
+            "--bind-address",
+            "127.0.0.1",
+            "--secure-port",
+            "0",
+        ),
         *("--tls-cert-file", "cert", "--tls-private-key-file", "key", "--logging-format", "text", "-v", "4"),
         *("--tls-min-version", "VersionTLS13", "--tls-cipher-suites", "TLS_AES_128_GCM_SHA256"),
         *("--pod-max-in-unschedulable-pods-duration", "1m", "--preempt-pods-of-other-schedulers"),
         "--avoid-conflicts",
     )
     assert result.exit_code == 0
-    assert started.options == Options(
+    flags = started.options.flags
+    assert (flags["secure-port"], flags["avoid-conflicts"], flags["v"]) == ("0", "true", "4")
+    assert (flags["master"], flags["config"]) == ("http://there", "")
+    assert replace(started.options, flags={}) == Options(
         kubeconfig="here",
-        master="http://there",
+        master="http://ann:s3cr3t@there",
         bind_address="127.0.0.1",
         secure_port=0,
         tls_cert_file="cert",

@@ -1,0 +1,107 @@
+"""/statusz, /flagz and the index: what runs here, with which flags, and what else can be asked.
+
+Each is text for people, and an object for whoever names its version, as in
+`Accept: application/json;v=v1beta1;g=config.k8s.io;as=Statusz`.
+
+Source: apiserver/pkg/server/statusz, apiserver/pkg/server/flagz (1.36.2).
+Differs: Python's version instead of Go's; JSON only; values always follow a colon. The index is kube-apiserver's.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+import podium
+
+_COMPONENT: Final = "podium"
+_KUBERNETES: Final = "1.36"
+_GROUP: Final = "config.k8s.io"
+_VERSION: Final = "v1beta1"
+_DEPRECATED: Final = "v1alpha1"
+_WARNING: Final = (
+    "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is "
+    "for debugging purposes only."
+)
+
+
+def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Handler]:
+    """The handlers by path.
+
+    Args:
+        paths: what else is served.
+        flags: the value of each flag of the command line.
+    """
+    started = datetime.now(UTC)
+    started_s = time.monotonic()
+    listed = sorted({*paths, "/statusz", "/flagz"})
+
+    async def show_index(_: web.Request) -> web.Response:
+        return web.Response(body=orjson.dumps({"paths": listed}), content_type="application/json")
+
+    async def show_status(request: web.Request) -> web.Response:
+        up_s = int(time.monotonic() - started_s)
+        status = {
+            "startTime": f"{started:%Y-%m-%dT%H:%M:%SZ}",
+            "uptimeSeconds": up_s,
+            "binaryVersion": podium.__version__,
+            "emulationVersion": _KUBERNETES,
+            "paths": listed,
+        }
+        lines = {
+            "Started": f"{started:%a %b %e %H:%M:%S UTC %Y}",
+            "Up": f"{up_s // 3600} hr {up_s // 60 % 60:02} min {up_s % 60:02} sec",
+            "Python version": platform.python_version(),
+            "Binary version": podium.__version__,
+            "Emulation version": _KUBERNETES,
+            "Paths": " ".join(listed),
+        }
+        return _answer(request, "Statusz", status, lines)
+
+    async def show_flags(request: web.Request) -> web.Response:
+        return _answer(request, "Flagz", {"flags": dict(sorted(flags.items()))}, dict(sorted(flags.items())))
+
+    return {"/": show_index, "/statusz": show_status, "/flagz": show_flags}
+
+
+def _answer(request: web.Request, kind: str, fields: Mapping[str, Any], lines: Mapping[str, str]) -> web.Response:
+    version = _version_wanted(request.headers.get("Accept", ""), kind)
+    if version is None:
+        header = f"\n{_COMPONENT} {kind.lower()}\n{_WARNING}\n\n"
+        return web.Response(text=header + "".join(f"{name}: {value}\n" for name, value in lines.items()))
+    answer = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": _COMPONENT}, **fields}
+    headers = {}
+    if version == _DEPRECATED:
+        text = f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version."
+        headers["Warning"] = f'299 - "{text}"'
+    return web.Response(body=orjson.dumps(answer), content_type="application/json", headers=headers)
+
+
+def _version_wanted(accept: str, kind: str) -> str | None:
+    """The version of the object that the first acceptable clause asks for; None if it accepts text.
+
+    Raises: HTTPNotAcceptable if no clause can be met.
+    """
+    if not accept.strip():
+        return None
+    for clause in accept.split(","):
+        media, *rest = (part.strip() for part in clause.split(";"))
+        parameters = dict(part.split("=", 1) for part in rest if "=" in part)
+        if "as" not in parameters:
+            if media in ("text/plain", "text/*", "*/*"):
+                return None
+        elif (
+            media in ("application/json", "application/*", "*/*")
+            and (parameters["as"], parameters.get("g")) == (kind, _GROUP)
+            and parameters.get("v") in (_VERSION, _DEPRECATED)
+        ):
+            return parameters["v"]
+    wanted = f"application/json;v={_VERSION};g={_GROUP};as={kind}"
+    raise web.HTTPNotAcceptable(text=f"only the following media types are accepted: text/plain, {wanted}\n")
