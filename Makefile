@@ -75,8 +75,9 @@ format: $(VENV)/.dev-stamp  ## Format the code and fix what can be fixed
 control-plane: $(VENV)/.dev-stamp  ## Build (once) and locate etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl
 	@$(BIN)/python -m tests.control_plane
 
-bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server (25 minutes)
+bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server, and the flight recorder (25 minutes)
 	@$(BIN)/python -m benchmarks $(BENCH)
+	@$(if $(BENCH),,$(BIN)/python -m benchmarks recorder)
 
 bench-all: bench  ## That, the engine alone, its growth, forks, start-up in a large cluster, a storm of events, estimates, plans (66 minutes)
 	@$(BIN)/python -m benchmarks in-process

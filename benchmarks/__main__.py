@@ -23,6 +23,7 @@ from benchmarks import (
     neighbours,
     profiles,
     provisioning,
+    recorder,
     report,
     results,
     start_up,
@@ -228,6 +229,14 @@ def measure_in_process(options: argparse.Namespace) -> None:
     _write(options, "in-process", _rates(rates))
 
 
+def measure_recorder(options: argparse.Namespace) -> None:
+    """What the flight recorder adds to an attempt."""
+    rates = recorder.measure((options.nodes or [recorder.NODES])[0], options.pods or recorder.ATTEMPTS)
+    _console.print(recorder.table(rates))
+    _show(recorder.checks(rates))
+    _write(options, "recorder", _rates(rates))
+
+
 def measure_growth(options: argparse.Namespace) -> None:
     """The engine's cost in larger and larger clusters."""
     workloads = [WORKLOADS[name] for name in chosen(options, Place.ENGINE, [ALL])]
@@ -300,6 +309,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "neighbours": measure_neighbours,
     "estimator": measure_estimates,
     "in-process": measure_in_process,
+    "recorder": measure_recorder,
     "growth": measure_growth,
     "forks": measure_forks,
     "provisioning": measure_provisioning,

@@ -21,7 +21,9 @@ from benchmarks.workloads import WARM_UP, Workload
 from podium.cluster import Cache
 from podium.config import load
 from podium.daemon.observers import PluginMetrics
+from podium.engine.flight_recorder import AttemptObserver, FlightRecorder
 from podium.engine.placing import Engine
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.schedule import Suggested
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Node, Pod
@@ -33,6 +35,8 @@ from podium.testing.handle import RecordingHandle
 
 NODES: Final = (1_000, 5_000, 15_000)
 ATTEMPTS: Final = 2_000
+RECORDER_BYTES: Final = 32 << 20
+"""As podium run has it by default."""
 
 # Attempts per second on one core, by workload and nodes.
 _TARGETS: Final = {
@@ -71,9 +75,11 @@ class FullCluster:
 
     Args:
         before: what there is beside the nodes; bound pods go to the cache, the rest to the listers.
+        recorder: hears of each attempt, if there is one.
     """
 
-    def __init__(self, nodes: int, before: Iterable[Json] = ()) -> None:
+    def __init__(self, nodes: int, before: Iterable[Json] = (), recorder: AttemptObserver | None = None) -> None:
+        self._recorder = recorder
         self._cache = Cache(_no_broken_object)
         for number in range(nodes):
             self._cache.put_node(msgspec.convert(node(number), Node))
@@ -97,6 +103,9 @@ class FullCluster:
         placed = self._engine.place(cycle, decision.node_name)
         assert placed.status is None, f"{pod.key}: {placed.status}"
         self.placed += 1
+        if self._recorder is not None:
+            self._recorder.decided(QueuedPodInfo(pod, 0.0, attempts=1), cycle, decision, 0.0, 0.0)
+            self._recorder.bound(pod, 0.0)
 
 
 def _no_broken_object(item: Node | Pod, error: FieldError) -> None:
@@ -133,7 +142,16 @@ def measure_in_turn(workload: Workload, sizes: Sequence[Size], attempts: int, ro
 
     The first attempts build columns: not counted.
     """
-    backlogs = [_Backlog(workload, each, attempts, rounds) for each in sizes]
+    return _rates_in_turn([_Backlog(workload, each, attempts, rounds) for each in sizes], rounds)
+
+
+def measure_with_recorder(workload: Workload, nodes: int, attempts: int, rounds: int) -> list[Rate]:
+    """The same attempts without the flight recorder and with it, in turn."""
+    recorders = None, FlightRecorder(RECORDER_BYTES)
+    return _rates_in_turn([_Backlog(workload, Size(nodes), attempts, rounds, each) for each in recorders], rounds)
+
+
+def _rates_in_turn(backlogs: Sequence[_Backlog], rounds: int) -> list[Rate]:
     with _settled_garbage_collector():
         for each in backlogs:
             each.warm_up()
@@ -146,12 +164,15 @@ def measure_in_turn(workload: Workload, sizes: Sequence[Size], attempts: int, ro
 class _Backlog:
     """Pods for so many rounds in a cluster of one size."""
 
-    def __init__(self, workload: Workload, size: Size, attempts: int, rounds: int) -> None:
+    def __init__(
+        self, workload: Workload, size: Size, attempts: int, rounds: int, recorder: AttemptObserver | None = None
+    ) -> None:
         self._workload = workload
         self._size = size
         self._attempts = workload.pods_that_fit(size.nodes, attempts * rounds) // rounds
         count = WARM_UP + self._attempts * rounds
-        self._cluster = FullCluster(size.nodes, workload.objects_before(size.nodes, count, size.running))
+        before = workload.objects_before(size.nodes, count, size.running)
+        self._cluster = FullCluster(size.nodes, before, recorder)
         self._pods = iter(pods_of(workload, count))
         self._spent_s: list[float] = []
 

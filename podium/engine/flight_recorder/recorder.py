@@ -61,15 +61,18 @@ class FlightRecorder(AttemptObserver):
     def decided(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
     ) -> None:
-        """Note down the decision. It calls no function unless a node was added or the pod was rejected."""
+        """Note down the decision. If the pod was placed, this calls no function unless a node was added."""
         snapshot = cycle.snapshot
         if snapshot.order is not self._order and not snapshot.is_fork:
             self._learn_names(snapshot)
-        if decision.__class__ is not Suggested:
-            self._note_rejected(info, cycle, started_s, seconds)
-            return
-        ring, scored, diagnosis, meta = self._placed, cycle.scored, cycle.diagnosis, cycle.pod.metadata
+        diagnosis, meta = cycle.diagnosis, cycle.pod.metadata
         size, number = FIXED_BYTES, -1
+        if decision.__class__ is Suggested:
+            ring, scored, node_name = self._placed, cycle.scored, decision.node_name
+            examined, feasible = decision.evaluated_nodes, decision.feasible_nodes
+        else:
+            ring, scored, node_name = self._rejected, None, ""
+            examined, feasible = diagnosis.rejected_count, 0
         if scored is not None:
             size += scored.rows.nbytes + scored.total.nbytes
             if scored.raw is not None:
@@ -82,11 +85,15 @@ class FlightRecorder(AttemptObserver):
         if is_large:
             scored, size = None, FIXED_BYTES
         if ring.count == PENDING_MAX or ring.pending_bytes + size > ring.pending_bytes_max:
-            ring.seal()
-        if (diagnosis.rejections or diagnosis.single) and not is_large:
-            number = ring.diagnosis_count
-            ring.diagnoses[number] = diagnosis
-            ring.diagnosis_count = number + 1
+            self._seal(ring)
+        if not is_large and (diagnosis.rejections or diagnosis.single or not node_name):
+            known = -1 if node_name else self._number_of_same(cycle.pod, diagnosis)
+            number = ring.diagnosis_count if known < 0 else known
+            if known < 0:
+                ring.diagnoses[number] = diagnosis
+                ring.diagnosis_count = number + 1
+            else:
+                size = FIXED_BYTES
         self._sequence += 1
         ring.entries[ring.count] = self._open[meta.uid] = Entry(
             self._sequence,
@@ -97,9 +104,9 @@ class FlightRecorder(AttemptObserver):
             info.attempts,
             started_s,
             seconds,
-            decision.node_name,
-            decision.evaluated_nodes,
-            decision.feasible_nodes,
+            node_name,
+            examined,
+            feasible,
             snapshot.order.size,
             info.transitions.raw[:],
             self._names,
@@ -128,46 +135,19 @@ class FlightRecorder(AttemptObserver):
             ring = self._placed if entry.node else self._rejected
             ring.end(entry)
 
-    def _note_rejected(self, info: QueuedPodInfo, cycle: Cycle, started_s: float, seconds: Seconds) -> None:
-        """As `decided`. Replicas that were rejected alike share one diagnosis."""
-        ring, diagnosis, pod = self._rejected, cycle.diagnosis, cycle.pod
-        size = FIXED_BYTES + sum(each.rows.nbytes + each.verdicts.nbytes for each in diagnosis.rejections)
-        is_large = size > ring.pending_bytes_max or not self._names.names
-        if ring.count == PENDING_MAX or ring.pending_bytes + size > ring.pending_bytes_max:
-            ring.seal()
+    def _number_of_same(self, pod: Pod, diagnosis: Diagnosis) -> int:
+        """The number of a diagnosis that replicas share because they were rejected alike; -1 if there is none yet."""
+        ring, spec = self._rejected, pod.spec
         if not ring.count:
             self._last_rejected.clear()
-        known = self._last_rejected.get(id(pod.spec))
-        if is_large:
-            number, size = -1, FIXED_BYTES
-        elif known is not None and _is_same(ring.diagnoses[known[1]], diagnosis):
-            number, size = known[1], FIXED_BYTES
-        else:
-            number = ring.diagnosis_count
-            ring.diagnoses[number] = diagnosis
-            ring.diagnosis_count = number + 1
-            self._last_rejected[id(pod.spec)] = pod.spec, number
-        self._sequence += 1
-        ring.entries[ring.count] = self._open[pod.uid] = Entry(
-            self._sequence,
-            pod.metadata.namespace,
-            pod.metadata.name,
-            pod.uid,
-            cycle.framework.name,
-            info.attempts,
-            started_s,
-            seconds,
-            "",
-            diagnosis.rejected_count,
-            0,
-            len(cycle.snapshot.order),
-            info.transitions.raw[:],
-            self._names,
-            None,
-            number,
-        )
-        ring.count += 1
-        ring.pending_bytes += size
+        known = self._last_rejected.get(id(spec))
+        if known is not None and _is_same(ring.diagnoses[known[1]], diagnosis):
+            return known[1]
+        self._last_rejected[id(spec)] = spec, ring.diagnosis_count
+        return -1
+
+    def _seal(self, ring: Ring) -> None:
+        ring.seal()
         if len(self._open) > _OPEN_MAX:
             # Attempts that were abandoned when the pod was deleted or bound by others have no end.
             self._open.clear()

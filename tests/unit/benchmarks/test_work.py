@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from benchmarks.in_process import FullCluster, pods_of
+from benchmarks.in_process import RECORDER_BYTES, FullCluster, pods_of
 from benchmarks.workloads import WORKLOADS, Workload
+from podium.engine.flight_recorder import AttemptObserver, FlightRecorder
+from podium.engine.flight_recorder.ring import PENDING_MAX
+from podium.objects.core import Pod
 from tests.unit.framework.profiles import Recorder
 
 NODES, ATTEMPTS, WARM_UP = 300, 20, 20
@@ -49,6 +53,11 @@ def work_of(workload: Workload, running: int) -> Work:
     for pod in pods[:WARM_UP]:
         engine.attempt(pod)
     recorder = engine._framework.observer = Recorder()
+    return Work(calls_of(engine, pods[WARM_UP:]) / ATTEMPTS, recorder.evaluations)
+
+
+def calls_of(engine: FullCluster, pods: Sequence[Pod]) -> int:
+    """The calls of functions while these pods are tried."""
     calls = 0
 
     def count_call(frame: Any, event: str, arg: Any) -> None:
@@ -58,11 +67,11 @@ def work_of(workload: Workload, running: int) -> Work:
     before = sys.getprofile()
     sys.setprofile(count_call)
     try:
-        for pod in pods[WARM_UP:]:
+        for pod in pods:
             engine.attempt(pod)
     finally:
         sys.setprofile(before)
-    return Work(calls / ATTEMPTS, recorder.evaluations)
+    return calls
 
 
 @pytest.mark.parametrize("name", CALLS_MAX)
@@ -76,6 +85,21 @@ def test_attempt_does_no_more_than_it_did_whatever_the_number_of_running_pods(na
     looked_at |= {(plugin, "Score"): few.evaluations[plugin, "Score"] for plugin in KEPT_SCORES}
     assert max(looked_at.values()) <= ATTEMPTS * KINDS.get(name, 1), looked_at
     assert looked_at["NodeResourcesFit", "Filter"] >= ATTEMPTS
+
+
+def test_the_flight_recorder_adds_one_hundredth_of_an_attempts_calls():
+    """Of as many attempts as are sealed at once. Making an observation for the queue is no work of the recorder's."""
+    calls = {}
+    for recorder in (AttemptObserver(), FlightRecorder(RECORDER_BYTES)):
+        count = WARM_UP + 2 * PENDING_MAX
+        engine = FullCluster(NODES, WORKLOADS["plain"].objects_before(NODES, count, 0), recorder)
+        pods = pods_of(WORKLOADS["plain"], count)
+        for pod in pods[:WARM_UP]:
+            engine.attempt(pod)
+        calls[type(recorder)] = calls_of(engine, pods[WARM_UP:])
+    # The observer that does nothing is called, too: two calls for an attempt.
+    added = (calls[FlightRecorder] - calls[AttemptObserver]) / (2 * PENDING_MAX) + 2
+    assert added <= 0.01 * CALLS_MAX["plain"]
 
 
 def test_rows_that_nobody_changed_are_not_looked_at_again():

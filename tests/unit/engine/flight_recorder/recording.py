@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.engine.flight_recorder import FlightRecorder
 from podium.framework.contract.queued_pod import QueuedPodInfo
@@ -17,6 +18,7 @@ from podium.framework.cycle.scored import NONE, Scored
 from podium.objects.core import Pod
 from tests.builders import pod
 
+_Rows: TypeAlias = "Sequence[int] | NDArray[np.int64]"
 TAINTED = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("had taints",), "TaintToleration")
 FULL = Status(Code.UNSCHEDULABLE, ("Insufficient cpu",), "NodeResourcesFit")
 
@@ -40,7 +42,7 @@ def queued(pod: Pod, attempts: int = 1) -> QueuedPodInfo:
     return info
 
 
-def rejection(rows: Sequence[int], status: Status, number: int = 1) -> Rejection:
+def rejection(rows: _Rows, status: Status, number: int = 1) -> Rejection:
     return Rejection(np.array(rows), np.full(len(rows), number), {number: status})
 
 
@@ -50,7 +52,7 @@ def cycle(cluster: Cluster, pod: Pod, *rejections: Rejection, scored: Scored | N
     return SimpleNamespace(pod=pod, snapshot=cluster.snapshot, diagnosis=diagnosis, scored=scored, framework=framework)
 
 
-def scores(rows: Sequence[int], **plugins: Sequence[int]) -> Scored:
+def scores(rows: _Rows, **plugins: _Rows) -> Scored:
     weighted = {name: np.array(values) for name, values in plugins.items()}
     total = np.sum(list(weighted.values()), axis=0)
     return Scored(np.array(rows), total, weighted, None, NONE, NONE)

@@ -13,6 +13,7 @@ from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
 from podium.engine.flight_recorder.ring import PENDING_MAX, Ring
 from podium.framework.cycle.scored import Scored
 from tests.builders import pod
+from tests.recorder_memory import measure
 from tests.unit.engine.flight_recorder.recording import (
     FULL,
     TAINTED,
@@ -173,3 +174,10 @@ def test_the_bytes_are_the_sum_of_what_is_kept_and_never_above_the_limit(seed, n
         for ring in (recorder._placed, recorder._rejected):
             assert ring.nbytes == counted(ring) <= ring.limit_bytes
     assert recorder.attempts == len(list(recorder.newest_first()))
+
+
+def test_what_is_kept_takes_no_more_memory_than_it_may():
+    """`python -m tests.recorder_memory` tries a million attempts."""
+    found = measure(attempts=3000, nodes=5000, memory_bytes=4 * MEMORY_BYTES_MIN, seed=1)
+    assert max(found.counted_bytes_max, found.traced_bytes_max) <= 4 * MEMORY_BYTES_MIN
+    assert found.attempts > PENDING_MAX
