@@ -131,6 +131,12 @@ def _flags(context: click.Context) -> dict[str, str]:
     callback=_memory,
     help="The memory for the last scheduling attempts, which podium why --url shows; 0 keeps none.",
 )
+@click.option(
+    "--ui",
+    "has_live_page",
+    is_flag=True,
+    help="Serve a page that shows the queue, the decisions and the nodes live, at /ui.",
+)
 @access_options
 @leader_election_options
 @logging_options
@@ -150,9 +156,12 @@ def command(
     preempts_pods_of_others: bool,
     avoids_conflicts: bool,
     recorder_bytes: int,
+    has_live_page: bool,
     **others: Any,
 ) -> None:
     """Schedule pods until SIGTERM or SIGINT. SIGUSR2 writes the cache and the queue to the log."""
+    if has_live_page and not secure_port:
+        raise click.UsageError("--ui: --secure-port=0 disables the endpoints, of which the page is one")
     # The default action of the signal ends the process. Ignore it until there is something to dump.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     with garbage_collection.collection_disabled():
@@ -187,6 +196,7 @@ def command(
         pod_groups=good.pod_groups,
         recorder_bytes=recorder_bytes,
         flags=_flags(click.get_current_context()),
+        has_live_page=has_live_page,
     )
     ends = (
         ConnectionConfigError,

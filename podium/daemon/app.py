@@ -18,6 +18,7 @@ import socket
 import urllib.parse
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import replace
 from random import Random
 from uuid import UUID
 
@@ -215,7 +216,12 @@ class App:
             bind_address=options.bind_address,
             limits=options.tls_limits,
         )
-        access = await stack.enter_async_context(open_access(options.access, credentials, tls, self._clock))
+        open_paths = (
+            *options.access.authorization_always_allow_paths,
+            *(path for face in faces for path in face.open_pages),
+        )
+        access_options = replace(options.access, authorization_always_allow_paths=open_paths)
+        access = await stack.enter_async_context(open_access(access_options, credentials, tls, self._clock))
         server = await stack.enter_async_context(self._serve(tls, access, faces))
         if self._watchdog is not None and server.listener is not None:
             self._watchdog.stand_in(ProbeStandIn(server.listener, lambda: tls.context))
@@ -233,7 +239,7 @@ class App:
             self.metrics,
             lambda: effective_configuration(without_secrets(self._config)),
             middlewares=[access.middleware],
-            pages={path: handler for face in faces for path, handler in face.pages.items()},
+            pages={path: page for face in faces for path, page in (*face.pages.items(), *face.open_pages.items())},
             flags=options.flags,
         )
 

@@ -25,6 +25,7 @@ class Face:
         observers: hear what the scheduler's parts report, after the metrics.
         handlers: called after podium's own handler for every change of that resource, which is watched from the start.
         pages: handlers of GET requests, by path; podium authorizes each request first.
+        open_pages: the same for files that hold nothing of the cluster: everybody may read them.
         tasks: run from the start, also while another replica leads.
         scheduling_tasks: run from the time when this process begins to schedule.
     """
@@ -32,6 +33,7 @@ class Face:
     observers: Sequence[Observer] = ()
     handlers: Mapping[ResourceType[Any], Handler[Any]] = field(default_factory=dict)
     pages: Pages = field(default_factory=dict)
+    open_pages: Pages = field(default_factory=dict)
     tasks: Tasks = field(default_factory=dict)
     scheduling_tasks: Tasks = field(default_factory=dict)
 

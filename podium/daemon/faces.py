@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from podium.daemon.cache_dump import CacheDump
@@ -41,14 +42,24 @@ def stall_watch(scheduler: Scheduler) -> Face:
 
 
 def flight_recorder(scheduler: Scheduler) -> Face:
-    """The recorder of attempts, and its pages; without memory for it the pages say that it is off."""
+    """The recorder of attempts, its pages, and the live page if it is asked for; without memory the pages say so."""
     recorder = FlightRecorder(scheduler.options.recorder_bytes) if scheduler.options.recorder_bytes else None
     pods, nodes = scheduler.informers.informer(PODS), scheduler.informers.informer(NODES)
     pages = RecorderPages(recorder, scheduler.queue.listing, pods, nodes, scheduler.clock, scheduler.leader).pages
-    if recorder is None:
-        return Face(pages=pages)
-    scheduler.metrics.read_recorder(attempts=lambda: recorder.attempts, nbytes=lambda: recorder.nbytes)
-    return Face(observers=(recorder,), pages=pages)
+    if recorder is not None:
+        scheduler.metrics.read_recorder(attempts=lambda: recorder.attempts, nbytes=lambda: recorder.nbytes)
+    face = Face(observers=() if recorder is None else (recorder,), pages=pages)
+    return _with_live_page(face, recorder, scheduler) if scheduler.options.has_live_page else face
+
+
+def _with_live_page(face: Face, recorder: FlightRecorder | None, scheduler: Scheduler) -> Face:
+    # Imported here: most daemons have no such page.
+    from podium.daemon.live_page import Contents, LivePage
+
+    contents = Contents(scheduler.cache, scheduler.queue.listing, recorder, scheduler.clock, scheduler.leader)
+    about = {"schedulers": sorted(scheduler.scheduler_names), "recorder": recorder is not None}
+    page = LivePage(contents, scheduler.clock, about)
+    return replace(face, pages={**face.pages, **page.pages}, open_pages=page.open_pages, tasks={"live page": page.run})
 
 
 FACES: Final[tuple[MakeFace, ...]] = (debug_queue, flight_recorder, cache_dump, stray_pods, stall_watch, coscheduling)

@@ -23,7 +23,8 @@ class Options:
 
     A secure port of 0 disables the endpoints; without certificate files, a self-signed certificate is created.
     `pod_groups` says how pods are scheduled in groups; None if each is scheduled alone. `recorder_bytes` limits the
-    memory of the flight recorder; 0 turns it off. `flags` are the command line's, as /flagz shows them.
+    memory of the flight recorder; 0 turns it off. `flags` are the command line's, as /flagz shows them. `has_live_page`
+    says whether /ui is served.
     """
 
     kubeconfig: str | None = None
@@ -41,3 +42,4 @@ class Options:
     pod_groups: PodGroupRules | None = None
     recorder_bytes: int = RECORDER_BYTES
     flags: Mapping[str, str] = field(default_factory=dict)
+    has_live_page: bool = False

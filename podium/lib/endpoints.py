@@ -85,6 +85,9 @@ async def serving(
         listener.close()
         with anyio.move_on_after(_STOP_S_MAX, shield=True):
             await runner.cleanup()
+        with anyio.CancelScope(shield=True):
+            # A loop that ends while a connection is still being closed ends with an error.
+            await connections.wait_closed()
 
 
 def _mark_begin(connections: InboundConnections) -> Middleware:

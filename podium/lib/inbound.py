@@ -24,6 +24,9 @@ _HANDSHAKE_S_MAX: Final = 10.0
 _FAREWELL_S_MAX: Final = 2.0
 _LOOK_EVERY_S: Final = 2.0
 _NO_DESCRIPTORS_S: Final = 0.1
+_LEAVE_S_MAX: Final = 0.5
+_HUNG_UP_S_MAX: Final = 0.5
+_LEAVE_LOOK_EVERY_S: Final = 0.005
 
 
 @dataclass(slots=True, eq=False)
@@ -98,6 +101,19 @@ class InboundConnections:
     def end(self, protocol: asyncio.BaseProtocol) -> None:
         """The request on the connection of that protocol has been answered."""
         self._mark(protocol, is_busy=False)
+
+    async def wait_closed(self) -> None:
+        """Wait until all connections are closed, as their owner has asked for: TLS takes leave of its peer first.
+
+        A peer that does not answer is hung up on after a short while.
+        """
+        for seconds in (_LEAVE_S_MAX, _HUNG_UP_S_MAX):
+            with anyio.move_on_after(seconds):
+                while self._open:
+                    await anyio.sleep(_LEAVE_LOOK_EVERY_S)
+                    self._forget_closed()
+            for inbound in self._open:
+                _hang_up(inbound.socket)
 
     def _mark(self, protocol: asyncio.BaseProtocol, *, is_busy: bool) -> None:
         inbound = self._by_protocol.get(id(protocol))

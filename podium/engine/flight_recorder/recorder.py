@@ -52,6 +52,11 @@ class FlightRecorder(AttemptObserver):
         return self._placed.attempts + self._rejected.attempts
 
     @property
+    def newest_sequence(self) -> int:
+        """How many attempts this process has decided, and the number of the last one."""
+        return self._sequence
+
+    @property
     def nbytes(self) -> int:
         """How many bytes they take."""
         return self._placed.nbytes + self._rejected.nbytes

@@ -16,21 +16,22 @@ from podium.service.serving.server import Pages
 
 
 @asynccontextmanager
-async def serve_plain(host: str, port: int, pages: Pages) -> AsyncIterator[None]:
-    """Serve while the context is open; then let running requests end, for at most 5 s.
+async def serve_plain(host: str, port: int, pages: Pages) -> AsyncIterator[int]:
+    """Serve while the context is open; then let running requests end, for at most 5 s. Yields the port.
 
     Args:
         host: an IP address or a name; "" listens on all addresses.
+        port: 0 for any that is free.
         pages: handlers of GET requests, by path.
 
     Raises: ServingError if the port cannot be listened on.
     """
     app = web.Application()
     app.add_routes([web.get(path, handler) for path, handler in pages.items()])
-    async with serving(
-        app, listen(host, port, may_be_name=True), RequestLog(), connections_max=inbound_connections_max()
-    ):
-        yield
+    listener = listen(host, port, may_be_name=True)
+    port = listener.getsockname()[1]
+    async with serving(app, listener, RequestLog(), connections_max=inbound_connections_max()):
+        yield port
 
 
 def health_page(check: Callable[[], str | None] = lambda: None) -> Handler:

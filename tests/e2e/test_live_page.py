@@ -1,0 +1,303 @@
+"""The live page in a real browser: `podium run --ui` in a process of its own, and what a person sees of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from podium.sandbox import Sandbox
+from tests.browser.axe import serious_faults
+from tests.control_plane.client import Client
+from tests.e2e.cluster import SandboxCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.daemon import Daemon
+from tests.e2e.waiting import eventually
+from tests.manifests import node, pod
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page
+
+pytestmark = pytest.mark.anyio
+
+SHOWN_WITHIN_S = 1.0
+TRIES = 10
+SCREENSHOT_BYTES_MAX = 150_000
+HOSTILE = "<img src=x onerror=document.title='owned'>"
+VIEWS = {"1": "queue", "2": "decisions", "3": "nodes", "4": "reasons"}
+
+Show = Callable[[], Awaitable[Daemon]]
+
+
+@pytest.fixture
+async def shown(sandbox_cluster: SandboxCluster, start: StartDaemon, page: Page) -> Daemon:
+    """The page, connected to a podium whose cluster has three nodes, a running pod, and pods that wait."""
+    sandbox_cluster.put(
+        *(node(f"node-{n}", cpu="4", labels={"topology.kubernetes.io/zone": f"zone-{n % 2}"}) for n in range(3)),
+        pod("running", cpu="3", node="node-0"),
+        pod("huge", cpu="64"),
+        pod("gated", schedulingGates=[{"name": "example.com/quota"}]),
+    )
+    daemon = await start(sandbox_cluster, flags=("--ui",))
+    await page.goto(f"https://127.0.0.1:{daemon.port}/ui")
+    await connected(page)
+    await page.wait_for_selector("#queue >> text=unschedulable")
+    return daemon
+
+
+async def connected(page: Page) -> None:
+    await page.wait_for_selector("#connection[data-state=live]")
+
+
+async def until(page: Page, expression: str, arg: Any = None) -> Any:
+    """Until that is true in the page. Playwright's own waiting evaluates text in the page, which its policy forbids."""
+    return await eventually(lambda: page.evaluate(expression, arg))
+
+
+async def row(page: Page, view: str, name: str, text: str = "") -> float:
+    """Until that view has the pod with that text; returns when the browser saw it, in seconds since the epoch."""
+    seen_s = await until(
+        page,
+        """([view, name, text]) => {
+          const rows = [...document.querySelectorAll(`#${view} tbody tr`)];
+          const line = rows.find(each => each.textContent.includes(name) && each.textContent.includes(text));
+          return line && Date.now() / 1000;
+        }""",
+        [view, f"default/{name}", text],
+    )
+    return float(seen_s)
+
+
+async def test_a_pods_life_is_shown_within_a_second_of_it(
+    shown: Daemon, sandbox_cluster: SandboxCluster, page: Page
+) -> None:
+    await page.keyboard.press("2")
+    delays = []
+    for number in range(TRIES):
+        name = f"web-{number}"
+        await sandbox_cluster.create(pod(name, cpu="10m"))
+        seen_s = await row(page, "decisions", name, "scheduled")
+        attempts = json.loads((await shown.get(f"/debug/decisions?name={name}"))[1])["attempts"]
+        decided_s = await page.evaluate("at => Date.parse(at) / 1000", attempts[0]["at"])
+        delays.append(seen_s - decided_s - attempts[0]["seconds"])
+        # A machine that is busy with something else says nothing about the page: it gets another try.
+        if delays[-1] <= SHOWN_WITHIN_S:
+            break
+    assert min(delays) <= SHOWN_WITHIN_S, delays
+
+    await page.keyboard.press("1")
+    await sandbox_cluster.create(pod("waits", cpu="5"))
+    await row(page, "queue", "waits", "unschedulable")
+    await sandbox_cluster.delete_pod("waits")
+    await until(page, "!document.querySelector('#queue').textContent.includes('default/waits')")
+
+
+async def test_a_click_explains_why_a_pod_waits_and_why_another_is_where_it_is(
+    shown: Daemon, sandbox_cluster: SandboxCluster, page: Page
+) -> None:
+    await page.click("text=default/huge")
+    await page.wait_for_selector("#panel >> text=Nodes that do not fit")
+    panel = await page.inner_text("#panel")
+    assert "default/huge" in panel
+    assert "Insufficient cpu" in panel
+    assert "NodeResourcesFit" in panel
+
+    await sandbox_cluster.create(pod("web", cpu="1"))
+    await page.keyboard.press("2")
+    await row(page, "decisions", "web", "scheduled")
+    await page.click("#decisions >> text=default/web")
+    await page.wait_for_selector("#panel >> text=Scores")
+    await page.wait_for_selector("#panel >> text=Bound to node-")
+
+
+async def test_the_keyboard_is_enough(shown: Daemon, page: Page) -> None:
+    press = page.keyboard.press
+    focused = "document.activeElement.textContent"
+    await press("j")
+    assert await page.evaluate(focused) == "default/huge"
+    await press("j")
+    assert await page.evaluate(focused) == "default/gated"
+    await press("k")
+    await press("Enter")
+    await page.wait_for_selector("#panel >> text=Insufficient cpu")
+    await press("Escape")
+    assert not await page.is_visible("#panel")
+    assert await page.evaluate(focused) == "default/huge"
+
+    await press("/")
+    await page.keyboard.type("gat")
+    assert await page.locator("#queue tbody tr").count() == 1
+    await press("Enter")
+    assert await page.evaluate(focused) == "default/gated"
+    await press("Escape")
+    assert await page.locator("#queue tbody tr").count() == 2
+    await press("g")
+    assert await page.evaluate(focused) == "default/huge"
+    await press("G")
+    assert await page.evaluate(focused) == "default/gated"
+
+    await press("?")
+    assert await page.is_visible("#help")
+    await press("Escape")
+    assert not await page.is_visible("#help")
+    for key, view in VIEWS.items():
+        await press(key)
+        assert await page.is_visible(f"#{view}")
+        assert await page.locator("#views > section:visible").count() == 1
+    await press("3")
+    await press("j")
+    await press("Enter")
+    await page.wait_for_selector("#panel >> text=Allocatable")
+
+
+async def test_nodes_have_the_colour_of_what_is_requested_of_them(
+    shown: Daemon, sandbox_cluster: SandboxCluster, page: Page
+) -> None:
+    await page.keyboard.press("3")
+    await page.wait_for_selector("[data-key=node-0].h7")
+    await page.wait_for_selector("[data-key=node-1].h0")
+    assert (await page.get_attribute("[data-key=node-0]", "aria-label") or "").startswith("node-0: cpu 75 %, memory")
+    await sandbox_cluster.patch_node("node-1", {"spec": {"unschedulable": True}})
+    await page.wait_for_selector("[data-key=node-1].closed")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_finds_nothing_serious(shown: Daemon, page: Page, axe: Path, scheme: Any) -> None:
+    await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    for size in ({"width": 1280, "height": 800}, {"width": 390, "height": 844}):
+        await page.set_viewport_size(size)
+        for key in VIEWS:
+            await page.keyboard.press(key)
+            assert await serious_faults(page, axe) == [], (key, size)
+    await page.keyboard.press("1")
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await page.wait_for_selector("#panel >> text=Insufficient cpu")
+    assert await serious_faults(page, axe) == []
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("?")
+    assert await serious_faults(page, axe) == []
+
+
+async def test_whatever_the_cluster_says_is_text(shown: Daemon, page: Page) -> None:
+    """An API server would refuse such names, but not every text: messages of plugins, for example."""
+    row = {"key": HOSTILE, "namespace": HOSTILE, "name": HOSTILE, "node": HOSTILE, "zone": HOSTILE, "closed": HOSTILE}
+    waiting = {"queue": "unschedulable", "plugins": [HOSTILE], "reason": HOSTILE, "next": None, "events": {HOSTILE: []}}
+    amounts = dict.fromkeys(("cpu", "cpu_max", "memory", "memory_max", "pods", "pods_max", "since", "priority"), 1)
+    decided = {"key": "7", "at": 1.0, "result": HOSTILE, "message": HOSTILE, "decision": 1.0, "total": None, "node": ""}
+    about = {"version": HOSTILE, "schedulers": [HOSTILE], "recorder": True}
+    event = {"at": 1.0, "leader": None, "counts": {"unschedulable": 1}, "attempts": 1, "about": about}
+    for table, more in (("queue", {**amounts, **waiting}), ("decisions", decided), ("nodes", amounts)):
+        event[table] = {"reset": True, "put": [{**row, **more}], "gone": []}
+    why = {"groups": [{"count": 1, "plugin": HOSTILE, "text": HOSTILE, "examples": [HOSTILE]}], "message": HOSTILE}
+    scores = [{"node": HOSTILE, "total": 1, "plugins": {HOSTILE: 1}}]
+    answer = {"bound_to": HOSTILE, "queue": None, "attempts": [], "why": {**why, "verdict": HOSTILE, "scores": scores}}
+
+    await page.route("**/ui/events", lambda route: route.fulfill(body=f"data: {json.dumps(event)}\n\n"))
+    await page.route("**/debug/pods/**", lambda route: route.fulfill(json=answer))
+    await page.reload()
+    for key, view in VIEWS.items():
+        await page.keyboard.press(key)
+        await page.wait_for_selector(f"#{view} [data-key]")
+        await page.keyboard.press("j")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#panel")
+        assert HOSTILE in await page.inner_text("#panel")
+    assert await page.title() == "podium"
+    assert await page.locator("img").count() == 0
+
+
+@pytest.fixture
+async def guarded_cluster(anyio_backend: object, tmp_path: Path) -> AsyncIterator[SandboxCluster]:
+    """One whose API server wants a token."""
+    async with Sandbox(token="right", kubelets=False) as sandbox, Client(sandbox.url, token="right") as admin:
+        yield SandboxCluster(admin, sandbox.write_kubeconfig(tmp_path / "kubeconfig"), sandbox)
+
+
+async def test_whoever_has_no_rights_is_asked_for_a_token_that_is_kept_nowhere(
+    guarded_cluster: SandboxCluster, start: StartDaemon, browser: Browser, axe: Path
+) -> None:
+    guarded_cluster.put(node("node-0"), pod("huge", cpu="64"))
+    daemon = await start(guarded_cluster, flags=("--ui",))
+    # Not the fixture: refused requests are in its console.
+    context = await browser.new_context(ignore_https_errors=True)
+    page = await context.new_page()
+    await page.goto(f"https://127.0.0.1:{daemon.port}/ui")
+    await page.wait_for_selector("#access >> text=forbidden")
+    assert await serious_faults(page, axe) == []
+    for token in ("wrong", "right"):
+        await page.fill("#token", token)
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#access >> text=Unauthorized" if token == "wrong" else "#queue >> text=huge")
+    await page.click("text=default/huge")
+    await page.wait_for_selector("#panel >> text=Insufficient cpu")
+    kept = await page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie, location.href])")
+    assert "right" not in kept
+    await context.close()
+
+
+async def test_an_open_page_does_not_keep_podium_from_a_clean_end_and_says_that_it_is_gone(
+    shown: Daemon, page: Page, browser: Browser
+) -> None:
+    # Not the fixture: refused connections are in its console.
+    await page.goto("about:blank")
+    context = await browser.new_context(ignore_https_errors=True)
+    other = await context.new_page()
+    await other.goto(f"https://127.0.0.1:{shown.port}/ui")
+    await connected(other)
+    assert await shown.stop() == 0, shown.output()
+    assert "Exiting with unfinished work" not in shown.output()
+    await other.wait_for_selector("#connection[data-state=lost]")
+    await context.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme", "size", "keys"),
+    [
+        ("live-page-why", "light", (1280, 800), "1j"),
+        ("live-page-nodes", "dark", (1280, 800), "3"),
+        ("live-page-phone", "dark", (390, 844), "1"),
+    ],
+)
+async def test_screenshots_are_small(
+    sandbox_cluster: SandboxCluster,
+    start: StartDaemon,
+    page: Page,
+    tmp_path: Path,
+    name: str,
+    scheme: Any,
+    size: tuple[int, int],
+    keys: str,
+) -> None:
+    """`PODIUM_SCREENSHOTS=docs/images` renews those of the documentation."""
+    sizes = ("16", "16", "16", "32", "8")
+    sandbox_cluster.put(
+        *(
+            node(f"node-{n}", cpu=sizes[n % 5], memory="64Gi", labels={"topology.kubernetes.io/zone": f"zone-{n % 3}"})
+            for n in range(60)
+        ),
+        *(pod(f"batch-{n}", cpu=str(1 + n % 7), node=f"node-{n % 60}") for n in range(140)),
+        *(pod(f"train-{n}", cpu="40", priority=100) for n in range(4)),
+        *(pod(f"web-{n}", cpu="2", memory="1Gi") for n in range(30)),
+        *(pod(f"quota-{n}", schedulingGates=[{"name": "example.com/quota"}]) for n in range(3)),
+    )
+    daemon = await start(sandbox_cluster, flags=("--ui",))
+    await daemon.wait_told_bound(f"web-{n}" for n in range(30))
+    await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    await page.set_viewport_size({"width": size[0], "height": size[1]})
+    await page.goto(f"https://127.0.0.1:{daemon.port}/ui")
+    await connected(page)
+    await row(page, "queue", "train-3", "unschedulable")
+    for key in keys:
+        await page.keyboard.press(key)
+    if "j" in keys:
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#panel >> text=Insufficient cpu")
+    await until(page, "document.querySelector('#counts').textContent.includes('unschedulable4')")
+    folder = Path(os.environ.get("PODIUM_SCREENSHOTS") or tmp_path)
+    image = await page.screenshot(path=folder / f"{name}.png")
+    assert 5_000 < len(image) < SCREENSHOT_BYTES_MAX

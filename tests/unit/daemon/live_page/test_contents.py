@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import pytest
+
+from podium.daemon.live_page import DecisionRows, QueueRows, node_rows
+from podium.daemon.live_page.contents import DECISION_COLUMNS, NODE_COLUMNS, QUEUE_COLUMNS, SHOWN_MAX, Contents
+from podium.daemon.live_page.tables import Row
+from podium.engine.flight_recorder import FlightRecorder
+from podium.framework.contract.cluster_event import ActionType, EventResource, on
+from podium.lib.clock import ManualClock
+from tests.builders import cache_of, node, pod, snapshot_of
+from tests.unit.engine.flight_recorder.recording import FULL, Cluster, place, reject, rejection
+from tests.unit.queues.builders import QueueBench, Rejecter
+
+pytestmark = pytest.mark.anyio
+
+FIT = Rejecter("Fit", on(EventResource.NODE, ActionType.ADD))
+
+
+def told(columns: tuple[str, ...], row: Row) -> dict[str, object]:
+    return dict(zip(columns, row, strict=True))
+
+
+def test_a_node_has_what_its_pods_request_and_what_it_offers() -> None:
+    rows = node_rows(
+        snapshot_of(
+            node("n1", cpu="4", memory="8Gi", pods="20", labels={"topology.kubernetes.io/zone": "a"}),
+            node("n2", cpu="2", memory="1Gi", pods="5", unschedulable=True),
+            pod("web-1", cpu="1", memory="1Gi", node="n1"),
+            pod("web-2", cpu="500m", memory="1Gi", node="n1"),
+        )
+    )
+    first = {"zone": "a", "cpu": 1500, "cpu_max": 4000, "memory": 2 << 30, "memory_max": 8 << 30}
+    assert told(NODE_COLUMNS, rows["n1"]) == {**first, "pods": 2, "pods_max": 20, "closed": ""}
+    assert told(NODE_COLUMNS, rows["n2"])["closed"] == "cordoned"
+
+
+async def test_a_pod_of_the_queue_has_its_reason_and_its_next_try() -> None:
+    bench = QueueBench(FIT)
+    info = bench.rejected(pod("rejected", priority=9), "Fit")
+    info.last_failure = "0/3 nodes are available"
+    bench.add(pod("new"), pod("gated", gates=["quota"]))
+
+    counts, rows = await QueueRows(bench.queue.listing).read()
+
+    assert {state: count for state, count in counts.items() if count} == {"active": 1, "unschedulable": 1, "gated": 1}
+    by_name = {row["name"]: row for row in (told(QUEUE_COLUMNS, each) for each in rows.values())}
+    assert by_name["rejected"]["plugins"] == ["Fit"]
+    assert by_name["rejected"]["reason"] == "0/3 nodes are available"
+    assert "Node Add" in by_name["rejected"]["events"]["Fit"]  # type: ignore[index]
+    assert by_name["gated"]["plugins"] == ["Gates"]
+    assert (by_name["new"]["queue"], by_name["new"]["next"]) == ("active", None)
+
+
+async def test_a_pod_is_described_anew_when_something_has_happened_to_it() -> None:
+    bench = QueueBench(FIT)
+    bench.add(pod("new"))
+    rows = QueueRows(bench.queue.listing)
+    _, before = await rows.read()
+    _, same = await rows.read()
+    bench.pop()
+    _, after = await rows.read()
+    (uid,) = before
+    assert same[uid] is before[uid]
+    assert (told(QUEUE_COLUMNS, before[uid])["queue"], told(QUEUE_COLUMNS, after[uid])["queue"]) == (
+        "active",
+        "in flight",
+    )
+
+
+async def test_of_many_pods_those_that_wait_longest_are_shown() -> None:
+    bench = QueueBench()
+    for number in range(SHOWN_MAX + 1):
+        bench.add(pod(f"web-{number}"))
+        bench.clock.advance(1.0)
+    counts, rows = await QueueRows(bench.queue.listing).read()
+    assert (counts["active"], len(rows)) == (SHOWN_MAX + 1, SHOWN_MAX)
+    assert f"web-{SHOWN_MAX}" not in {told(QUEUE_COLUMNS, row)["name"] for row in rows.values()}
+
+
+def test_an_attempt_is_shown_as_it_is_decided_and_again_when_it_has_ended() -> None:
+    recorder, cluster = FlightRecorder(2 << 20), Cluster("n0", "n1")
+    rows = DecisionRows(recorder, ManualClock(100.0))
+    assert rows.read() == {}
+    assert rows.read() is None
+
+    place(recorder, cluster, pod("web"), 1)
+    decided = rows.read()
+    assert decided is not None
+    assert told(DECISION_COLUMNS, decided["1"])["result"] == "binding"
+    recorder.bound(pod("web"), 0.25)
+    ended = rows.read()
+    assert ended is not None
+    assert told(DECISION_COLUMNS, ended["1"]).items() >= {"result": "scheduled", "node": "n1", "total": 0.25}.items()
+    assert rows.read() is None
+
+
+def test_an_attempt_that_failed_has_its_message() -> None:
+    recorder, cluster = FlightRecorder(2 << 20), Cluster("n0")
+    rows = DecisionRows(recorder, ManualClock(100.0))
+    reject(recorder, cluster, pod("big"), rejection([0], FULL))
+    found = rows.read()
+    assert found is not None
+    assert told(DECISION_COLUMNS, found["1"]).items() >= {"at": 101.0, "result": "unschedulable"}.items()
+    assert "Insufficient cpu" in str(told(DECISION_COLUMNS, found["1"])["message"])
+
+
+async def test_versions_change_only_with_what_is_shown() -> None:
+    bench, cache, recorder = QueueBench(), cache_of(node("n1")), FlightRecorder(2 << 20)
+    contents = Contents(cache, bench.queue.listing, recorder, bench.clock, lambda: None)
+    await contents.read()
+    first = contents.versions
+    await contents.read()
+    assert contents.versions == first
+    cache.add_pod(pod("web", node="n1", cpu="1"))
+    await contents.read()
+    assert contents.versions == first._replace(nodes=first.nodes + 1)
+    bench.add(pod("new"))
+    bench.clock.advance(10.0)
+    await contents.read()
+    assert contents.versions == (first.queue + 1, first.decisions, first.nodes + 1)
+    assert contents.read_s == bench.clock.now()
+
+
+async def test_without_a_recorder_there_are_no_attempts() -> None:
+    bench = QueueBench()
+    contents = Contents(cache_of(node("n1")), bench.queue.listing, None, bench.clock, lambda: "other")
+    await contents.read()
+    assert (contents.attempts, contents.decisions.version, contents.leader) == (0, 0, "other")

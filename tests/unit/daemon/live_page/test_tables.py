@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.daemon.live_page.tables import Row, Table
+
+
+def changes(table: Table, since: int) -> Any:
+    return orjson.loads(table.changes(since))
+
+
+def test_a_new_reader_is_sent_everything() -> None:
+    table = Table("cpu")
+    table.replace({"n1": (1,), "n2": (2,)})
+    assert changes(table, 0) == {"reset": True, "put": [{"key": "n1", "cpu": 1}, {"key": "n2", "cpu": 2}], "gone": []}
+
+
+def test_later_only_what_has_changed_is_sent() -> None:
+    table = Table("cpu")
+    table.replace({"n1": (1,), "n2": (2,), "n3": (3,)})
+    before = table.version
+    table.replace({"n1": (1,), "n2": (5,), "n4": (4,)})
+    assert changes(table, before) == {"put": [{"key": "n2", "cpu": 5}, {"key": "n4", "cpu": 4}], "gone": ["n3"]}
+
+
+def test_nothing_is_new_where_nothing_has_changed() -> None:
+    table = Table("cpu")
+    table.replace({"n1": (1,)})
+    before = table.version
+    table.replace({"n1": (1,)})
+    assert (table.version, changes(table, before)) == (before, {"put": [], "gone": []})
+
+
+def test_a_row_that_came_back_is_not_gone() -> None:
+    table = Table("cpu")
+    table.replace({"n1": (1,)})
+    before = table.version
+    table.replace({})
+    table.replace({"n1": (1,)})
+    assert changes(table, before) == {"put": [{"key": "n1", "cpu": 1}], "gone": []}
+
+
+ROWS = st.dictionaries(st.sampled_from("abcdef"), st.tuples(st.integers(0, 2)), max_size=6)
+
+
+@given(st.lists(ROWS, min_size=1, max_size=12), st.data())
+def test_whoever_applies_the_changes_has_the_table_however_long_they_did_not_look(
+    steps: list[dict[str, Row]], data: st.DataObject
+) -> None:
+    table, seen, version = Table("cpu", gone_kept=2), {}, 0
+    for rows in steps:
+        table.replace(rows)
+        if data.draw(st.booleans()):
+            told = changes(table, version)
+            seen = {} if told.get("reset") else {key: row for key, row in seen.items() if key not in told["gone"]}
+            seen |= {row["key"]: (row["cpu"],) for row in told["put"]}
+            version = table.version
+            assert seen == rows
+            assert len(table) == len(rows)
