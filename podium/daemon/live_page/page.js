@@ -4,6 +4,7 @@
 const QUEUES = ["in flight", "active", "backoff", "error backoff", "unschedulable", "gated"];
 const DECISIONS_MAX = 200;
 const NODES_MAX = 2000;
+const NODES_NAMED_MAX = 150;
 const SILENCE_MS_MAX = 20000;
 const BACKOFF_MS_MAX = 10000;
 
@@ -232,7 +233,7 @@ function drawNodes() {
       const share = utilisation(node);
       const kind = `cell h${Math.min(10, Math.floor(share / 10))}${node.closed ? " closed" : ""}`;
       if (button.className !== kind) button.className = kind;
-      setText(button, `${share}`);
+      setText(button, shown.length > NODES_NAMED_MAX ? `${share}` : `${node.key} ${share}`);
       const label = `${node.key}: cpu ${percent(node.cpu, node.cpu_max)} %, memory ${percent(node.memory, node.memory_max)} %, `
         + `${node.pods} of ${node.pods_max} pods${node.closed ? `, ${node.closed}` : ""}`;
       if (button.title !== label) { button.title = label; button.setAttribute("aria-label", label); }
