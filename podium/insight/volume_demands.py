@@ -1,28 +1,69 @@
-"""What the bound volumes of a pod demand of a node's labels."""
+"""What the volumes of a pod demand of a node's labels: those that its claims are bound to, or may still get."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from podium.engine.store import ObjectStore
+from podium.framework.contract.status import PluginError
 from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod
-from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
+from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from podium.plugins.volume_zone import zones_of
-from podium.plugins.volumes.claims import named_claims
+from podium.plugins.volumes.claims import claims_used, class_of_claim
+from podium.plugins.volumes.matching import choice_for
+from podium.plugins.volumes.provisioning import can_provision
 
 
 def volume_demands(store: ObjectStore, pod: Pod) -> Sequence[NodeSelector]:
-    """The node affinity and the zones of the volumes that the pod's claims are bound to."""
-    found = []
-    for name in named_claims(pod):
-        claim = store.get(PERSISTENT_VOLUME_CLAIMS, f"{pod.metadata.namespace}/{name}")
-        volume = store.get(PERSISTENT_VOLUMES, claim.spec.volume_name) if claim is not None else None
-        if volume is None:
+    """For each claim that the pod uses what a node must match so that its volume can be there."""
+    found: list[NodeSelector] = []
+    for use in claims_used(pod):
+        claim = store.get(PERSISTENT_VOLUME_CLAIMS, f"{pod.metadata.namespace}/{use.name}")
+        if claim is None:
             continue
-        affinity = volume.spec.node_affinity
-        if affinity is not None and affinity.required is not None:
-            found.append(affinity.required)
-        for zones in zones_of(volume):
-            demand = NodeSelectorRequirement(key=zones.label, operator="In", values=tuple(sorted(zones.values)))
-            found.append(NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(demand,)),)))
+        volume = store.get(PERSISTENT_VOLUMES, claim.spec.volume_name)
+        if volume is not None:
+            found += _of_bound(volume, in_zones=not use.is_ephemeral)
+        elif terms := _of_waiting(store, claim):
+            found.append(NodeSelector(node_selector_terms=tuple(terms)))
     return found
+
+
+def _of_bound(volume: PersistentVolume, *, in_zones: bool) -> Iterator[NodeSelector]:
+    """The node affinity and the zones of the volume."""
+    affinity = volume.spec.node_affinity
+    if affinity is not None and affinity.required is not None:
+        yield affinity.required
+    if in_zones:
+        for zones in zones_of(volume):
+            yield NodeSelector(node_selector_terms=(_term((zones.label, tuple(sorted(zones.values)))),))
+
+
+def _of_waiting(store: ObjectStore, claim: PersistentVolumeClaim) -> list[NodeSelectorTerm]:
+    """The nodes on which a volume may be bound to the claim, or be provisioned for it; empty if every node will do."""
+    try:
+        choice = choice_for(claim, store.objects(PERSISTENT_VOLUMES).values())
+    except PluginError:
+        return []
+    terms: list[NodeSelectorTerm] = []
+    for volume in (*choice.kept, *choice.free):
+        affinity = volume.spec.node_affinity
+        if affinity is None or affinity.required is None:
+            return []
+        terms += affinity.required.node_selector_terms
+    storage_class = store.get(STORAGE_CLASSES, class_of_claim(claim))
+    if storage_class is not None and can_provision(storage_class):
+        if not storage_class.allowed_topologies:
+            return []
+        terms += [
+            _term(*((each.key, each.values) for each in topology.match_label_expressions))
+            for topology in storage_class.allowed_topologies
+        ]
+    return terms
+
+
+def _term(*demands: tuple[str, tuple[str, ...]]) -> NodeSelectorTerm:
+    """Each of these labels has one of its values."""
+    parts = (NodeSelectorRequirement(key=label, operator="In", values=values) for label, values in demands)
+    return NodeSelectorTerm(match_expressions=tuple(parts))

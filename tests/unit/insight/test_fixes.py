@@ -255,6 +255,63 @@ def test_node_is_labelled_as_the_volume_demands():
     assert best([node("n1"), volume, claim], wanted) == [([EditKind.LABEL_NODE], "n1")]
 
 
+def waiting_claim(**storage_class):
+    """A claim whose volume is chosen or provisioned when its pod is scheduled, and its class."""
+    return (
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": "local"},
+            "volumeBindingMode": "WaitForFirstConsumer",
+            **storage_class,
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "c", "namespace": "default", "uid": "c"},
+            "spec": {
+                "storageClassName": "local",
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "2Gi"}},
+            },
+            "status": {"phase": "Pending"},
+        },
+    )
+
+
+def free_volume(name, size, rack):
+    terms = [{"matchExpressions": [{"key": "rack", "operator": "In", "values": [rack]}]}]
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": size},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "local",
+            "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+        },
+        "status": {"phase": "Available"},
+    }
+
+
+WITH_CLAIM = web(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}])
+
+
+def test_node_is_labelled_as_a_free_volume_that_is_large_enough_demands():
+    volumes = free_volume("small", "1Gi", "r1"), free_volume("large", "5Gi", "r2")
+    objects = [node("n1"), *volumes, *waiting_claim(provisioner="kubernetes.io/no-provisioner")]
+    (fix,) = Cluster.load(objects).fixes(WITH_CLAIM).fixes
+    assert [each.text for each in fix.edits] == ["label n1 with rack=r2"]
+
+
+def test_node_is_labelled_as_the_topologies_of_a_provisioner_demand():
+    topologies = [{"matchLabelExpressions": [{"key": "zone", "values": ["a", "b"]}]}]
+    objects = [node("n1"), *waiting_claim(provisioner="csi.example.com", allowedTopologies=topologies)]
+    (fix,) = Cluster.load(objects).fixes(WITH_CLAIM).fixes
+    assert [each.text for each in fix.edits] == ["label n1 with zone=a"]
+
+
 def test_pod_that_fits_needs_no_edit():
     found = Cluster.load([node("n1")]).fixes(web())
     assert (found.fits, found.fixes, found.text) == (True, (), "default/web fits as it is")
