@@ -28,6 +28,7 @@ class _Commands(click.Group):
         "provisioner",
         "run",
         "sandbox",
+        "shadow",
         "version",
         "what-if",
         "why",

@@ -165,7 +165,7 @@ class Cluster:
         resource, item = self._read(manifest)
         if self._state.store.get(resource, item.key) is not None:
             raise ManifestError(f"{resource.kind} {item.key} already exists")
-        self._put(resource, item)
+        self.put(resource, item)
 
     def replace(self, manifest: Manifest) -> None:
         """Replace the object of the same name.
@@ -175,7 +175,7 @@ class Cluster:
         """
         resource, item = self._read(manifest)
         self._demand(resource, item.key)
-        self._put(resource, item)
+        self.put(resource, item)
 
     def manifest_of(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
         """An object as a manifest with the fields that a scheduler reads.
@@ -362,7 +362,22 @@ class Cluster:
 
     def put_pending(self, pod: Pod) -> None:
         """Add a pod without a node, or replace the one of its name."""
-        self._put(PODS, Pod(metadata=pod.metadata, spec=pod.spec))
+        self.put(PODS, Pod(metadata=pod.metadata, spec=pod.spec))
+
+    def put(self, resource: ResourceType[Any], item: Any) -> None:
+        """Add a typed object, or replace the one of its name.
+
+        Raises:
+            ManifestError: the object cannot be added.
+        """
+        try:
+            self._own().put(resource, item)
+        except CacheError as error:
+            raise ManifestError(str(error)) from error
+
+    def drop(self, resource: ResourceType[Any], item: Any) -> None:
+        """Remove a typed object, which must be there."""
+        self._own().drop(resource, item)
 
     @property
     def store(self) -> ObjectStore:
@@ -415,12 +430,6 @@ class Cluster:
         if resource is None:
             raise ManifestError("expected an object of a kind that schedulers read, with apiVersion and kind")
         return resource, read_manifest(self._state.admission.admit(cast(Manifest, manifest), resource), resource)
-
-    def _put(self, resource: ResourceType[Any], item: Any) -> None:
-        try:
-            self._own().put(resource, item)
-        except CacheError as error:
-            raise ManifestError(str(error)) from error
 
     def _demand(self, resource: ResourceType[Any], key: str) -> Any:
         found = self._state.store.get(resource, key)

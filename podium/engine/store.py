@@ -140,6 +140,11 @@ class ObjectStore:
             lister = self._listers[resource] = StoredObjects(self, resource)
         return lister
 
+    @property
+    def listed_kinds(self) -> Collection[ResourceType[Any]]:
+        """The kinds that listers were asked for: by plugins, and by changes."""
+        return tuple(self._listers)
+
     def missed(self) -> list[ResourceType[Any]]:
         """The kinds that plugins have read and of which there is no object, so that answers may be wrong."""
         return [

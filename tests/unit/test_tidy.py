@@ -72,6 +72,7 @@ TESTED_ELSEWHERE = {
     "provisioner/controller/status": "integration/provisioner/controller/test_app",
     "provisioner/controller/watched": "unit/provisioner/controller/test_provisioning",
     "queues/requeuing": "unit/queues/test_scheduling_queue",
+    "recording/shadow/hindsight": "unit/recording/shadow/test_shadow",
     "sandbox/controllers/ownership": "unit/sandbox/controllers/test_controllers",
     "sandbox/defaults": "unit/sandbox/test_store",
     "testing/contract_checks": "unit/testing/test_contract",

@@ -1,0 +1,140 @@
+"""`podium shadow`: compare every binding of another scheduler with what podium would have done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from podium.cli import event_loop
+from podium.cli.options.addresses import address
+from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.options.durations import duration
+from podium.cli.options.logs import logging_options
+from podium.cli.output import TEXT, output_option, print_value
+from podium.config import KubeSchedulerConfiguration
+
+
+@click.command()
+@click.option("--kubeconfig", help="The kubeconfig of the cluster. By default the pod's own credentials, or kubectl's.")
+@click.option("--context", help="The context of the kubeconfig.")
+@click.option(
+    "--scheduler",
+    "schedulers",
+    multiple=True,
+    metavar="NAME",
+    help="The scheduler name of the pods to compare. Repeatable. By default those of the configuration's profiles.",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="The other scheduler's KubeSchedulerConfiguration. By default kube-scheduler's defaults.",
+)
+@plugin_option
+@click.option("--for", "for_s", callback=duration, metavar="DURATION", help="Stop after that long, such as 10m.")
+@click.option(
+    "--settle",
+    "settled_s",
+    default="2s",
+    show_default=True,
+    callback=duration,
+    help="How long to wait for bindings that overtook each other before a disagreement is explained.",
+)
+@click.option(
+    "--disagreements",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write disagreements there, as questions for `podium evaluate`.",
+)
+@click.option(
+    "--disagreements-max",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="How many disagreements to write at most. Each has all objects of the cluster.",
+)
+@click.option(
+    "--health-probe-bind-address",
+    "health_address",
+    default="",
+    callback=address,
+    help="Where /healthz, /livez and /readyz are served, such as :8081. By default nowhere.",
+)
+@click.option(
+    "--metrics-bind-address",
+    "metrics_address",
+    default="",
+    callback=address,
+    help="Where /metrics is served, such as :8080. By default nowhere.",
+)
+@output_option()
+@logging_options
+def command(
+    kubeconfig: str | None,
+    context: str | None,
+    schedulers: tuple[str, ...],
+    config: Path | None,
+    plugins: tuple[str, ...],
+    for_s: float | None,
+    settled_s: float,
+    disagreements: Path | None,
+    disagreements_max: int,
+    health_address: tuple[str, int] | None,
+    metrics_address: tuple[str, int] | None,
+    output: str,
+) -> None:
+    """Compare what another scheduler does with what podium would have done, until SIGTERM or SIGINT.
+
+    For each pod that the other scheduler binds, podium evaluates all nodes as its watches showed them. It reads only.
+    At the end it prints a report.
+    """
+    from podium.cli.shadow_table import print_report
+    from podium.client.credentials import ConnectionConfigError
+    from podium.config import ConfigError
+    from podium.framework.contract.status import PluginError
+    from podium.recording.shadow.app import Options, ShadowApp
+    from podium.service.serving import ServingError
+    from podium.service.supervision import ComponentFailedError
+
+    good = usable(config, plugins, to_run=False)
+    options = Options(
+        config=_for_schedulers(good.config, schedulers, is_default=config is None),
+        classes=good.plugins,
+        kubeconfig=kubeconfig,
+        context=context,
+        for_s=for_s,
+        settled_s=settled_s,
+        scenarios=disagreements,
+        scenarios_max=disagreements_max,
+        health_address=health_address,
+        metrics_address=metrics_address,
+    )
+    report = None
+    try:
+        report = event_loop.run(ShadowApp(options).run)
+    except* (ConnectionConfigError, ServingError, PluginError, ConfigError, ComponentFailedError) as group:
+        raise click.ClickException("\n".join(event_loop.messages(group))) from None
+    assert report is not None
+    if output == TEXT:
+        print_report(report)
+    else:
+        print_value(report.to_json(), output)
+
+
+def _for_schedulers(
+    config: KubeSchedulerConfiguration, names: tuple[str, ...], *, is_default: bool
+) -> KubeSchedulerConfiguration:
+    """The configuration with the profiles of these scheduler names; the default profile serves any name."""
+    if not names:
+        return config
+    if is_default:
+        (profile,) = config.profiles
+        return replace(config, profiles=tuple(replace(profile, scheduler_name=name) for name in dict.fromkeys(names)))
+    known = {each.scheduler_name: each for each in config.profiles}
+    for name in names:
+        if name not in known:
+            raise click.UsageError(
+                f"--scheduler {name}: the configuration has no such profile, only {', '.join(known)}"
+            )
+    return replace(config, profiles=tuple(known[name] for name in dict.fromkeys(names)))

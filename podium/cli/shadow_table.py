@@ -1,0 +1,72 @@
+"""The report of `podium shadow` as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+
+from podium.cli.asking import show
+from podium.cli.plain_text import plain
+from podium.recording.shadow.comparison import Verdict
+from podium.recording.shadow.report import Disagreement, Report
+
+_SHOWN_MAX = 20
+
+
+def print_report(report: Report) -> None:
+    """Print the totals, and the first disagreements."""
+    share = f" ({100 * report.agreed / report.compared:.2f} %)" if report.compared else ""
+    parts: list[RenderableType] = [plain(f"{report.compared} pod(s) compared, podium agrees on {report.agreed}{share}")]
+    if report.compared:
+        parts.append(_counts("VERDICT", ((each.value, report.verdicts[each]) for each in Verdict)))
+    if report.reasons:
+        parts.append(_counts("REASON", ((each.value, count) for each, count in report.reasons.most_common())))
+        parts.append(_counts("PLUGIN", report.plugins.most_common()))
+    parts += [plain(f"not compared, {why}: {count} pod(s)") for why, count in report.not_compared.items()]
+    said = report.to_json()
+    for name, what in (
+        ("evaluation_s", "podium's evaluation of all nodes"),
+        ("binding_s", "from seen pending to bound"),
+    ):
+        if (quantiles := said[name]) is not None:
+            parts.append(plain(f"{what}: p50 {_ms(quantiles['p50'])}, p99 {_ms(quantiles['p99'])}"))
+    parts += _disagreements(report.disagreements)
+    show(*parts)
+
+
+def _counts(heading: str, counts: Iterable[tuple[str, int]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(heading)
+    table.add_column("PODS", justify="right")
+    for name, count in counts:
+        if count:
+            table.add_row(plain(name), str(count))
+    return table
+
+
+def _disagreements(found: list[Disagreement]) -> list[RenderableType]:
+    # What nothing explains comes first.
+    ordered = sorted(found, key=lambda each: bool(each.view))
+    shown: list[RenderableType] = [plain(f"{_text(each)}") for each in ordered[:_SHOWN_MAX]]
+    if len(ordered) > _SHOWN_MAX:
+        shown.append(plain(f"and {len(ordered) - _SHOWN_MAX} more"))
+    return shown
+
+
+def _text(found: Disagreement) -> str:
+    comparison = found.comparison
+    by = f" by {comparison.plugin}" if comparison.plugin else ""
+    if comparison.verdict is Verdict.LOWER_SCORE:
+        what = f"scored {comparison.gap} less than {comparison.choice}{f', mostly{by}' if by else ''}"
+    else:
+        reasons = "; ".join(comparison.reasons)
+        what = f"{comparison.verdict.value}{by}{f': {reasons}' if reasons else ''}"
+    view = f" ({found.view})" if found.view else ""
+    return f"{found.pod} on {comparison.node}: {what}. {found.reason.value.capitalize()}{view}."
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f} ms"

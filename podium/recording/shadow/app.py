@@ -1,0 +1,250 @@
+"""The assembled shadow: connection, watches, health and metrics, start and stop.
+
+Tasks: `signals` · `informers` · `start` · `disagreements` (looks at them again once they are due) · with a time limit
+`end`. It only reads: the session refuses to send anything that would change an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from errno import ENOSPC
+from io import FileIO
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import anyio
+import orjson
+
+import podium
+from podium.client.credentials import load
+from podium.client.informer_set import InformerSet
+from podium.client.outage import Outage
+from podium.client.session import ApiSession
+from podium.config import KubeSchedulerConfiguration
+from podium.engine.cluster import Cluster
+from podium.engine.errors import ManifestError
+from podium.framework.contract.interface import Plugin
+from podium.lib import garbage_collection
+from podium.lib.clock import Clock
+from podium.lib.error_text import error_text
+from podium.lib.log import get_logger
+from podium.lib.system_clock import SystemClock
+from podium.objects.core import Pod
+from podium.objects.resource_types import ResourceType
+from podium.objects.wire import BrokenObject
+from podium.recording.shadow.comparison import Comparison
+from podium.recording.shadow.metrics import ShadowMetrics
+from podium.recording.shadow.report import Disagreement, Report
+from podium.recording.shadow.scenarios import scenario_of
+from podium.recording.shadow.shadow import SETTLED_S, Shadow
+from podium.service.serving import health_page, metrics_page, serve_plain
+from podium.service.signals import stop_on_signal
+from podium.service.supervision import Supervisor
+
+log = get_logger("shadow")
+
+SCENARIOS_MAX: Final = 1000
+_LOOK_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run.
+
+    Attributes:
+        config: the other scheduler's configuration; its pods are those that name one of the profiles.
+        for_s: stop after that long; None for never.
+        scenarios: the file that disagreements are written to.
+        scenarios_max: how many of them at most, since each has all objects of the cluster.
+        health_address, metrics_address: a host ("" for any) and a port; None for no such endpoint.
+    """
+
+    config: KubeSchedulerConfiguration
+    classes: Mapping[str, type[Plugin]]
+    kubeconfig: str | None = None
+    context: str | None = None
+    for_s: float | None = None
+    settled_s: float = SETTLED_S
+    scenarios: Path | None = None
+    scenarios_max: int = SCENARIOS_MAX
+    health_address: tuple[str, int] | None = None
+    metrics_address: tuple[str, int] | None = None
+
+
+class ShadowApp:
+    """One shadow, which runs until stopped."""
+
+    def __init__(self, options: Options, *, clock: Clock | None = None, random: Random | None = None) -> None:
+        self._options = options
+        self._clock = clock or SystemClock()
+        self._random = random or Random()
+        self._stop = anyio.Event()
+        self._is_synced = False
+        self.metrics = ShadowMetrics()
+
+    def stop(self) -> None:
+        """Begin to stop."""
+        self._stop.set()
+
+    async def run(self, started: Callable[[], None] = lambda: None) -> Report:
+        """Compare until SIGTERM, SIGINT, `stop` or the time limit, and return what has come out.
+
+        Args:
+            started: called once all objects are known.
+
+        Raises:
+            ConnectionConfigError, ServingError, PluginError, ConfigError, OSError: it cannot start.
+            ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
+        """
+        options = self._options
+        log.info("Starting podium's shadow", version=podium.__version__)
+        garbage_collection.settle()
+        credentials = await load(options.kubeconfig, self._clock, context=options.context)
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(
+                ApiSession(credentials, may_write=lambda: False, outage=Outage(credentials.base_url))
+            )
+            listeners: list[Any] = [self.metrics, _Log()]
+            if options.scenarios is not None:
+                listeners.append(_ScenarioFile(stack.enter_context(options.scenarios.open("wb", buffering=0)), options))
+            shadow = Shadow(options.config, options.classes, self._clock, listeners, options.settled_s)
+            self.metrics.read_unsettled(lambda: shadow.unsettled)
+            informers = InformerSet(
+                session,
+                clock=self._clock,
+                random=self._random,
+                on_handler_error=lambda resource, _: self.metrics.count_unexpected_error("handler", resource),
+            )
+            for resource in shadow.resources:
+                informers.informer(resource).add_handler(_Teller(shadow, resource, informers))
+            await stack.enter_async_context(self._endpoints())
+            await self._run_tasks(shadow, informers, started)
+            while shadow.settle(all_of_them=True):
+                pass
+        log.info("Stopped", compared=shadow.report.compared, agreed=shadow.report.agreed)
+        return shadow.report
+
+    async def _run_tasks(self, shadow: Shadow, informers: InformerSet, started: Callable[[], None]) -> None:
+        async with anyio.create_task_group() as group:
+            supervisor = Supervisor(group, "shadow", lambda part: self.metrics.count_unexpected_error("task", part))
+
+            async def start() -> None:
+                await informers.wait_synced()
+                self._is_synced = True
+                garbage_collection.exempt_present_objects()
+                log.info("Comparing", schedulers=sorted(each.scheduler_name for each in self._options.config.profiles))
+                started()
+                if self._options.for_s is not None:
+                    await anyio.sleep(self._options.for_s)
+                    self.stop()
+
+            async def look_again() -> None:
+                while True:  # noqa: ASYNC110 - what becomes due by the clock has no event
+                    await anyio.sleep(0 if shadow.settle() else _LOOK_S)
+
+            supervisor.start(
+                {
+                    "signals": lambda: stop_on_signal(self.stop, self._stop.is_set),
+                    "informers": informers.run,
+                    "start": start,
+                    "disagreements": look_again,
+                }
+            )
+            await self._stop.wait()
+            log.info("Stopping")
+            group.cancel_scope.cancel()
+
+    @asynccontextmanager
+    async def _endpoints(self) -> AsyncIterator[None]:
+        """Serve health and metrics over plain HTTP."""
+
+        def not_ready() -> str | None:
+            return None if self._is_synced else "not synced yet"
+
+        health = {"/healthz": health_page(), "/livez": health_page(), "/readyz": health_page(not_ready)}
+        options = self._options
+        async with AsyncExitStack() as stack:
+            for address, pages in (
+                (options.health_address, health),
+                (options.metrics_address, {"/metrics": metrics_page(self.metrics.render)}),
+            ):
+                if address is not None:
+                    await stack.enter_async_context(serve_plain(*address, pages))
+            yield
+
+
+class _Teller:
+    """Implements `podium.client.informer.Handler`: passes every change of one kind on."""
+
+    def __init__(self, shadow: Shadow, resource: ResourceType[Any], informers: InformerSet) -> None:
+        self._shadow = shadow
+        self._resource = resource
+        self._informers = informers
+
+    def on_add(self, new: Any, /) -> None:
+        """Pass on an added object."""
+        is_complete = self._informers.synced and self._informers.consistency.is_consistent
+        try:
+            self._shadow.put(self._resource, new, is_complete=is_complete)
+        except ManifestError as error:
+            log.error("Object cannot be read", kind=self._resource.kind, object=new.key, error=str(error))
+
+    def on_update(self, old: Any, new: Any, /) -> None:
+        """Pass on a changed object."""
+        del old
+        self.on_add(new)
+
+    def on_delete(self, old: Any, /) -> None:
+        """Pass on a deletion."""
+        self._shadow.drop(self._resource, old)
+
+    def on_broken(self, broken: BrokenObject, /) -> None:
+        """Log an object that cannot be read, and ignore it."""
+        log.error("Object cannot be read", kind=broken.kind, object=broken.key, error=broken.detail)
+
+
+class _Log:
+    """Implements `podium.recording.shadow.shadow.Listener`: one line for each disagreement."""
+
+    def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
+        """Log nothing: agreement is the rule."""
+
+    def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
+        """Log the disagreement."""
+        del pod, states
+        said = disagreement.to_json()
+        log.info("Disagreement", **{name: said[name] for name in _LOGGED if name in said})
+
+
+_LOGGED: Final = ("pod", "chosen", "podium", "verdict", "gap", "plugin", "reason", "view")
+
+
+class _ScenarioFile:
+    """Implements `podium.recording.shadow.shadow.Listener`: writes disagreements as `podium evaluate` reads them."""
+
+    def __init__(self, file: FileIO, options: Options) -> None:
+        self._file = file
+        self._config = options.config
+        self._left = options.scenarios_max
+
+    def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
+        """Write nothing: only disagreements are kept."""
+
+    def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
+        """Write one line for each state of the cluster, until the file has enough of them or cannot be written."""
+        if self._left <= 0:
+            return
+        self._left -= 1
+        if not self._left:
+            log.warning("No more disagreements are written to the file", written=self._file.name)
+        try:
+            for name, state in states.items():
+                line = orjson.dumps(scenario_of(disagreement, pod, name, state, self._config)) + b"\n"
+                if self._file.write(line) < len(line):
+                    raise OSError(ENOSPC, "not all of a line could be written")
+        except OSError as error:
+            log.warning("Disagreements are no longer written", file=self._file.name, error=error_text(error))
+            self._left = 0

@@ -1,0 +1,78 @@
+"""The metrics of a shadow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from podium.engine.cluster import Cluster
+from podium.objects.core import Pod
+from podium.recording.shadow.comparison import Comparison
+from podium.recording.shadow.report import Disagreement
+from podium.telemetry.families import counter, exponential, histogram, read_gauge
+from podium.telemetry.metrics import log_lines_lost
+
+_PREFIX = "podium_shadow"
+
+
+class ShadowMetrics:
+    """The metric families of one shadow. Implements `podium.recording.shadow.shadow.Listener`."""
+
+    def __init__(self) -> None:
+        self._compared = counter(
+            f"{_PREFIX}_pods_compared_total",
+            "Pods that the other scheduler bound, by what podium makes of the chosen node.",
+            "verdict",
+        )
+        self._disagreements = counter(
+            f"{_PREFIX}_disagreements_total",
+            "Disagreements that were looked at again, by the reason and the plugin behind them.",
+            "reason",
+            "plugin",
+        )
+        self._evaluation_s = histogram(
+            f"{_PREFIX}_evaluation_duration_seconds",
+            "How long podium took to filter and score all nodes for a pod.",
+            exponential(0.0005, 2, 14),
+        )
+        self._binding_s = histogram(
+            f"{_PREFIX}_binding_duration_seconds",
+            "How long it took from when a pending pod was first seen until its binding was.",
+            exponential(0.001, 2, 18),
+        )
+        self._unsettled = read_gauge(
+            f"{_PREFIX}_unsettled_disagreements", "Disagreements that are still to be looked at again."
+        )
+        self._failures = counter("podium_unexpected_errors_total", "Unexpected errors.", "where", "name")
+        self.families = (
+            self._compared,
+            self._disagreements,
+            self._evaluation_s,
+            self._binding_s,
+            self._unsettled,
+            self._failures,
+            log_lines_lost(),
+        )
+
+    def read_unsettled(self, read: Callable[[], float]) -> None:
+        """Where the number of unsettled disagreements is read."""
+        self._unsettled.read_from(read)
+
+    def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
+        """A binding was compared."""
+        self._compared[(comparison.verdict.value,)].add()
+        self._evaluation_s[()].observe(evaluation_s)
+        self._binding_s[()].observe(binding_s)
+
+    def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
+        """A disagreement was looked at again."""
+        del pod, states
+        self._disagreements[disagreement.reason.value, disagreement.comparison.plugin].add()
+
+    def count_unexpected_error(self, where: str, name: str) -> None:
+        """An unexpected exception was caught."""
+        self._failures[where, name].add()
+
+    def render(self) -> bytes:
+        """All metrics in the Prometheus text format."""
+        lines = [line for family in self.families for line in family.lines()]
+        return "\n".join(lines).encode() + b"\n"

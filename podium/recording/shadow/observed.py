@@ -1,0 +1,162 @@
+"""A cluster as its watches show it, and the last changes, so that any recent state can be had again.
+
+Owns what counts as a change: an object that differs in more than its version and what no decision reads. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from podium.engine.cluster import Cluster
+from podium.engine.errors import ManifestError
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, PODS, KubeObject, ResourceType
+
+CHANGES_KEPT: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change. `old` is None for an added object, `new` for a deleted one.
+
+    Units: `at_s` is on the clock that the changes were observed by.
+    """
+
+    number: int
+    at_s: float
+    resource: ResourceType[Any]
+    old: Any
+    new: Any
+
+    @property
+    def key(self) -> str:
+        """The key of the object."""
+        key: str = (self.old if self.new is None else self.new).key
+        return key
+
+    @property
+    def binds(self) -> bool:
+        """Whether a pending pod got its node."""
+        old, new = self.old, self.new
+        return isinstance(old, Pod) and isinstance(new, Pod) and bool(new.node_name) and not old.node_name
+
+    def __str__(self) -> str:
+        """In words."""
+        if self.binds:
+            return f"Pod {self.key} bound to {self.new.node_name}"
+        done = "added" if self.old is None else "deleted" if self.new is None else "changed"
+        return f"{self.resource.kind} {self.key} {done}"
+
+
+class ObservedCluster:
+    """A cluster that receives every change.
+
+    Args:
+        cluster: the cluster; from now on changed only here.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._changes: deque[Change] = deque(maxlen=CHANGES_KEPT)
+        self._next_number = 0
+
+    @property
+    def resources(self) -> Collection[ResourceType[Any]]:
+        """The kinds that decisions depend on."""
+        return tuple(dict.fromkeys((PODS, NODES, *self.cluster.store.listed_kinds)))
+
+    @property
+    def next_number(self) -> int:
+        """The number that the next change will get."""
+        return self._next_number
+
+    def put(self, resource: ResourceType[Any], item: Any, at_s: float) -> None:
+        """Add or replace an object.
+
+        Raises:
+            ManifestError: it cannot be read, and is as if it were not there.
+        """
+        old = self.cluster.store.get(resource, item.key)
+        try:
+            self.cluster.put(resource, item)
+        except ManifestError:
+            if old is not None:
+                self.drop(resource, old, at_s)
+            raise
+        if old is None or _differ(old, item):
+            self._note(resource, old, item, at_s)
+
+    def drop(self, resource: ResourceType[Any], item: KubeObject, at_s: float) -> None:
+        """Remove an object. One that could not be read may be unknown."""
+        old = self.cluster.store.get(resource, item.key)
+        if old is not None:
+            self.cluster.drop(resource, old)
+            self._note(resource, old, None, at_s)
+
+    def changes(self, first: int, end: int | None = None) -> Sequence[Change]:
+        """The changes with these numbers, as far as they are still known, oldest first."""
+        return [each for each in self._changes if first <= each.number and (end is None or each.number < end)]
+
+    def state_before(self, number: int) -> Cluster | None:
+        """The cluster as it was before the change with that number; None if that is too long ago.
+
+        Cost: a fork of the cluster, and one step for each change since.
+        """
+        if not self._changes or self._changes[0].number > number:
+            return None
+        return undone(self.cluster, self.changes(number))
+
+    def _note(self, resource: ResourceType[Any], old: Any, new: Any, at_s: float) -> None:
+        self._changes.append(Change(self._next_number, at_s, resource, old, new))
+        self._next_number += 1
+
+
+def undone(cluster: Cluster, changes: Iterable[Change]) -> Cluster:
+    """A fork of the cluster in which these changes, given oldest first, have not happened."""
+    fork = cluster.fork()
+    for change in reversed(list(changes)):
+        _set(fork, change.resource, change.key, change.old)
+    return fork
+
+
+def done(cluster: Cluster, changes: Iterable[Change]) -> Cluster:
+    """A fork of the cluster in which these changes have happened already."""
+    fork = cluster.fork()
+    for change in changes:
+        _set(fork, change.resource, change.key, change.new)
+    return fork
+
+
+def _set(cluster: Cluster, resource: ResourceType[Any], key: str, item: Any) -> None:
+    if item is not None:
+        cluster.put(resource, item)
+    elif (known := cluster.store.get(resource, key)) is not None:
+        cluster.drop(resource, known)
+
+
+def _differ(old: Any, new: Any) -> bool:
+    if isinstance(new, Pod):
+        return _what_counts(old) != _what_counts(new)
+    version = new.metadata.resource_version
+    return bool(replace(old, metadata=replace(old.metadata, resource_version=version)) != new)
+
+
+def _what_counts(pod: Pod) -> tuple[object, ...]:
+    """What other pods' attempts depend on: not conditions and the states of containers, which change all the time."""
+    status = pod.status
+    return (
+        pod.uid,
+        pod.node_name,
+        pod.spec,
+        pod.metadata.labels,
+        pod.is_terminating,
+        status.nominated_node_name,
+        status.allocated_resources,
+        status.resources,
+        status.resource_claim_statuses,
+    )

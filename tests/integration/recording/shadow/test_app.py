@@ -1,0 +1,187 @@
+"""The shadow beside a scheduler that binds by hand, on the embedded API server, in this process and as a command."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import anyio
+import anyio.to_thread
+import pytest
+from aiohttp import web
+
+from podium.config import default_configuration
+from podium.evaluate import Evaluator
+from podium.plugins import IN_TREE
+from podium.recording.shadow.app import Options, ShadowApp
+from podium.recording.shadow.report import Reason, Report
+from podium.sandbox import Sandbox
+from podium.sandbox.server import ApiServer
+from tests.control_plane.client import Client
+from tests.control_plane.processes import free_ports
+from tests.e2e.waiting import eventually
+from tests.manifests import node, nodes, pod
+
+pytestmark = pytest.mark.anyio
+
+Json = dict[str, Any]
+PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
+
+
+def ours(name: str, cpu: str = "1", **more: Any) -> Json:
+    return pod(name, cpu, scheduler="default-scheduler", **more)
+
+
+class Cluster:
+    """An API server, an admin's client for it, and the methods of all requests that podium has sent."""
+
+    def __init__(self, sandbox: Sandbox, admin: Client, kubeconfig: Path, methods: list[str]) -> None:
+        self.sandbox = sandbox
+        self.admin = admin
+        self.kubeconfig = kubeconfig
+        self.methods = methods
+
+    def put(self, *items: Json) -> None:
+        for each in items:
+            self.sandbox.store.create(each)
+
+    async def bind(self, name: str, node_name: str) -> None:
+        """As a scheduler does."""
+        target = {"apiVersion": "v1", "kind": "Node", "name": node_name}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+        await self.admin.create(f"{PODS}/{name}/binding", binding)
+
+    @asynccontextmanager
+    async def shadowed(self, **options: Any) -> AsyncIterator[tuple[ShadowApp, list[Report]]]:
+        """Runs a shadow meanwhile. Its report is in the list afterwards."""
+        given = Options(
+            config=default_configuration(), classes=IN_TREE, kubeconfig=str(self.kubeconfig), settled_s=0.0, **options
+        )
+        app, reports, started = ShadowApp(given), list[Report](), anyio.Event()
+
+        async def run() -> None:
+            reports.append(await app.run(started.set))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await started.wait()
+            yield app, reports
+            app.stop()
+
+
+@pytest.fixture
+async def cluster(anyio_backend: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cluster]:
+    methods: list[str] = []
+    handle = ApiServer.handle
+
+    async def noting(server: ApiServer, request: web.BaseRequest) -> web.StreamResponse:
+        if request.headers.get("User-Agent", "").startswith("podium/"):
+            methods.append(request.method)
+        return await handle(server, request)
+
+    monkeypatch.setattr(ApiServer, "handle", noting)
+    async with Sandbox(kubelet_delay_s=0.0) as sandbox, Client(sandbox.url) as admin:
+        yield Cluster(sandbox, admin, sandbox.write_kubeconfig(tmp_path / "kubeconfig"), methods)
+
+
+def shows(app: ShadowApp, line: str) -> Callable[[], Awaitable[bool]]:
+    async def is_shown() -> bool:
+        return line.encode() in app.metrics.render()
+
+    return is_shown
+
+
+async def test_bindings_are_compared_and_counted_and_nothing_is_written(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.put(node("big", "16"), node("small", "4", memory="16Gi"), ours("before", node="big"), ours("web"))
+    file = tmp_path / "disagreements.jsonl"
+    async with cluster.shadowed(scenarios=file) as (app, reports):
+        cluster.put(ours("late"), pod("foreign"))
+        await cluster.bind("late", "big")
+        await eventually(shows(app, 'podium_shadow_pods_compared_total{verdict="same node"} 1'))
+        await cluster.bind("foreign", "small")
+        await cluster.bind("web", "small")
+        await eventually(shows(app, 'podium_shadow_pods_compared_total{verdict="lower score"} 1'))
+        await eventually(shows(app, 'podium_shadow_disagreements_total{reason="unexplained"'))
+    (report,) = reports
+    assert (report.compared, report.agreed) == (2, 1)
+    (found,) = report.disagreements
+    assert (found.pod, found.reason) == ("default/web", Reason.UNEXPLAINED)
+    (line,) = file.read_bytes().splitlines()
+    answer = Evaluator().answer_line(line, "")
+    assert answer == {"id": "default/web as seen", **json.loads(line)["expect"]}
+    assert cluster.methods
+    assert set(cluster.methods) == {"GET"}
+
+
+async def test_it_stops_after_a_time_and_serves_health_and_metrics(cluster: Cluster) -> None:
+    cluster.put(*nodes(2))
+    health, metrics = free_ports(2)
+    addresses = {"health_address": ("127.0.0.1", health), "metrics_address": ("127.0.0.1", metrics)}
+    async with cluster.shadowed(**addresses) as (_, _), aiohttp.ClientSession() as client:
+        for url in (f"http://127.0.0.1:{health}/readyz", f"http://127.0.0.1:{metrics}/metrics"):
+            async with client.get(url) as answer:
+                assert answer.status == 200
+    options = Options(config=default_configuration(), classes=IN_TREE, kubeconfig=str(cluster.kubeconfig), for_s=0.0)
+    assert (await ShadowApp(options).run()).compared == 0
+
+
+async def test_a_file_that_cannot_be_written_ends_no_comparison(cluster: Cluster) -> None:
+    cluster.put(node("big", "16"), node("small", "4", memory="16Gi"), ours("web"), ours("more"))
+    async with cluster.shadowed(scenarios=Path("/dev/full")) as (app, _):
+        for count, name in enumerate(("web", "more"), start=1):
+            await cluster.bind(name, "small")
+            await eventually(shows(app, f'podium_shadow_pods_compared_total{{verdict="lower score"}} {count}'))
+        await eventually(shows(app, "podium_shadow_unsettled_disagreements 0"))
+        assert b"podium_unexpected_errors_total{" not in app.metrics.render()
+
+
+async def test_the_command_prints_a_report_when_it_is_told_to_stop(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.put(node("big", "16"), node("small", "4", memory="16Gi"), ours("web"), ours("other"))
+    file, port = tmp_path / "disagreements.jsonl", free_ports(1)[0]
+    process = start_command(
+        cluster.kubeconfig, "--disagreements", str(file), "--metrics-bind-address", f"127.0.0.1:{port}"
+    )
+    try:
+        await _until_shown(port, "podium_shadow_unsettled_disagreements 0")
+        await eventually(lambda: _is_compared(cluster, port))
+        process.send_signal(signal.SIGTERM)
+        printed, logged = await anyio.to_thread.run_sync(process.communicate)
+    finally:
+        process.kill()
+    assert process.returncode == 0, logged
+    report = json.loads(printed)
+    assert report["compared"] == report["agreed"] + len(report["disagreements"])
+    assert set(cluster.methods) == {"GET"}
+    assert len(file.read_bytes().splitlines()) == len(report["disagreements"])
+
+
+def start_command(kubeconfig: Path, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "podium", "shadow", "--kubeconfig", str(kubeconfig), "-o", "json", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+async def _is_compared(cluster: Cluster, port: int) -> bool:
+    """Bind another pod until one was seen to be pending and bound."""
+    name = f"web-{len(await cluster.admin.list(PODS))}"
+    cluster.put(ours(name))
+    await cluster.bind(name, "small")
+    return "podium_shadow_pods_compared_total{" in await _metrics(port)
+
+
+async def _until_shown(port: int, text: str) -> None:
+    async def is_shown() -> bool:
+        return text in await _metrics(port)
+
+    await eventually(is_shown)
+
+
+async def _metrics(port: int) -> str:
+    async with aiohttp.ClientSession() as client, client.get(f"http://127.0.0.1:{port}/metrics") as answer:
+        return await answer.text()
