@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from podium.sandbox.device_drivers import DeviceKind
 
 _SCHEDULER_NAME = "podium"
-_OPTION_OF = {"plugins": "plugin"}
+_OPTION_OF = {"plugins": "plugin", "timeout_s": "timeout"}
 _NODES_MIN = 5
 _PODS_PER_NODE_MAX = 10
 
@@ -45,6 +45,13 @@ _PODS_PER_NODE_MAX = 10
 @click.option(
     "--autoscale", is_flag=True, help="Show instead how nodes are bought when pods come, and removed when they go."
 )
+@click.option(
+    "--ui",
+    "is_live",
+    is_flag=True,
+    help="Let pods come and go until Ctrl-C, and show the queue, the decisions and the nodes on a page in the browser.",
+)
+@click.option("--no-browser", is_flag=True, help="With --ui: print the address of the page, and do not open it.")
 @devices_option("Devices of every node, such as gpu=8, and more pods, with claims for them. Repeatable.")
 def command(
     nodes: int,
@@ -55,6 +62,8 @@ def command(
     config: Path | None,
     plugins: tuple[str, ...],
     autoscale: bool,
+    is_live: bool,
+    no_browser: bool,
     devices: tuple[DeviceKind, ...],
 ) -> None:
     """Schedule pods on the nodes of an embedded API server, and show the result.
@@ -69,10 +78,24 @@ def command(
 
     With --autoscale the cluster begins without nodes: `podium provisioner run` buys them for the pods of three
     Deployments, and removes those that are not needed once the Deployments are scaled down.
+
+    With --ui it goes on until Ctrl-C, and serves the live page of `podium run --ui` on 127.0.0.1, without a login. It
+    opens a browser if there is a screen.
     """
     good = _configuration(config, plugins)
+    if is_live:
+        _refuse(
+            "--ui shows pods that come and go, without an end and without claims",
+            "autoscale",
+            "devices",
+            "output",
+            "timeout_s",
+        )
+        _check_sizes(nodes, pods)
+        _show_live(nodes, pods, seed, good, opens_browser=not no_browser)
+        return
     if autoscale:
-        _refuse_sizes()
+        _refuse("--autoscale brings its own nodes and pods", "nodes", "pods", "devices", "plugins")
         _autoscale(good.config, seed, timeout_s, output)
         return
     _check_sizes(nodes, pods)
@@ -93,12 +116,28 @@ def command(
         raise click.ClickException(failure(outcome, timeout_s))
 
 
-def _refuse_sizes() -> None:
-    """Refuse options of the other demo."""
+def _refuse(reason: str, *names: str) -> None:
+    """Refuse options that do not go with this demo."""
     given = click.get_current_context().get_parameter_source
-    for name in ("nodes", "pods", "devices", "plugins"):
+    for name in names:
         if given(name) is not ParameterSource.DEFAULT:
-            raise click.UsageError(f"--{_OPTION_OF.get(name, name)}: --autoscale brings its own nodes and pods")
+            raise click.UsageError(f"--{_OPTION_OF.get(name, name)}: {reason}")
+
+
+def _show_live(nodes: int, pods: int, seed: int, good: Usable, *, opens_browser: bool) -> None:
+    from podium.cli.demo.live import run_live
+    from podium.cli.demo.progress import LiveProgress, PlainProgress
+    from podium.cli.demo.run import Plan
+
+    plan = Plan(nodes, pods, seed, 0.0, good.config, good.plugins)
+    console = Console(highlight=False)
+
+    def tell(url: str) -> None:
+        console.print(f"\nThe live page: {url}\nCtrl-C ends the demo.", soft_wrap=True)
+
+    _log_only(logging.WARNING, console)
+    with _errors_shown(), LiveProgress(console) if console.is_terminal else PlainProgress(console) as progress:
+        event_loop.run(lambda: run_live(plan, progress, tell, opens_browser=opens_browser))
 
 
 def _autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s: float, output: str) -> None:

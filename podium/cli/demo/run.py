@@ -37,8 +37,9 @@ from podium.sandbox.fill_devices import device_claims_and_pods, no_such_device
 
 _WRITERS = 16
 _DEVICES = "/apis/resource.k8s.io/v1/namespaces/default"
+PODS_PATH = "/api/v1/namespaces/default/pods"
 _COLLECTIONS = {
-    "Pod": "/api/v1/namespaces/default/pods",
+    "Pod": PODS_PATH,
     "ResourceClaim": f"{_DEVICES}/resourceclaims",
     "ResourceClaimTemplate": f"{_DEVICES}/resourceclaimtemplates",
 }
@@ -99,9 +100,9 @@ async def run(plan: Plan, progress: Progress) -> Outcome:
                 claim, pod = no_such_device(plan.devices[0], scheduler_name)
                 claims.append(claim)
                 unplaceable.append(pod)
-            await _create(claims, "creating claims", session, progress)
+            await create(claims, "creating claims", session, progress)
             pods += varied_pods(plan.pods, plan.seed, scheduler_name)
-            await _create([*pods, *unplaceable], "creating pods", session, progress)
+            await create([*pods, *unplaceable], "creating pods", session, progress)
             names = frozenset(pod["metadata"]["name"] for pod in unplaceable)
             watcher = Watcher(names, len(pods), progress, clock)
             app = App(unhindered(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins))
@@ -129,7 +130,8 @@ def unhindered(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration
     )
 
 
-async def _create(objects: list[dict[str, Any]], what: str, session: ApiSession, progress: Progress) -> None:
+async def create(objects: list[dict[str, Any]], what: str, session: ApiSession, progress: Progress) -> None:
+    """Create the objects as one stage of the progress."""
     if not objects:
         return
     progress.begin(what, len(objects))

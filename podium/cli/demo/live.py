@@ -1,0 +1,123 @@
+"""`podium demo --ui`: a cluster whose pods come and go until Ctrl-C, and the live page on a loopback address."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from random import Random
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+import orjson
+from aiohttp.typedefs import Handler
+
+from podium.cli.demo.run import PODS_PATH, Plan, Progress, create, unhindered
+from podium.cli.demo.server import ServerError, server_process
+from podium.client.credentials import load
+from podium.client.session import ApiSession
+from podium.daemon.app import App
+from podium.daemon.face import Face, MakeFace
+from podium.daemon.faces import FACES
+from podium.daemon.options import Options
+from podium.daemon.scheduler import Scheduler
+from podium.lib.system_clock import SystemClock
+from podium.objects.api_errors import AlreadyExists, NotFound
+from podium.sandbox.fill import unplaceable_pods, varied_pods
+from podium.service.serving.plain import serve_plain
+
+_STEP_S: Final = 0.5
+_RUNNING_SHARE: Final = 0.7
+_CHANGED_SHARE: Final = 0.02
+_LOOPBACK: Final = "127.0.0.1"
+
+
+async def run_live(plan: Plan, progress: Progress, tell: Callable[[str], None], *, opens_browser: bool) -> None:
+    """Run until SIGINT or SIGTERM.
+
+    Args:
+        tell: called with the address of the page.
+        opens_browser: whether to show the page in one, if there is a screen.
+
+    Raises:
+        ServerError: the API server did not start, or ended.
+        ExceptionGroup: holds the exceptions of `App.run`.
+    """
+
+    async def show(url: str) -> None:
+        tell(url)
+        if opens_browser and has_screen():
+            await anyio.to_thread.run_sync(webbrowser.open, url)
+
+    progress.begin("starting an API server", 1)
+    async with server_process(plan.nodes, plan.seed) as (kubeconfig, process):
+        progress.advance(1)
+        async with ApiSession(await load(str(kubeconfig), SystemClock())) as session:
+            name = plan.config.profiles[0].scheduler_name
+            pods = varied_pods(plan.pods, plan.seed, name)
+            begin = max(1, int(len(pods) * _RUNNING_SHARE))
+            await create([*pods[:begin], *unplaceable_pods(name)], "creating pods", session, progress)
+            options = Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins, has_live_page=True)
+            app = App(unhindered(plan.config), options, faces=served_plainly(FACES, show))
+
+            async def watch_server() -> None:
+                await process.wait()
+                raise ServerError(f"the demo's API server ended with exit code {process.returncode}")
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(watch_server)
+                tasks.start_soon(come_and_go, pods, begin, session, Random(plan.seed))
+                await app.run()
+                tasks.cancel_scope.cancel()
+
+
+def has_screen() -> bool:
+    """Whether a browser could be shown."""
+    return sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+
+
+def served_plainly(faces: Sequence[MakeFace], show: Callable[[str], Any]) -> list[MakeFace]:
+    """The faces, and one more that serves their pages without TLS and authorization, to this machine only.
+
+    Args:
+        show: awaited with the address of the live page.
+    """
+    pages: dict[str, Handler] = {}
+
+    def noted(make: MakeFace) -> MakeFace:
+        def made(scheduler: Scheduler) -> Face:
+            face = make(scheduler)
+            pages.update({**face.pages, **face.open_pages})
+            return face
+
+        return made
+
+    async def serve() -> None:
+        async with serve_plain(_LOOPBACK, 0, pages) as port:
+            await show(f"http://{_LOOPBACK}:{port}/ui")
+            await anyio.sleep_forever()
+
+    return [*map(noted, faces), lambda _: Face(tasks={"plain pages": serve})]
+
+
+async def come_and_go(pods: Sequence[dict[str, Any]], begin: int, session: ApiSession, random: Random) -> None:
+    """Delete some pods and create others, again and again.
+
+    Args: the first `begin` of the pods exist.
+    """
+    running, waiting = list(pods[:begin]), deque(pods[begin:])
+    while True:
+        await anyio.sleep(_STEP_S)
+        for _ in range(max(1, int(len(running) * _CHANGED_SHARE))):
+            leaving = running.pop(random.randrange(len(running)))
+            waiting.append(leaving)
+            with suppress(NotFound):  # It was preempted.
+                await session.request("DELETE", f"{PODS_PATH}/{leaving['metadata']['name']}")
+            coming = waiting.popleft()
+            with suppress(AlreadyExists):  # It is still being deleted: its turn comes again.
+                await session.post(PODS_PATH, orjson.dumps(coming))
+            running.append(coming)
