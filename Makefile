@@ -23,13 +23,16 @@ COUNT ?= 1000
 # Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
 
-.PHONY: help demo test check sim fuzz parity soak bench bench-all bench-report profile control-plane release format lock clean
+.PHONY: help demo playground test check sim fuzz parity soak bench bench-all bench-report profile control-plane release format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(VENV)/.run-stamp  ## Schedule 500 pods on 50 nodes of an embedded API server, and show how it went
 	@$(BIN)/podium demo --nodes 50 --pods 500
+
+playground: $(VENV)/.dev-stamp  ## Build the page that answers questions in a browser, in build/playground (fetches 10 MB once)
+	@$(BIN)/python -m tests.playground.site
 
 test: $(VENV)/.dev-stamp  ## Everything: checks, unit, parity, integration, and the real kube-apiserver
 	@$(MAKE) --no-print-directory check
@@ -43,6 +46,8 @@ test: $(VENV)/.dev-stamp  ## Everything: checks, unit, parity, integration, and 
 	@$(BIN)/python -m tests.go_tools || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== Chromium and axe-core (fetched once, half a minute)"
 	@$(BIN)/python -m tests.browser || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
+	@echo "== the playground (Pyodide and its wheels are fetched once, seconds)"
+	@$(BIN)/python -m tests.playground.site || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== integration tests, and tests against the real control plane"
 	@$(BIN)/pytest -q -n $(WAITING) --dist loadfile tests --ignore tests/unit
 
@@ -103,7 +108,7 @@ release: $(VENV)/.release-stamp  ## All that is published, in dist/, twice to th
 	@$(BIN)/python -m release --twice
 
 clean:  ## Remove the environment and caches
-	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	@echo "== creating $(VENV)"

@@ -26,6 +26,7 @@ from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.loading import Loaded, Loader, pod_named
 from podium.lib.bounded_read import read_all
 from podium.objects.errors import FieldError
+from podium.objects.resource_types import NODES
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
 
@@ -98,6 +99,9 @@ class Dump:
             for name, content in files.items()
             for each in read_objects(_unpacked(name, content), name, broken.append)
         ]
+        if not any(each.manifest["kind"] == NODES.kind for each in found):
+            what = broken[0] if broken else "add what kubectl get nodes,pods -A -o json prints"
+            raise ManifestError(f"no nodes: {what}")
         return cls(found, broken, read)
 
     def asked(self) -> list[Found]:
