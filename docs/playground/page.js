@@ -54,8 +54,14 @@ async function choose(list) {
 
 async function takeExample() {
   forget();
-  const answer = await fetch("example.yaml");
-  chosen = [["example.yaml", new Uint8Array(await answer.arrayBuffer())]];
+  try {
+    const answer = await fetch("example.yaml");
+    if (!answer.ok) throw new Error(answer.statusText);
+    chosen = [["example.yaml", new Uint8Array(await answer.arrayBuffer())]];
+  } catch (error) {
+    idle("The example cluster cannot be loaded.", error.message);
+    return;
+  }
   await read();
 }
 
@@ -69,10 +75,12 @@ function forget() {
 /** Have podium read the cluster, and offer its pods. */
 async function read() {
   forget();
+  const begun = answers;
   const text = pasted.value.trim();
   const all = text ? [...chosen, [PASTED, new TextEncoder().encode(text)]] : chosen;
   try {
     const cluster = await podium.load(all, config.value);
+    if (begun !== answers) return; // Another cluster has been chosen meanwhile.
     if (cluster.error !== undefined) {
       idle("The cluster cannot be read.", cluster.error);
     } else {
