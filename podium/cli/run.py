@@ -12,7 +12,7 @@ import click
 
 from podium.cli import event_loop
 from podium.cli.options.access import access_options, take_access_options
-from podium.cli.options.configuration import connection_options, feature_gates_option, plugin_option, usable
+from podium.cli.options.configuration import Usable, connection_options, feature_gates_option, plugin_option, usable
 from podium.cli.options.durations import duration
 from podium.cli.options.leader_election import leader_election_options, with_options
 from podium.cli.options.logs import logging_options
@@ -55,6 +55,11 @@ def _memory(_: click.Context, parameter: click.Parameter, text: str) -> int:
     if size and not RECORDER_BYTES_MIN <= size <= _MEMORY_BYTES_MAX:
         raise click.BadParameter(f"{text} is neither 0 nor from 1Mi to 1Ti", param=parameter)
     return size
+
+
+def _plugin_files(references: tuple[str, ...]) -> list[Path]:
+    """The files among the references of `--plugin`."""
+    return [Path(where) for reference in references if (where := reference.rpartition(":")[0]).endswith(".py")]
 
 
 def _flags(context: click.Context) -> dict[str, str]:
@@ -137,6 +142,12 @@ def _flags(context: click.Context) -> dict[str, str]:
     is_flag=True,
     help="Serve a page that shows the queue, the decisions and the nodes live, at /ui.",
 )
+@click.option(
+    "--reload",
+    "reloads",
+    is_flag=True,
+    help="Take over changes of the configuration file and of plugin files while podium runs; on SIGHUP at once.",
+)
 @access_options
 @leader_election_options
 @logging_options
@@ -157,6 +168,7 @@ def command(
     avoids_conflicts: bool,
     recorder_bytes: int,
     has_live_page: bool,
+    reloads: bool,
     **others: Any,
 ) -> None:
     """Schedule pods until SIGTERM or SIGINT. SIGUSR2 writes the cache and the queue to the log."""
@@ -167,6 +179,7 @@ def command(
     with garbage_collection.collection_disabled():
         from podium.client.credentials import ConnectionConfigError
         from podium.daemon.app import App
+        from podium.daemon.configuration_source import ConfigurationSource
         from podium.daemon.options import Options
         from podium.framework.contract.status import PluginError
         from podium.service.election import LeadershipLostError
@@ -176,7 +189,13 @@ def command(
         garbage_collection.exempt_present_objects()
 
     access = take_access_options(others)
-    good = usable(config, plugins, feature_gates, change=lambda found: with_options(found, others))
+    if reloads and config is None and not _plugin_files(plugins):
+        raise click.UsageError("--reload needs a file to follow: --config, or --plugin with a file")
+
+    def read() -> Usable:
+        return usable(config, plugins, feature_gates, change=lambda found: with_options(found, others))
+
+    good = read()
     log = get_logger("config")
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)
@@ -197,6 +216,7 @@ def command(
         recorder_bytes=recorder_bytes,
         flags=_flags(click.get_current_context()),
         has_live_page=has_live_page,
+        source=ConfigurationSource(config, _plugin_files(plugins), read) if reloads else None,
     )
     ends = (
         ConnectionConfigError,

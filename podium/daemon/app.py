@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from random import Random
+from typing import Any
 from uuid import UUID
 
 import anyio
@@ -156,7 +157,7 @@ class App:
                 for resource, handler in face.handlers.items():
                     scheduler.informers.informer(resource).add_handler(handler)
             await stack.enter_async_context(scheduler.extender_pool)
-            access = await self._open(stack, credentials, faces)
+            access = await self._open(stack, credentials, scheduler, faces)
             elector = None
             if self._term is not None:
                 stack.enter_context(ending_if_stopped_for_too_long(self._term))
@@ -205,7 +206,9 @@ class App:
 
         return Elector(term, lock, self._election_clock, self._random, self.metrics, tell)
 
-    async def _open(self, stack: AsyncExitStack, credentials: Credentials, faces: Sequence[Face]) -> Access | None:
+    async def _open(
+        self, stack: AsyncExitStack, credentials: Credentials, scheduler: Scheduler, faces: Sequence[Face]
+    ) -> Access | None:
         """Serve the endpoints until the stack is closed; None if they are disabled."""
         options = self._options
         if options.secure_port == 0:
@@ -222,12 +225,14 @@ class App:
         )
         access_options = replace(options.access, authorization_always_allow_paths=open_paths)
         access = await stack.enter_async_context(open_access(access_options, credentials, tls, self._clock))
-        server = await stack.enter_async_context(self._serve(tls, access, faces))
+        server = await stack.enter_async_context(self._serve(tls, access, scheduler, faces))
         if self._watchdog is not None and server.listener is not None:
             self._watchdog.stand_in(ProbeStandIn(server.listener, lambda: tls.context))
         return access
 
-    def _serve(self, tls: ServingTls, access: Access, faces: Sequence[Face]) -> AbstractAsyncContextManager[Server]:
+    def _serve(
+        self, tls: ServingTls, access: Access, scheduler: Scheduler, faces: Sequence[Face]
+    ) -> AbstractAsyncContextManager[Server]:
         options = self._options
         leading: dict[str, Check] = {} if self._term is None else {"leaderElection": self._term.health}
         checks: dict[str, Check] = {"shutdown": self.check_shutdown, "sched-handler-sync": self.check_synced}
@@ -237,7 +242,7 @@ class App:
             tls,
             Health(healthz=leading or {"ping": ping}, readyz={"ping": ping, **leading, **checks}),
             self.metrics,
-            lambda: effective_configuration(without_secrets(self._config)),
+            lambda: _configz(scheduler),
             middlewares=[access.middleware],
             pages={path: page for face in faces for path, page in (*face.pages.items(), *face.open_pages.items())},
             flags=options.flags,
@@ -332,6 +337,13 @@ class App:
         bindings = len(scheduler.binding_cycles.under_way)
         if left_behind or bindings:
             log.warning("Exiting with unfinished work", events=left_behind, bindings=bindings)
+
+
+def _configz(scheduler: Scheduler) -> dict[str, Any]:
+    """The configuration in effect, and why a later one is not."""
+    shown = {"componentconfig": effective_configuration(without_secrets(scheduler.config))}
+    refused = scheduler.refused_configuration()
+    return {**shown, "refused": refused} if refused else shown
 
 
 async def _wait_connected(informers: InformerSet) -> None:

@@ -10,6 +10,7 @@ from podium.daemon.coscheduling import coscheduling
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.queue_page import queue_page
 from podium.daemon.recorder_pages import RecorderPages
+from podium.daemon.reload import configuration_reload
 from podium.daemon.scheduler import Scheduler
 from podium.daemon.stray_pods import StrayPods
 from podium.engine.flight_recorder import FlightRecorder
@@ -62,4 +63,12 @@ def _with_live_page(face: Face, recorder: FlightRecorder | None, scheduler: Sche
     return replace(face, pages={**face.pages, **page.pages}, open_pages=page.open_pages, tasks={"live page": page.run})
 
 
-FACES: Final[tuple[MakeFace, ...]] = (debug_queue, flight_recorder, cache_dump, stray_pods, stall_watch, coscheduling)
+FACES: Final[tuple[MakeFace, ...]] = (
+    debug_queue,
+    flight_recorder,
+    cache_dump,
+    stray_pods,
+    stall_watch,
+    coscheduling,
+    configuration_reload,
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar, cast
@@ -13,6 +13,7 @@ from podium.client.informer_set import InformerSet
 from podium.cluster import Cache, Snapshot
 from podium.framework.contract.interface import ApiClient, Handle, Lister, Preemptions
 from podium.framework.contract.pod_groups import PodGroups
+from podium.framework.contract.status import PluginError
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import ObjectT, ResourceType
@@ -35,6 +36,7 @@ class PluginHandle:
     cache: Cache
     informers: InformerSet
     pod_groups: PodGroups | None = None
+    watches: Container[ResourceType[Any]] | None = None
     move_to_active: Callable[[Iterable[Pod]], None] = lambda _: None
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
@@ -43,7 +45,12 @@ class PluginHandle:
         return self.cache.snapshot()
 
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
-        """The informer's lister; the resource is watched from the start if a plugin asks for it at construction."""
+        """The informer's lister; the resource is watched from the start if a plugin asks for it at construction.
+
+        Raises: PluginError for a resource that a process that runs already does not watch (`watches`).
+        """
+        if self.watches is not None and resource not in self.watches:
+            raise PluginError(f"{resource.kind} objects are not watched since the start of podium, restart it")
         return self.informers.informer(resource)
 
     def activate(self, pods: Iterable[Pod]) -> None:

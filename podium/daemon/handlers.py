@@ -9,7 +9,7 @@ bound pod that is pending again, as after a restore of etcd, is scheduled again;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -177,10 +177,14 @@ class ResourceHandler(_Measured):
 
 
 class DeviceClassHandler:
-    """Drops cached answers about nodes: which resources are left to devices depends on the classes."""
+    """Drops cached answers about nodes: which resources are left to devices depends on the classes.
 
-    def __init__(self, frameworks: Iterable[Framework]) -> None:
-        self._frameworks = tuple(frameworks)
+    Args:
+        frameworks: the profiles at any time; they may be replaced.
+    """
+
+    def __init__(self, frameworks: Collection[Framework]) -> None:
+        self._frameworks = frameworks
 
     def on_add(self, new: DeviceClass) -> None:
         """A class was added."""

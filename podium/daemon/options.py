@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from podium.config import PodGroupRules
+from podium.daemon.configuration_source import ConfigurationSource
 from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
 from podium.framework.contract.interface import Plugin
 from podium.plugins import IN_TREE
@@ -24,7 +25,8 @@ class Options:
     A secure port of 0 disables the endpoints; without certificate files, a self-signed certificate is created.
     `pod_groups` says how pods are scheduled in groups; None if each is scheduled alone. `recorder_bytes` limits the
     memory of the flight recorder; 0 turns it off. `flags` are the command line's, as /flagz shows them. `has_live_page`
-    says whether /ui is served.
+    says whether /ui is served. The files of `source` are followed while podium runs; None if a change needs a
+    restart.
     """
 
     kubeconfig: str | None = None
@@ -43,3 +45,4 @@ class Options:
     recorder_bytes: int = RECORDER_BYTES
     flags: Mapping[str, str] = field(default_factory=dict)
     has_live_page: bool = False
+    source: ConfigurationSource | None = None

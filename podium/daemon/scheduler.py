@@ -5,7 +5,8 @@ Never starts anything: `daemon.app` runs the tasks, and a test or a simulation m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -21,7 +22,7 @@ from podium.binder import (
 from podium.client.dispatcher import Requester
 from podium.client.informer_set import InformerSet
 from podium.cluster import Cache
-from podium.config import KubeSchedulerConfiguration
+from podium.config import KubeSchedulerConfiguration, Profile
 from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
 from podium.daemon.conflicts import Conflicts
@@ -40,15 +41,18 @@ from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import DeviceMetrics, Observers, read_statistics
 from podium.daemon.options import Options
 from podium.daemon.pod_groups import PodGroupAttempts
+from podium.daemon.restarts import RestartNeededError, demand_no_restart
 from podium.daemon.verdict_log import explainer_for
 from podium.daemon.writes import Writes
 from podium.engine.placing import Engine
+from podium.framework.contract.interface import Plugin
 from podium.framework.cycle.extenders import Extenders
 from podium.framework.cycle.scoring import NearBest, choose
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import DEVICE_CLASSES, NODES, POD_GROUPS, PODS, RESOURCE_CLAIMS
+from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from podium.queues import (
@@ -95,7 +99,9 @@ class Scheduler:
         self.informers = informers
         self.clock = clock
         self.metrics = metrics
-        self._config = config
+        self.config = config
+        self.classes = options.plugins
+        self.refused_configuration: Callable[[], str] = str
         self.options = options
         self._random = random
         self._term = term
@@ -168,7 +174,7 @@ class Scheduler:
 
     # ------------------------------------------------------------ deciding
 
-    def _make_frameworks(self, nominator: Nominator) -> Mapping[str, Framework]:
+    def _make_frameworks(self, nominator: Nominator) -> dict[str, Framework]:
         self._handle = handle = PluginHandle(
             self.clock,
             self._random,
@@ -181,25 +187,28 @@ class Scheduler:
             self.informers,
             self._groups,
             # The queue is made after the plugins.
-            lambda pods: self.queue.activate(pods),  # noqa: PLW0108
+            move_to_active=lambda pods: self.queue.activate(pods),  # noqa: PLW0108
         )
         return {
-            profile.scheduler_name: Framework(profile, self.options.plugins, handle, self._observers.plugins.observer)
-            for profile in self._config.profiles
+            profile.scheduler_name: Framework(profile, self.classes, handle, self._observers.plugins.observer)
+            for profile in self.config.profiles
         }
 
-    def _make_queue(self, nominator: Nominator) -> SchedulingQueue:
-        config = self._config
-        profiles = [
+    def _queue_profiles(self, frameworks: Mapping[str, Framework]) -> list[QueueProfile]:
+        has_extenders = bool(self.config.extenders)
+        return [
             QueueProfile(
                 name,
                 framework.pre_enqueue,
-                build_hint_map(framework.plugins.values(), has_extenders=bool(config.extenders), may_close_nodes=True),
+                build_hint_map(framework.plugins.values(), has_extenders=has_extenders, may_close_nodes=True),
             )
-            for name, framework in self.frameworks.items()
+            for name, framework in frameworks.items()
         ]
+
+    def _make_queue(self, nominator: Nominator) -> SchedulingQueue:
+        config = self.config
         return SchedulingQueue(
-            profiles,
+            self._queue_profiles(self.frameworks),
             next(iter(self.frameworks.values())).queue_sort,
             self.clock,
             self._pods.get,
@@ -214,10 +223,10 @@ class Scheduler:
         )
 
     def _make_loop(self) -> SchedulingLoop:
-        engine = Engine(
+        self._engine = engine = Engine(
             self.cache,
             self.queue.nominator,
-            self._config.percentage_of_nodes_to_score,
+            self.config.percentage_of_nodes_to_score,
             self._extenders,
             NearBest(self._random, _NEAR_BEST_MARGIN) if self.options.avoids_conflicts else choose,
             explainer_for(verbosity()),
@@ -252,6 +261,41 @@ class Scheduler:
             if self._groups is None
             else PodGroupAttempts(engine, self.frameworks, self._groups, self.informers.informer(POD_GROUPS)),
         )
+
+    def reload(self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]]) -> tuple[str, ...]:
+        """Decide by another configuration from the next attempt on; returns the profiles that have changed.
+
+        A plugin whose class and args are as before stays, with all that it knows. An attempt under way ends as it
+        began. Pods that were rejected or gated are tried again.
+
+        Raises:
+            RestartNeededError, ConfigError, PluginError: it cannot be used; then nothing has changed.
+        """
+        demand_no_restart(self.config, config)
+        frameworks = {profile.scheduler_name: self._reloaded(profile, classes) for profile in config.profiles}
+        profiles = self._queue_profiles(frameworks)
+        changed = tuple(name for name, framework in frameworks.items() if framework is not self.frameworks[name])
+        self.config, self.classes = config, classes
+        self._engine.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
+        self.frameworks.update(frameworks)
+        self.queue.reload(profiles)
+        return changed
+
+    def _reloaded(self, profile: Profile, classes: Mapping[str, type[Plugin]]) -> Framework:
+        before, current = self.config.profile(profile.scheduler_name), self.frameworks[profile.scheduler_name]
+        assert before is not None
+        kept = {
+            name: plugin
+            for name, plugin in current.plugins.items()
+            if classes.get(name) is type(plugin) and before.args_of(name) == profile.args_of(name)
+        }
+        if profile == before and kept.keys() == current.plugins.keys():
+            return current
+        handle = replace(self._handle, watches=frozenset(self.informers.resources))
+        made = Framework(profile, classes, handle, self._observers.plugins.observer, kept)
+        if made.plugins.get(Coscheduling.name) is not current.plugins.get(Coscheduling.name):
+            raise RestartNeededError(f"{Coscheduling.name}: cannot be changed while podium runs, restart it")
+        return made
 
     def _is_protected(self, victim: Pod) -> bool:
         """Whether preemption must leave the pod alone: another scheduler's pod, unless the options allow it."""

@@ -69,7 +69,7 @@ class Placed(NamedTuple):
     waits_for: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Engine:
     """The state that decisions depend on, and the steps to place a pod.
 

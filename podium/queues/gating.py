@@ -16,10 +16,10 @@ from podium.queues.observer import QueueObserver
 
 
 class PreEnqueueCheck:
-    """Runs the PreEnqueue plugins of each profile."""
+    """Runs the PreEnqueue plugins of each profile, which may be replaced."""
 
     def __init__(self, plugins: Mapping[str, Sequence[PreEnqueuePlugin]], observer: QueueObserver) -> None:
-        self._plugins = plugins
+        self.plugins = plugins
         self._observer = observer
 
     def admits(self, info: QueuedPodInfo) -> bool:
@@ -27,7 +27,7 @@ class PreEnqueueCheck:
 
         The plugin that gated the pod last time runs first, since it most likely still does.
         """
-        plugins = self._plugins[info.pod.spec.scheduler_name]
+        plugins = self.plugins[info.pod.spec.scheduler_name]
         if info.gating_plugin:
             plugins = sorted(plugins, key=lambda plugin: plugin.name != info.gating_plugin)
         info.has_failed_at_gate = False

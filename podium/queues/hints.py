@@ -160,6 +160,11 @@ class Hints:
         self._observer = observer
         self._interests: dict[ClusterEvent, Interest] = {}
 
+    def replace(self, maps: Mapping[str, HintMap]) -> None:
+        """Use other hint maps, of the same profiles, from now on."""
+        self._maps = maps
+        self._interests.clear()
+
     def interest(self, event: ClusterEvent) -> Interest:
         """The plugins that are interested in the event."""
         known = self._interests.get(event)

@@ -14,17 +14,18 @@ and again without a pause. Opportunistic batching is not implemented.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from podium.framework.contract.cluster_event import (
+    CONFIGURATION_RELOAD,
     FORCE_ACTIVATE,
     UNSCHEDULABLE_POD_ADD,
     UNSCHEDULABLE_POD_UPDATE,
     UNSCHEDULABLE_TIMEOUT,
     ClusterEvent,
 )
-from podium.framework.contract.interface import QueueSortPlugin
+from podium.framework.contract.interface import PreEnqueuePlugin, QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock, SteadyClock
 from podium.objects.core import ObjectMeta, Pod
@@ -93,9 +94,9 @@ class SchedulingQueue:
         self._is_closed = False
         self._has_groups = has_groups
         self.nominator = Nominator(lookup) if nominator is None else nominator
-        pre_enqueue_check = PreEnqueueCheck({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
+        self._pre_enqueue_check = PreEnqueueCheck(_pre_enqueue(profiles), observer)
         self._requeuing = Requeuing(
-            self._queued, pre_enqueue_check, self.nominator, clock, observer, wake, has_groups=has_groups
+            self._queued, self._pre_enqueue_check, self.nominator, clock, observer, wake, has_groups=has_groups
         )
         self.listing = QueueListing(
             self._queued, self._in_flight, self.nominator, self._hints, clock, times.unschedulable_max_s
@@ -298,6 +299,16 @@ class SchedulingQueue:
             elif info is None and pod.uid in self._in_flight and not self._is_in_group(pod):
                 self._in_flight.record(interest, None, pod)
 
+    def reload(self, profiles: Sequence[QueueProfile]) -> None:
+        """Go on with these profiles, of the same names, and retry every pod that the earlier ones rejected or gated."""
+        self._hints.replace({each.scheduler_name: each.hints for each in profiles})
+        self._queued.unschedulable.label_readers = self._hints.label_readers()
+        self._pre_enqueue_check.plugins = _pre_enqueue(profiles)
+        interest = self._hints.interest(CONFIGURATION_RELOAD)
+        for info in list(self._queued.unschedulable):
+            self._requeuing.requeue(info, Strategy.AFTER_BACKOFF, interest.label)
+        self._record(interest, None, None)
+
     # ------------------------------------------------------------ timers
 
     def next_timer_s(self) -> float:
@@ -389,3 +400,7 @@ class SchedulingQueue:
             return
         for plugin in info.rejector_plugins:
             self._observer.unschedulable_delta(plugin, info.pod.spec.scheduler_name, delta)
+
+
+def _pre_enqueue(profiles: Sequence[QueueProfile]) -> Mapping[str, Sequence[PreEnqueuePlugin]]:
+    return {each.scheduler_name: each.pre_enqueue for each in profiles}

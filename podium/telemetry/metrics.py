@@ -249,6 +249,12 @@ class Metrics:
         self._unexpected = counter(
             "podium_unexpected_errors_total", "Exceptions caught from plugins, handlers and tasks.", "where", "name"
         )
+        self._reloads = counter(
+            "podium_configuration_reloads_total", "Changed configurations that were taken over, or refused.", "result"
+        )
+        self._reload_successful = read_gauge(
+            "podium_configuration_last_reload_successful", "1 if the configuration that was read last is in use, or 0."
+        )
         self._slow = counter(
             "podium_slow_plugin_calls_total",
             "Plugin calls that blocked scheduling for more than 0.1 s.",
@@ -496,6 +502,14 @@ class Metrics:
     def count_unexpected_error(self, where: Literal["plugin", "handler", "task"], name: str) -> None:
         """An unexpected exception was caught, at one of the three places that catch every exception."""
         self._unexpected[where, name].add()
+
+    def count_reload(self, result: str) -> None:
+        """A changed configuration was `applied` or `refused`."""
+        self._reloads[(result,)].add()
+
+    def read_last_reload(self, is_successful: ReadValue) -> None:
+        """Set the source of whether the configuration that was read last is in use."""
+        self._reload_successful.read_from(is_successful)
 
     def count_slow_plugin(self, plugin: str, point: str) -> None:
         """A plugin blocked scheduling for too long."""

@@ -229,6 +229,10 @@ def test_pods_restart_when_their_configuration_changes_and_not_otherwise(helm: H
     assert annotations({}) == annotations({"replicas": 1, "networkPolicy": {"enabled": True}})
     assert annotations({}) != annotations(profiles)
     assert annotations({**profiles, "restartOnChange": False}) == {}
+    assert "--reload" not in container(helm.objects({}))["args"]
+    reloading = container(helm.objects({"restartOnChange": False}))
+    assert "--reload" in reloading["args"]
+    assert [each["name"] for each in reloading["env"]] == ["POD_NAME", "POD_NAMESPACE", "POD_UID"]
 
 
 def test_whole_configurations_are_taken_as_they_are(helm: Helm) -> None:

@@ -128,6 +128,12 @@ def leader_election(reporting_controller: str, lease: ObjectReference, note: str
     return Event(reporting_controller, lease, _NORMAL, reason, reason, truncated(note), is_unique=True)
 
 
+def configuration_reload(reporting_controller: str, own_pod: ObjectReference, note: str, *, is_refused: bool) -> Event:
+    """An Event about the scheduler's own pod: a changed configuration was taken over, or was not."""
+    kind, reason = (_WARNING, "ConfigurationRefused") if is_refused else (_NORMAL, "ConfigurationReloaded")
+    return Event(reporting_controller, own_pod, kind, reason, "Reloading", truncated(note), is_unique=True)
+
+
 def encodable(text: str) -> str:
     """The text without characters that UTF-8 cannot encode, such as lone surrogates in an exception's message."""
     return text if text.isascii() else text.encode(errors="replace").decode()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
 from podium.cluster import NodeInfo
@@ -132,9 +133,14 @@ class Framework:
     """The constructed plugins of one profile, in order. `name` is the scheduler name that it serves."""
 
     def __init__(
-        self, profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]], handle: Handle, observer: Observer
+        self,
+        profile: ProfileConfiguration,
+        classes: Mapping[str, type[Plugin]],
+        handle: Handle,
+        observer: Observer,
+        kept: Mapping[str, Plugin] = MappingProxyType({}),
     ) -> None:
-        """Construct every enabled plugin.
+        """Construct every enabled plugin, except those in `kept`, which stay in use with all that they know.
 
         In-tree plugins of the default set that are not in `classes` are left out; the validation of the configuration
         reports them by name.
@@ -150,7 +156,10 @@ class Framework:
         self.measures_plugins = False
         self._attempts = 0
         plugins = expanded(profile, classes)
-        self._plugins = {name: construct(classes[name], profile, handle) for name in constructed(profile, classes)}
+        self._plugins = {
+            name: kept[name] if name in kept else construct(classes[name], profile, handle)
+            for name in constructed(profile, classes)
+        }
         self.queue_sort: QueueSortPlugin = self._at(plugins, ExtensionPoint.QUEUE_SORT, QueueSortPlugin)[0]
         self.pre_enqueue = self._at(plugins, ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
         self.pre_filter = self._at(plugins, ExtensionPoint.PRE_FILTER, PreFilterPlugin)

@@ -36,7 +36,7 @@ from podium.telemetry import CONTENT_TYPE, Metrics
 log = get_logger("serving")
 
 Configz = Callable[[], Mapping[str, Any]]
-"""The configuration in effect, as its v1 document."""
+"""The answer of /configz: the configuration in effect, as its v1 document, below `componentconfig`."""
 
 Pages = Mapping[str, Handler]
 """The handler of each path."""
@@ -130,7 +130,7 @@ def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) ->
         return web.Response(text="metrics reset\n")
 
     async def show_configz(_: web.Request) -> web.Response:
-        return web.Response(body=orjson.dumps({"componentconfig": configz()}), content_type="application/json")
+        return web.Response(body=orjson.dumps(configz()), content_type="application/json")
 
     routes = [
         web.get("/metrics", metrics_page(metrics.render)),

@@ -14,9 +14,17 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.objects.core import Pod
-from podium.queues import AlreadyQueued, PodBackoff, QueueState, QueueStatistics, QueueTimes
+from podium.queues import (
+    AlreadyQueued,
+    PodBackoff,
+    QueueProfile,
+    QueueState,
+    QueueStatistics,
+    QueueTimes,
+    build_hint_map,
+)
 from tests.builders import pod
-from tests.unit.queues.builders import Gates, QueueBench, Rejecter
+from tests.unit.queues.builders import PROFILE, Gates, QueueBench, Rejecter
 
 FIT = Rejecter("Fit", on(EventResource.NODE, ActionType.ADD))
 LABELS = Rejecter("Labels", on(EventResource.POD, ActionType.UPDATE_POD_LABEL))
@@ -667,3 +675,34 @@ def test_no_event_is_recorded_for_a_pod_of_a_group_that_is_activated_while_it_is
     bench.pop()
     bench.queue.activate([member])
     assert bench.queue.statistics().in_flight_events == 0
+
+
+# ---------------------------------------------------------------- other profiles
+
+
+class Open(Gates):
+    """Lets every pod pass."""
+
+    def pre_enqueue(self, pod: Pod) -> None:
+        return None
+
+
+def test_other_profiles_retry_what_the_earlier_ones_rejected_or_gated() -> None:
+    bench = QueueBench(FIT)
+    bench.add(rejected := pod("rejected"), under_way := pod("under-way"), gated := pod("gated", gates=("wait",)))
+    first, second = bench.pop(), bench.pop()
+    assert bench.reject(first, "Fit") is QueueState.UNSCHEDULABLE
+    bench.queue.reload([QueueProfile(PROFILE, [Open()], build_hint_map([LABELS, Open()]))])
+    assert bench.queue.state_of(rejected) is QueueState.BACKOFF
+    assert bench.queue.state_of(gated) is QueueState.ACTIVE
+    assert bench.reject(second, "Fit") is QueueState.BACKOFF
+    assert {first.pod.uid, second.pod.uid} == {rejected.uid, under_way.uid}
+
+
+def test_other_profiles_have_hints_of_their_own() -> None:
+    bench = QueueBench(FIT)
+    bench.queue.reload([QueueProfile(PROFILE, [Gates()], build_hint_map([LABELS, Gates()]))])
+    bench.add(web := pod())
+    bench.reject(bench.pop(), "Fit")
+    bench.queue.move_all(NODE_ADD)
+    assert bench.queue.state_of(web) is QueueState.UNSCHEDULABLE

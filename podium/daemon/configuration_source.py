@@ -1,0 +1,54 @@
+"""Where a running scheduler's configuration comes from, for reading it again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from podium.config import KubeSchedulerConfiguration
+from podium.framework.contract.interface import Plugin
+
+
+class Configured(Protocol):
+    """A configuration that was read, and the available plugins by name."""
+
+    @property
+    def config(self) -> KubeSchedulerConfiguration:
+        """The configuration, checked."""
+
+    @property
+    def plugins(self) -> Mapping[str, type[Plugin]]:
+        """All available plugins."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationSource:
+    """Where the configuration comes from.
+
+    Attributes:
+        config: the configuration file; None if the defaults are used.
+        plugins: the files of plugins.
+        read: reads all of them and checks the result; raises an exception whose text says what is wrong.
+    """
+
+    config: Path | None
+    plugins: Sequence[Path]
+    read: Callable[[], Configured]
+
+    def content(self) -> tuple[bytes, bytes]:
+        """What tells whether the configuration file, and the files of plugins, are as before."""
+        return _digest([] if self.config is None else [self.config]), _digest(self.plugins)
+
+
+def _digest(paths: Sequence[Path]) -> bytes:
+    digest = hashlib.sha256()
+    for path in paths:
+        # A file that is missing for a moment while it is replaced is as good as unchanged: it is looked at again.
+        with suppress(OSError):
+            digest.update(path.read_bytes())
+        digest.update(b"\0")
+    return digest.digest()

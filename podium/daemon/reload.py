@@ -1,0 +1,107 @@
+"""Takes a changed configuration over while pods are scheduled; a bad one changes nothing.
+
+The files are read again when they change, however they are written: in place, by a rename, or by the swap of the
+symbolic link through which the kubelet updates a ConfigMap.
+
+Differs: kube-scheduler has to be restarted.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass, field
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from podium.binder.events.event import ObjectReference
+from podium.binder.events.event import configuration_reload as reload_event
+from podium.daemon.configuration_source import ConfigurationSource
+from podium.daemon.face import Face
+from podium.daemon.scheduler import Scheduler
+from podium.lib.error_text import error_text
+from podium.lib.log import get_logger
+
+log = get_logger("config")
+
+_LOOK_EVERY_S: Final = 2.0
+_APPLIED, _REFUSED = "applied", "refused"
+
+
+@dataclass(slots=True)
+class Reload:
+    """Follows the files of a configuration.
+
+    Attributes:
+        refused: why the configuration that was read last is not in use; "" if it is.
+    """
+
+    scheduler: Scheduler
+    source: ConfigurationSource
+    own_pod: ObjectReference | None = None
+    refused: str = ""
+    _seen: tuple[bytes, bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._seen = self.source.content()
+
+    async def run(self) -> None:
+        """Look for changes every few seconds, and at once on SIGHUP."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._on_signal)
+            while True:
+                await anyio.sleep(_LOOK_EVERY_S)
+                await self.look()
+
+    async def _on_signal(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGHUP) as signals:
+            async for _ in signals:
+                await self.look()
+
+    async def look(self) -> None:
+        """Take the configuration over if a file has changed. A configuration that cannot be used is reported once."""
+        seen = await anyio.to_thread.run_sync(self.source.content)
+        if seen == self._seen:
+            return
+        plugins_changed, self._seen = seen[1] != self._seen[1], seen
+        try:
+            found = await anyio.to_thread.run_sync(self.source.read)
+            # Files that have not changed have the same classes: their plugins stay, with all that they know.
+            classes = found.plugins if plugins_changed else self.scheduler.classes
+            changed = self.scheduler.reload(found.config, classes)
+        except Exception as error:  # noqa: BLE001 - a plugin's module or constructor may raise anything
+            self.refused = getattr(error, "message", "") or error_text(error)
+            log.error("The changed configuration is refused, the previous one stays in use", error=self.refused)
+            self._tell(f"The previous configuration stays in use: {self.refused}", is_refused=True)
+            return
+        self.refused = ""
+        log.info("The changed configuration is in use", profiles=list(changed))
+        self._tell(f"Profiles that have changed: {', '.join(changed) or 'none'}", is_refused=False)
+
+    def _tell(self, note: str, *, is_refused: bool) -> None:
+        self.scheduler.metrics.count_reload(_REFUSED if is_refused else _APPLIED)
+        if self.own_pod is not None:
+            name = self.scheduler.config.profiles[0].scheduler_name
+            event = reload_event(name, self.own_pod, note, is_refused=is_refused)
+            self.scheduler.writes.recorder.record(event)
+
+
+def own_pod() -> ObjectReference | None:
+    """The pod that podium runs in, as the downward API tells; None outside of a cluster."""
+    name, namespace = os.environ.get("POD_NAME"), os.environ.get("POD_NAMESPACE")
+    if not name or not namespace:
+        return None
+    return ObjectReference("v1", "Pod", name, namespace, os.environ.get("POD_UID", ""))
+
+
+def configuration_reload(scheduler: Scheduler) -> Face:
+    """Follows the configuration's files, if the options say so."""
+    source = scheduler.options.source
+    if source is None:
+        return Face()
+    reload = Reload(scheduler, source, own_pod())
+    scheduler.metrics.read_last_reload(lambda: float(not reload.refused))
+    scheduler.refused_configuration = lambda: reload.refused
+    return Face(tasks={"configuration reload": reload.run})

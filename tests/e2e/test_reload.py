@@ -1,0 +1,164 @@
+"""A configuration that changes while podium runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.cluster import SandboxCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.daemon import Daemon, Json, configuration
+from tests.e2e.waiting import eventually
+from tests.manifests import node, pod, pods
+
+pytestmark = pytest.mark.anyio
+
+IN_USE = "The changed configuration is in use"
+REFUSED = "The changed configuration is refused, the previous one stays in use"
+ZONE = "topology.kubernetes.io/zone"
+BACKLOG = 3000
+
+
+def only_zone(zone: str, **fields: Any) -> Json:
+    """A configuration by which pods go to that zone only."""
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    args = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "NodeAffinityArgs",
+        "addedAffinity": affinity,
+    }
+    profile = {"schedulerName": "podium", "pluginConfig": [{"name": "NodeAffinity", "args": args}]}
+    return configuration(profiles=[profile], **fields)
+
+
+class Mounted:
+    """A file in a volume of a ConfigMap, as the kubelet mounts it."""
+
+    def __init__(self, directory: Path, content: Json) -> None:
+        self._directory = directory
+        self._versions = 0
+        directory.mkdir()
+        self.path = directory / "config.yaml"
+        self.put(yaml.safe_dump(content))
+        self.path.symlink_to("..data/config.yaml")
+
+    def put(self, text: str) -> None:
+        """Change the content, as an update of the ConfigMap does."""
+        self._versions += 1
+        version = self._directory / f"..{self._versions}"
+        version.mkdir()
+        (version / "config.yaml").write_text(text)
+        link = self._directory / "..data_tmp"
+        link.symlink_to(version.name)
+        os.replace(link, self._directory / "..data")
+
+
+async def wait_told(daemon: Daemon, message: str, times: int = 1) -> Json:
+    """The last entry of the log with that message, once there are so many."""
+
+    async def told() -> bool:
+        return len(daemon.log(message)) >= times
+
+    await eventually(told)
+    return daemon.log(message)[-1]
+
+
+async def test_a_backlog_goes_on_by_the_changed_configuration_and_loses_no_pod(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path
+) -> None:
+    sandbox_cluster.put(
+        *(node(f"{zone}-{index}", cpu="64", pods="500", labels={ZONE: zone}) for zone in "ab" for index in range(8))
+    )
+    mounted = Mounted(tmp_path / "volume", only_zone("a"))
+    daemon = await start(sandbox_cluster, flags=("--config", str(mounted.path), "--reload"))
+    sandbox_cluster.put(*pods(BACKLOG, cpu="1m"))
+
+    async def has_begun() -> bool:
+        return len(daemon.bound()) > BACKLOG // 10
+
+    await eventually(has_begun)
+    mounted.put(yaml.safe_dump(only_zone("b")))
+    await wait_told(daemon, IN_USE)
+    placements = await sandbox_cluster.wait_bound([f"web-{index}" for index in range(BACKLOG)])
+    await sandbox_cluster.create(pod("after"))
+    assert (await sandbox_cluster.wait_bound(["after"]))["after"].startswith("b-")
+    await daemon.wait_attempts("scheduled", BACKLOG + 1)
+    assert len(placements) == BACKLOG
+    assert sum(name.startswith("a-") for name in placements.values()) > BACKLOG // 10
+    assert await daemon.attempts("error") == 0
+
+
+async def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POD_NAME", "podium-0")
+    monkeypatch.setenv("POD_NAMESPACE", "default")
+    sandbox_cluster.put(*(node(f"{zone}-0", labels={ZONE: zone}) for zone in "ab"))
+    mounted = Mounted(tmp_path / "volume", only_zone("a"))
+    daemon = await start(sandbox_cluster, flags=("--config", str(mounted.path), "--reload"))
+    await daemon.wait_metric(1, "podium_configuration_last_reload_successful")
+
+    bad = {
+        "profiles: [": "config.yaml",
+        yaml.safe_dump(only_zone("b", podInitialBackoffSeconds=-1)): "podInitialBackoffSeconds",
+        yaml.safe_dump(only_zone("b", podInitialBackoffSeconds=3)): (
+            "podInitialBackoffSeconds: cannot be changed while podium runs, restart it"
+        ),
+        yaml.safe_dump(configuration(profiles=[{"schedulerName": "other"}])): "profiles[*].schedulerName",
+    }
+    for number, (text, reason) in enumerate(bad.items(), 1):
+        mounted.put(text)
+        daemon.signal(signal.SIGHUP)
+        assert reason in (await wait_told(daemon, REFUSED, number))["error"]
+        assert reason in json.loads((await daemon.get("/configz"))[1])["refused"]
+        await daemon.wait_metric(number, "podium_configuration_reloads_total", result="refused")
+        await daemon.wait_metric(0, "podium_configuration_last_reload_successful")
+        await sandbox_cluster.create(pod(f"web-{number}"))
+        assert (await sandbox_cluster.wait_bound([f"web-{number}"]))[f"web-{number}"] == "a-0"
+
+    async def noted() -> list[Json]:
+        return await sandbox_cluster.events("ConfigurationRefused")
+
+    assert {event["regarding"]["name"] for event in await eventually(noted)} == {"podium-0"}
+    mounted.put(yaml.safe_dump(only_zone("b")))
+    await wait_told(daemon, IN_USE)
+    await daemon.wait_metric(1, "podium_configuration_last_reload_successful")
+    shown = json.loads((await daemon.get("/configz"))[1])
+    assert "refused" not in shown
+    assert '"b"' in json.dumps(shown["componentconfig"])
+
+
+PICKY = """
+from podium.framework import FilterPlugin, unschedulable
+
+
+class Picky(FilterPlugin):
+    def filter(self, state, pod, node):
+        return None if node.name in ALLOWED else unschedulable("not this one")
+"""
+
+
+async def test_a_changed_plugin_decides_and_what_the_old_one_rejected_is_tried_again(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path
+) -> None:
+    sandbox_cluster.put(node("there"))
+    plugin = tmp_path / "picky.py"
+    plugin.write_text(PICKY.replace("ALLOWED", "[]"))
+    profile = {"schedulerName": "podium", "plugins": {"multiPoint": {"enabled": [{"name": "Picky"}]}}}
+    flags = ("--plugin", f"{plugin}:Picky", "--reload")
+    daemon = await start(sandbox_cluster, configuration(profiles=[profile]), flags=flags)
+    await sandbox_cluster.create(pod("web"))
+    assert "not this one" in (await sandbox_cluster.wait_condition("web"))["message"]
+    await daemon.wait_metric(1, "scheduler_pending_pods", queue="unschedulable")
+    plugin.write_text(PICKY.replace("ALLOWED", "["))
+    assert "picky.py" in (await wait_told(daemon, REFUSED))["error"]
+    plugin.write_text(PICKY.replace("ALLOWED", "['there']"))
+    assert await sandbox_cluster.wait_bound(["web"]) == {"web": "there"}
+    assert (await wait_told(daemon, IN_USE))["profiles"] == ["podium"]

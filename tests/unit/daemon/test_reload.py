@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from podium.binder.events.event import ObjectReference
+from podium.config import default_configuration
+from podium.daemon.configuration_source import ConfigurationSource
+from podium.daemon.reload import Reload, own_pod
+from podium.daemon.restarts import RestartNeededError
+from podium.telemetry import Metrics
+
+pytestmark = pytest.mark.anyio
+
+POD = ObjectReference("v1", "Pod", "podium-0", "kube-system", "uid")
+OLD, NEW = {"Picky": object}, {"Picky": int}
+
+
+@dataclass
+class FakeScheduler:
+    """Takes what it is given, or raises."""
+
+    refuses: Exception | None = None
+    config: Any = field(default_factory=default_configuration)
+    classes: Any = field(default_factory=lambda: OLD)
+    taken: list[Any] = field(default_factory=list)
+    events: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.metrics = Metrics()
+        self.writes = SimpleNamespace(recorder=SimpleNamespace(record=self.events.append))
+
+    def reload(self, config: Any, classes: Any) -> tuple[str, ...]:
+        if self.refuses is not None:
+            raise self.refuses
+        self.taken.append((config, classes))
+        return ("podium",)
+
+
+class Bench:
+    """A configuration of two files."""
+
+    def __init__(self, tmp_path: Path, scheduler: FakeScheduler) -> None:
+        self.config, self.plugin = tmp_path / "config.yaml", tmp_path / "picky.py"
+        self.config.write_text("1")
+        self.plugin.write_text("1")
+        self.scheduler = scheduler
+        source = ConfigurationSource(self.config, [self.plugin], self.read)
+        self.reload = Reload(scheduler, source, POD)  # type: ignore[arg-type]
+
+    def read(self) -> Any:
+        text = self.config.read_text()
+        if text == "bad":
+            raise ValueError("no configuration")
+        return SimpleNamespace(config=text, plugins=NEW)
+
+
+async def test_nothing_is_read_while_the_files_are_as_before(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FakeScheduler())
+    await bench.reload.look()
+    bench.config.write_text("1")
+    await bench.reload.look()
+    assert bench.scheduler.taken == bench.scheduler.events == []
+
+
+async def test_a_changed_configuration_is_taken_with_the_classes_of_unchanged_plugins(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FakeScheduler())
+    bench.config.write_text("2")
+    await bench.reload.look()
+    bench.plugin.write_text("2")
+    await bench.reload.look()
+    assert bench.scheduler.taken == [("2", OLD), ("2", NEW)]
+    assert bench.scheduler.metrics.value("podium_configuration_reloads_total", result="applied") == 2
+    assert [(event.type, event.reason, event.regarding) for event in bench.scheduler.events] == [
+        ("Normal", "ConfigurationReloaded", POD)
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "refuses", "why"),
+    [
+        ("bad", None, "ValueError: no configuration"),
+        ("2", RestartNeededError("extenders: restart"), "extenders: restart"),
+    ],
+)
+async def test_what_cannot_be_used_is_told_once_and_mended_later(
+    tmp_path: Path, text: str, refuses: Exception | None, why: str
+) -> None:
+    bench = Bench(tmp_path, FakeScheduler(refuses))
+    bench.config.write_text(text)
+    await bench.reload.look()
+    await bench.reload.look()
+    assert bench.reload.refused == why
+    assert [(event.type, event.reason) for event in bench.scheduler.events] == [("Warning", "ConfigurationRefused")]
+    assert bench.scheduler.metrics.value("podium_configuration_reloads_total", result="refused") == 1
+    bench.scheduler.refuses = None
+    bench.config.write_text("3")
+    await bench.reload.look()
+    assert bench.reload.refused == ""
+    assert bench.scheduler.taken == [("3", OLD)]
+
+
+async def test_a_file_that_is_away_while_it_is_replaced_is_looked_at_again(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FakeScheduler())
+    bench.config.unlink()
+    await bench.reload.look()
+    bench.config.write_text("2")
+    await bench.reload.look()
+    assert bench.scheduler.taken == [("2", OLD)]
+
+
+def test_the_own_pod_is_what_the_downward_api_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("POD_NAME", "POD_NAMESPACE", "POD_UID"):
+        monkeypatch.delenv(name, raising=False)
+    assert own_pod() is None
+    for name, value in {"POD_NAME": "podium-0", "POD_NAMESPACE": "kube-system", "POD_UID": "uid"}.items():
+        monkeypatch.setenv(name, value)
+    assert own_pod() == POD
