@@ -32,6 +32,7 @@ EVERYTHING: Values = {
     "configuration": {"profiles": [{"schedulerName": "podium"}, {"schedulerName": "podium-batch"}]},
     "featureGates": {"GenericWorkload": True, "GangScheduling": False},
     "plugins": {"files": {"a.py": "X = 1\n", "b.py": "Y = '''\n  z\n'''\n"}, "classes": ["a.py:A", "ours.b:B"]},
+    "ui": {"enabled": True},
     "extraArgs": ["-v", "--avoid-conflicts"],
     "extraVolumes": [{"name": "ca", "secret": {"secretName": "ca"}}],
     "extraVolumeMounts": [{"name": "ca", "mountPath": "/ca"}],
@@ -58,6 +59,7 @@ ADDED_OR_GONE: list[tuple[Values, list[str], list[str]]] = [
     ({"plugins": {"files": {"a.py": ""}}}, ["ConfigMap"], []),
     ({"featureGates": {"GenericWorkload": True}}, ["ClusterRole", "ClusterRoleBinding"], []),
     ({"featureGates": {"GenericWorkload": False}}, [], []),
+    ({"ui": {"enabled": True}}, ["ClusterRole"], []),
     ({"monitoring": {"serviceMonitor": {"enabled": True}}}, ["Service", "ServiceMonitor"], []),
     ({"monitoring": {"podMonitor": MONITORING["podMonitor"]}}, ["PodMonitor"], []),
     ({"monitoring": {"rules": MONITORING["rules"]}}, ["PrometheusRule"], []),
@@ -115,6 +117,7 @@ WRONG: list[tuple[Values, str]] = [
     ({"plugins": {"files": {"b.py": ""}, "classes": ["a.py:A"]}}, "plugins.classes[0]: plugins.files has no a.py"),
     ({"plugins": {"files": {"b.py": ""}, "image": "a"}}, "plugins.image: plugin files come from plugins.files already"),
     ({"extraArgs": ["--config=/a"]}, "extraArgs[0]: the chart sets --config from other values"),
+    ({"extraArgs": ["--ui"]}, "extraArgs[0]: the chart sets --ui from other values"),
     ({"serviceAccount": {"create": False}}, "serviceAccount.name: is needed if serviceAccount.create is false"),
     ({"podDisruptionBudget": {"minAvailable": 1}}, "podDisruptionBudget.minAvailable: set either this or"),
     (
@@ -195,6 +198,7 @@ def test_values_arrive_in_the_pods(helm: Helm) -> None:
         *("run", "--config=/etc/podium/config.yaml", "--secure-port=10259"),
         *("--plugin=/etc/podium-plugins/a.py:A", "--plugin=ours.b:B"),
         "--feature-gates=GangScheduling=false,GenericWorkload=true",
+        "--ui",
         *EVERYTHING["extraArgs"],
     ]
     volumes = {volume["name"]: volume for volume in template["spec"]["volumes"]}

@@ -10,6 +10,7 @@ import site
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,6 +104,12 @@ def test_it_tells_what_it_was_built_from(installed: Installed) -> None:
     told = json.loads(installed("podium", "version", "-o", "json").stdout)
     assert told["commit"] == _COMMIT
     assert f"podium, version {told['version']}\n" == installed("podium", "--version").stdout
+
+
+def test_it_has_the_files_of_the_live_page(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        names = set(packed.namelist())
+    assert {f"podium/daemon/live_page/page.{kind}" for kind in ("html", "js", "css")} <= names
 
 
 def test_questions_and_the_demo_are_answered(installed: Installed, tmp_path: Path) -> None:
