@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.cli import files
+from podium.cli.interrupts import printed_whole
 from podium.cli.options.cluster import demand_one_cluster
 
 if TYPE_CHECKING:
@@ -103,4 +104,5 @@ def show(*parts: RenderableType) -> None:
     with out.capture() as captured:
         for part in parts:
             out.print(part)
-    click.echo(captured.get(), nl=False)
+    with printed_whole():
+        click.echo(captured.get(), nl=False)

@@ -55,3 +55,13 @@ def exit_130_at_once() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def printed_whole() -> Iterator[None]:
+    """Hold SIGINT back while an answer is printed: an interrupted command prints nothing, or all of it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 import podium
-from podium.cli import command_errors, streams
+from podium.cli import command_errors, interrupts, streams
 from podium.lib import garbage_collection
 
 
@@ -44,7 +44,7 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in self._MODULES:
             return None
-        with garbage_collection.collection_disabled():
+        with garbage_collection.collection_disabled(), interrupts.exit_130_at_once():
             module = __import__(f"podium.cli.{cmd_name.replace('-', '_')}", fromlist=["command"])
         command: click.Command = module.command
         return command

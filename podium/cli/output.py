@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import click
 
+from podium.cli.interrupts import printed_whole
+
 TEXT: Final = "text"
 JSON: Final = "json"
 YAML: Final = "yaml"
@@ -41,11 +43,13 @@ def output_option(default: str = TEXT) -> Callable[[Callable[..., Any]], Callabl
 def print_value(value: Any, output: str) -> None:
     """Print a JSON value on one line, or as a YAML document."""
     if output == JSON:
-        click.echo(as_json(value))
-        return
-    import yaml
+        text = as_json(value) + b"\n"
+    else:
+        import yaml
 
-    click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+        text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, encoding="utf-8")
+    with printed_whole():
+        click.echo(text, nl=False)
 
 
 def as_json(value: Any) -> bytes:

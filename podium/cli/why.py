@@ -11,7 +11,7 @@ import orjson
 
 from podium.cli import files
 from podium.cli.asking import errors_shown, load_cluster
-from podium.cli.interrupts import exit_130_at_once
+from podium.cli.interrupts import exit_130_at_once, printed_whole
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.running_podium import RunningPodium, running_podium_options, take_running_podium
@@ -142,8 +142,9 @@ def _answer_cases(name: str, config: Path | None, plugins: tuple[str, ...]) -> N
     out, answered = sys.stdout.buffer, 0
     for number, line in files.lines(name):
         answer = answers.answer_line(line, f"{name}:{number}")
-        out.write(orjson.dumps(answer) + b"\n")
-        out.flush()
+        with printed_whole():
+            out.write(orjson.dumps(answer) + b"\n")
+            out.flush()
         answered += "error" not in answer
     if not answered:
         raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")
