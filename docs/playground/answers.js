@@ -32,7 +32,7 @@ function placement(answer) {
   const rejected = Object.entries(answer.filter);
   if (rejected.length) {
     const details = answer.details ?? {};
-    const rows = rejected.map(([node, status]) => [node, status.plugin, withDetail(reasons(status), details[node])]);
+    const rows = rejected.map(([node, status]) => [node, status.plugin, withDetail((status.reasons ?? []).join(", "), details[node])]);
     parts.push(table("Nodes that do not fit", ["Node", "Plugin", "Why"], rows));
   } else if (answer.prefilter.code !== "Success") {
     parts.push(note(reasons(answer.prefilter)));
@@ -70,7 +70,7 @@ function fix(answer) {
       "li",
       {},
       each.edits.map((edit) => edit.text).join(" and "),
-      " → ",
+      ": fits on ",
       strong(each.node),
       ...each.edits.filter((edit) => edit.patch).map((edit) => patch(edit)),
     ),

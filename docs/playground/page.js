@@ -6,6 +6,7 @@ import { Podium } from "./podium.js";
 const PASTED = "pasted";
 const BROKEN_MAX = 10;
 const PODS_MAX = 2000;
+const YAML_SLOW_BYTES = 300_000;
 
 const byId = (id) => document.getElementById(id);
 const [drop, files, pasted, config, status, progress, faults] = [
@@ -65,6 +66,11 @@ async function takeExample() {
   await read();
 }
 
+/** Whether podium takes long to read a file: YAML, which is neither in braces nor compressed. */
+function isSlow([, content]) {
+  return content.length > YAML_SLOW_BYTES && content[0] !== 0x7b && content[0] !== 0x1f;
+}
+
 /** Show nothing of the cluster of before: another one is being read. */
 function forget() {
   questions.hidden = true;
@@ -78,6 +84,7 @@ async function read() {
   const begun = answers;
   const text = pasted.value.trim();
   const all = text ? [...chosen, [PASTED, new TextEncoder().encode(text)]] : chosen;
+  if (all.some(isSlow)) busy("Reading the cluster, which takes a while for YAML of this size; JSON is faster");
   try {
     const cluster = await podium.load(all, config.value);
     if (begun !== answers) return; // Another cluster has been chosen meanwhile.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -61,7 +62,8 @@ async def choose(page: Page, question: str) -> None:
     await page.get_by_role("tab", name=question).click()
 
 
-async def test_example_answers_every_question(visit: Visit, axe: Path) -> None:
+async def test_example_answers_every_question(visit: Visit, axe: Path, tmp_path: Path) -> None:
+    """`PODIUM_SCREENSHOTS=docs/images` renews the picture in the documentation."""
     page = visit.page
     await page.get_by_role("button", name="Take the example cluster").click()
     await visit.says("4 nodes, 8 pods and workloads.")
@@ -69,7 +71,9 @@ async def test_example_answers_every_question(visit: Visit, axe: Path) -> None:
     await choose(page, "Why")
     await visit.shows("nodes are one edit away: node-")
     await choose(page, "Fix")
-    await visit.shows("lower the request for cpu from 3 to 2500m → ")
+    await visit.shows("lower the request for cpu from 3 to 2500m: fits on node-2")
+    image = await page.screenshot(path=Path(os.environ.get("PODIUM_SCREENSHOTS") or tmp_path) / "playground.png")
+    assert 5_000 < len(image) < 200_000
     await choose(page, "Capacity")
     await visit.shows("0 more of shop/report-7d4 fit.")
     await page.get_by_label("About").select_option("Deployment shop/api")
