@@ -26,6 +26,7 @@ class _Commands(click.Group):
         "evaluate",
         "plan",
         "provisioner",
+        "replay",
         "run",
         "sandbox",
         "shadow",

@@ -6,7 +6,7 @@ import re
 import signal
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,11 @@ from podium.lib import garbage_collection
 from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.objects.quantity import QuantityError, parse
+
+if TYPE_CHECKING:
+    from podium.daemon.app import App
+    from podium.daemon.options import Options
+    from podium.recording.recorder import Recorder
 
 _MEMORY_BYTES_MAX = 1 << 40
 
@@ -148,6 +153,12 @@ def _flags(context: click.Context) -> dict[str, str]:
     is_flag=True,
     help="Take over changes of the configuration file and of plugin files while podium runs; on SIGHUP at once.",
 )
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Record what podium sees, reads and decides into this new or empty directory, for `podium replay`.",
+)
 @access_options
 @leader_election_options
 @logging_options
@@ -169,6 +180,7 @@ def command(
     recorder_bytes: int,
     has_live_page: bool,
     reloads: bool,
+    record: Path | None,
     **others: Any,
 ) -> None:
     """Schedule pods until SIGTERM or SIGINT. SIGUSR2 writes the cache and the queue to the log."""
@@ -178,7 +190,6 @@ def command(
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     with garbage_collection.collection_disabled():
         from podium.client.credentials import ConnectionConfigError
-        from podium.daemon.app import App
         from podium.daemon.configuration_source import ConfigurationSource
         from podium.daemon.options import Options
         from podium.framework.contract.status import PluginError
@@ -218,6 +229,9 @@ def command(
         has_live_page=has_live_page,
         source=ConfigurationSource(config, _plugin_files(plugins), read) if reloads else None,
     )
+    if record is not None and reloads:
+        raise click.UsageError("--record and --reload exclude each other: a recording is of one configuration")
+    recorder = None if record is None else _recorder(record, good, options, plugins, feature_gates)
     ends = (
         ConnectionConfigError,
         ServingError,
@@ -229,9 +243,39 @@ def command(
     )
     try:
         try:
-            event_loop.run(App(good.config, options, is_watched=True).run)
+            event_loop.run(_app(good, options, recorder).run)
         except SystemExit as error:
             # podium itself never raises SystemExit, but a task started by a plugin may. That is not an orderly end.
             raise ComponentFailedError(f"a task of a plugin has ended the event loop: {error_text(error)}") from error
     except* ends as group:
         raise click.ClickException("\n".join(event_loop.messages(group))) from None
+    finally:
+        if recorder is not None:
+            recorder.close()
+
+
+def _app(good: Usable, options: Options, recorder: Recorder | None) -> App:
+    from podium.daemon.app import App
+    from podium.daemon.face import Face
+    from podium.daemon.faces import FACES
+
+    if recorder is None:
+        return App(good.config, options, is_watched=True)
+    faces = (*FACES, lambda _: Face(observers=(recorder,)))
+    return App(good.config, options, is_watched=True, faces=faces, boundary=recorder)
+
+
+def _recorder(
+    directory: Path, good: Usable, options: Options, plugins: tuple[str, ...], feature_gates: tuple[str, ...]
+) -> Recorder:
+    from podium.recording.recorder import Recorder
+    from podium.recording.replay import description
+    from podium.recording.segments import RecordingError
+
+    try:
+        described = description(good.config, options, references=plugins, feature_gates=feature_gates)
+        return Recorder(directory, described)
+    except RecordingError as error:
+        raise click.ClickException(f"--record: {error}") from None
+    except OSError as error:
+        raise click.ClickException(f"--record: {directory}: {error.strerror}") from None

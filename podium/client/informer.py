@@ -242,6 +242,18 @@ class Informer(Generic[ObjectT]):
                 await turns.next()
         return older
 
+    def set(self, item: ObjectT) -> None:
+        """Store this state of an object, whatever its version: what one informer has told its handlers, for another."""
+        known = self._items.get(item.key)
+        if known is None:
+            self._add(item.key, item)
+        else:
+            self._update(item.key, known, item)
+
+    def remove(self, key: str) -> None:
+        """Remove the object with that key, as `set` stores one."""
+        self._remove(key, self._items[key])
+
     def set_synced(self) -> None:
         """Mark the first list as delivered."""
         self._synced.set()

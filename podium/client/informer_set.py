@@ -35,6 +35,7 @@ class InformerSet:
     Args:
         on_handler_error: called with the resource and the exception of each failed handler call, to count it.
         keep: by the path of a resource, how to keep more of its objects than podium reads.
+        on_made: called with each new informer, before it has handlers.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class InformerSet:
         on_handler_error: Callable[[str, Exception], None] = lambda _resource, _error: None,
         settings: ReflectorSettings | None = None,
         keep: Mapping[str, Keep[Any]] | None = None,
+        on_made: Callable[[Informer[Any]], None] = lambda _: None,
     ) -> None:
         self.consistency = Consistency(clock)
         self._session = session
@@ -54,6 +56,7 @@ class InformerSet:
         self._on_handler_error = on_handler_error
         self._settings = settings or ReflectorSettings()
         self._keep = keep or {}
+        self._on_made = on_made
         self._informers: dict[str, Informer[Any]] = {}
         self._reflectors: list[Reflector[Any]] = []
         self._history: History | None = None
@@ -66,6 +69,7 @@ class InformerSet:
             return cast(Informer[ObjectT], known)
         made = Informer(resource, self._on_handler_error, self._clock, self.consistency)
         self._informers[resource.path] = made
+        self._on_made(made)
         self._reflectors.append(
             Reflector(
                 resource,

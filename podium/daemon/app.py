@@ -35,6 +35,7 @@ from podium.client.outage import Outage
 from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
+from podium.daemon.boundary import Boundary
 from podium.daemon.extenders import json_to_keep, without_secrets
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.faces import FACES
@@ -87,6 +88,7 @@ class App:
         clock, random: used by every component; a simulation passes its own.
         is_watched: whether a watchdog thread may end the process; only for a process that does nothing else.
         faces: what joins the scheduler; by default podium's own.
+        boundary: what the scheduling path gets from outside passes through it.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class App:
         random: Random | None = None,
         is_watched: bool = False,
         faces: Sequence[MakeFace] = FACES,
+        boundary: Boundary | None = None,
     ) -> None:
         self._config = config
         self._options = options
@@ -109,6 +112,7 @@ class App:
         self._is_stopping = False
         self._is_synced = False
         self._make_faces = faces
+        self._boundary = boundary or Boundary()
         self.metrics = Metrics()
         self._watchdog = Watchdog(self.metrics) if is_watched else None
 
@@ -174,6 +178,7 @@ class App:
             random=self._random,
             on_handler_error=lambda resource, _: self.metrics.count_unexpected_error("handler", resource),
             keep=json_to_keep(self._config.extenders),
+            on_made=self._boundary.watched,
         )
         return Scheduler(
             self._config,
@@ -185,6 +190,7 @@ class App:
             random=self._random,
             metrics=self.metrics,
             term=self._term,
+            boundary=self._boundary,
         )
 
     # ------------------------------------------------------------ leadership and endpoints
@@ -299,8 +305,9 @@ class App:
                 started()
                 for face in faces:
                     supervisor.start(face.scheduling_tasks)
-                supervisor.start(scheduler.tasks)
+                supervisor.start(self._boundary.tasks(scheduler.tasks))
                 await self._stop.wait()
+            self._boundary.stopping()
             log.info("Stopping", bindings=len(scheduler.binding_cycles.under_way))
             await self._drain(scheduler, elector)
             tasks.cancel_scope.cancel()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from podium.binder import ExtenderPool
-from podium.client.dispatcher import Dispatcher
-from podium.daemon.conflicts import Conflicts
 from podium.service.wakeup import WakeUp
 
 REQUESTS_WAITING_MAX: Final = 16
@@ -19,19 +17,22 @@ may all belong to one slow namespace."""
 
 
 class Backlog:
-    """The requests that wait to be sent, and the bindings that the watch has not confirmed if conflicts are avoided."""
+    """The requests that wait to be sent, and the bindings that the watch has not confirmed if conflicts are avoided.
+
+    Args:
+        waiting: how many requests wait to be sent.
+        unconfirmed: as `Conflicts.unconfirmed`.
+    """
 
     def __init__(
-        self, dispatcher: Dispatcher, extender_pool: ExtenderPool, conflicts: Conflicts, *, avoids_conflicts: bool
+        self, waiting: Callable[[], int], unconfirmed: Callable[[], int | None], *, avoids_conflicts: bool
     ) -> None:
-        self._dispatcher = dispatcher
-        self._extender_pool = extender_pool
-        self._conflicts = conflicts
+        self._waiting = waiting
+        self._unconfirmed = unconfirmed
         self._avoids_conflicts = avoids_conflicts
         self._progress = WakeUp()
         self._is_waited_for = False
         self._is_stopping = False
-        conflicts.on_confirmed(self.tell_progress)
 
     def is_too_long(self) -> bool:
         """Whether the API server must catch up before more decisions make sense.
@@ -42,7 +43,7 @@ class Backlog:
 
     def unconfirmed(self) -> int | None:
         """How many bindings the watch has not confirmed; None if that does not matter."""
-        return self._conflicts.unconfirmed() if self._avoids_conflicts else None
+        return self._unconfirmed() if self._avoids_conflicts else None
 
     async def wait_short(self) -> None:
         """Wait until few requests are left, or until `stop`."""
@@ -62,7 +63,7 @@ class Backlog:
         self._progress.set()
 
     def _exceeds(self, requests: int) -> bool:
-        waiting = self._dispatcher.backlog() + self._extender_pool.backlog()
+        waiting = self._waiting()
         unconfirmed = self.unconfirmed()
         if unconfirmed is not None:
             waiting += unconfirmed

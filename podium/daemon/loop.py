@@ -18,9 +18,9 @@ from typing import TypeAlias
 import anyio
 
 from podium.binder import EventRecorder, deleting_pod_skipped
-from podium.client.consistency import Consistency
 from podium.cluster import Cache
 from podium.daemon.backlog import LOOK_AGAIN_S, REQUESTS_WAITING_MAX, Backlog
+from podium.daemon.boundary import StoresState
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.pod_groups import GroupAttempt, PodGroupAttempts
@@ -81,7 +81,7 @@ class SchedulingLoop:
         executor: DecisionExecutor,
         failures: FailureHandler,
         backlog: Backlog,
-        consistency: Consistency,
+        consistency: StoresState,
         recorder: EventRecorder,
         metrics: Metrics,
         clock: Clock,

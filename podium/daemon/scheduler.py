@@ -25,6 +25,7 @@ from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration, Profile
 from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
+from podium.daemon.boundary import Boundary
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
@@ -80,6 +81,7 @@ class Scheduler:
         informers: get the handlers; they must not have started.
         observers: hear what the components report.
         term: the leadership; None without leader election.
+        boundary: what comes from outside passes through it.
     """
 
     def __init__(
@@ -94,22 +96,25 @@ class Scheduler:
         random: Random,
         metrics: Metrics,
         term: Term | None = None,
+        boundary: Boundary | None = None,
     ) -> None:
         self.scheduler_names = frozenset(profile.scheduler_name for profile in config.profiles)
         self.informers = informers
         self.clock = clock
         self.metrics = metrics
+        self.boundary = boundary = boundary or Boundary()
+        self._decision_clock = boundary.clock(clock)
         self.config = config
         self.classes = options.plugins
         self.refused_configuration: Callable[[], str] = str
         self.options = options
-        self._random = random
+        self._random = boundary.random(random)
         self._term = term
         self._pods = informers.informer(PODS)
         self._wake_up = WakeUp()
-        self._waiting_pods, self._pods_in_pre_bind = WaitingPods(clock), PodsInPreBind()
+        self._waiting_pods, self._pods_in_pre_bind = WaitingPods(self._decision_clock), PodsInPreBind()
         self._observers = observers
-        self._extenders = Extenders(config.extenders, random)
+        self._extenders = Extenders(config.extenders, self._random)
 
         self.writes = Writes(
             session,
@@ -117,6 +122,7 @@ class Scheduler:
             clock,
             observer=observers.requests.observer,
             is_muted=lambda: term is not None and not term.is_holding,
+            make_client=boundary.api_client,
         )
         self.extender_pool = ExtenderPool(
             self._extenders,
@@ -131,7 +137,7 @@ class Scheduler:
             observers.preemption.observer,
             is_protected=self._is_protected,
             loops=PreemptionLoops(
-                clock, self.cache.pods_on, self.writes.recorder.record, observers.preemption.observer
+                self._decision_clock, self.cache.pods_on, self.writes.recorder.record, observers.preemption.observer
             ),
         )
         nominator = Nominator(self._pods.get)
@@ -143,18 +149,18 @@ class Scheduler:
         if options.avoids_conflicts:
             self.writes.client.refuse_bindings_if(self.conflicts.is_too_late)
         self._backlog = Backlog(
-            self.writes.dispatcher,
-            self.extender_pool,
-            self.conflicts,
+            boundary.reading(lambda: self.writes.dispatcher.backlog() + self.extender_pool.backlog()),
+            boundary.reading(self.conflicts.unconfirmed),
             avoids_conflicts=options.avoids_conflicts,
         )
+        self.conflicts.on_confirmed(self._backlog.tell_progress)
         self._failures = FailureHandler(
             self.queue, self._pods.get, self.writes.recorder, metrics, clock, observers.attempts.observer
         )
         self.binding_cycles = self._make_binding_cycles()
         self._preemption = self._make_preemption()
         self.loop = self._make_loop()
-        informers.consistency.on_consistent(self._wake_up.set)
+        informers.consistency.on_consistent(boundary.signal(self._wake_up.set))
         self._handle_events()
         self._export_statistics()
 
@@ -176,7 +182,7 @@ class Scheduler:
 
     def _make_frameworks(self, nominator: Nominator) -> dict[str, Framework]:
         self._handle = handle = PluginHandle(
-            self.clock,
+            self._decision_clock,
             self._random,
             self.writes.client,
             self._preemptions,
@@ -189,10 +195,14 @@ class Scheduler:
             # The queue is made after the plugins.
             move_to_active=lambda pods: self.queue.activate(pods),  # noqa: PLW0108
         )
-        return {
+        frameworks = {
             profile.scheduler_name: Framework(profile, self.classes, handle, self._observers.plugins.observer)
             for profile in self.config.profiles
         }
+        for framework in frameworks.values():
+            # It only measures with it.
+            framework.clock = self.clock
+        return frameworks
 
     def _queue_profiles(self, frameworks: Mapping[str, Framework]) -> list[QueueProfile]:
         has_extenders = bool(self.config.extenders)
@@ -210,7 +220,7 @@ class Scheduler:
         return SchedulingQueue(
             self._queue_profiles(self.frameworks),
             next(iter(self.frameworks.values())).queue_sort,
-            self.clock,
+            self._decision_clock,
             self._pods.get,
             wake=self._wake_up.set,
             times=QueueTimes(
@@ -219,6 +229,7 @@ class Scheduler:
             ),
             observer=self._observers.queue.observer,
             nominator=nominator,
+            listing_clock=self.clock,
             has_groups=self._groups is not None,
         )
 
@@ -251,10 +262,10 @@ class Scheduler:
             executor,
             self._failures,
             self._backlog,
-            self.informers.consistency,
+            self.boundary.stores(self.informers.consistency),
             self.writes.recorder,
             self.metrics,
-            self.clock,
+            self._decision_clock,
             ask=self.extender_pool.answer,
             wake_up=self._wake_up,
             groups=None

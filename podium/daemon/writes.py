@@ -21,6 +21,7 @@ class Writes:
     Args:
         limits: the rates at which writes may be sent.
         is_muted: whether no Events are recorded, because this process does not lead.
+        make_client: makes the client.
 
     Attributes:
         client: bindings, pod status, deletes, and the reads that find out what a lost write has done.
@@ -36,6 +37,7 @@ class Writes:
         *,
         observer: RequestObserver,
         is_muted: Callable[[], bool],
+        make_client: Callable[[Dispatcher, Clock], ApiClient] = ApiClient,
     ) -> None:
         self.dispatcher = Dispatcher(
             session,
@@ -45,7 +47,7 @@ class Writes:
             event_limiter=TokenBucket.for_client(limits.qps, limits.burst, clock),
             observer=observer,
         )
-        self.client = ApiClient(self.dispatcher, clock)
+        self.client = make_client(self.dispatcher, clock)
         self.recorder = EventRecorder(self.dispatcher, clock, hostname=socket.gethostname(), is_muted=is_muted)
         self.statuses = StatusWrites(self.client, clock)
 

@@ -64,6 +64,7 @@ class SchedulingQueue:
         lookup: Looks up the latest version of a pod that the API server has sent; nominations are checked against it.
         wake: Called whenever a pod may have become ready to pop; must not call back.
         nominator: The nominated pods, if other components read them too; by default the queue creates its own.
+        listing_clock: The clock of the listing, if reading it must not count as a reading of the queue's.
         has_groups: Whether pods are scheduled in groups: then a pod of a group is retried after its backoff, whatever
             events arrive.
     """
@@ -79,9 +80,11 @@ class SchedulingQueue:
         times: QueueTimes = DEFAULT_TIMES,
         observer: QueueObserver = _UNOBSERVED,
         nominator: Nominator | None = None,
+        listing_clock: Clock | None = None,
         has_groups: bool = False,
     ) -> None:
         # A steady clock: backoffs and flushes must not take longer or end early because the machine's clock is set.
+        listing_clock = SteadyClock(listing_clock or clock)
         self._clock = clock = SteadyClock(clock)
         self._wake = wake
         self._times = times
@@ -99,7 +102,7 @@ class SchedulingQueue:
             self._queued, self._pre_enqueue_check, self.nominator, clock, observer, wake, has_groups=has_groups
         )
         self.listing = QueueListing(
-            self._queued, self._in_flight, self.nominator, self._hints, clock, times.unschedulable_max_s
+            self._queued, self._in_flight, self.nominator, self._hints, listing_clock, times.unschedulable_max_s
         )
         self._moves = EventMoves(self._queued.unschedulable, self._hints, self._requeuing)
 

@@ -7,14 +7,17 @@ write it into `KEPT` in test_simulation.py once it is understood.
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import click
 
+from tests.simulation.recordings import replay_all
 from tests.simulation.simulation import History, simulate_quietly
 
 _LINES_SHOWN = 25
@@ -24,10 +27,12 @@ _SEEDS_PER_PROCESS = 10
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.seed is not None:
-        history = simulate_quietly((options.seed, options.steps, options.devices))
+        history = simulate_quietly((options.seed, options.steps, options.devices), options.record)
         click.echo("\n".join(history.lines if options.show else history.lines[-_LINES_SHOWN:]))
         click.echo(_summary(history))
-        return int(history.violation is not None)
+        is_same = options.record is None or _replays(options.record)
+        click.echo(f"{_speed([history]):.0f} simulated hours per CPU hour")
+        return int(history.violation is not None or not is_same)
     seeds = range(options.first, options.first + options.seeds)
     return _run_all(seeds, options.steps, options.processes, devices=options.devices)
 
@@ -40,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="(default: %(default)s)")
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument("--devices", action="store_true", help="nodes have devices, and pods claims for them")
+    parser.add_argument("--record", type=Path, help="with --seed: record it into this new directory, and replay it")
     parser.add_argument("--show", action="store_true", help="with --seed: all of its history")
     return parser
 
@@ -59,10 +65,25 @@ def _run_all(seeds: Iterable[int], steps: int, processes: int, *, devices: bool)
         f"{len(histories)} seeds, {sum(each.steps for each in histories)} steps, "
         f"{sum(each.faults for each in histories)} faults, {sum(each.deaths for each in histories)} deaths, "
         f"{sum(each.bound for each in histories)} pods bound, "
-        f"{sum(each.claimants for each in histories)} with claims created, in {time.monotonic() - started_s:.0f} s: "
-        + (f"broken: {broken}" if broken else "clean")
+        f"{sum(each.claimants for each in histories)} with claims created, in {time.monotonic() - started_s:.0f} s, "
+        f"{_speed(histories):.0f} simulated hours per CPU hour: " + (f"broken: {broken}" if broken else "clean")
     )
     return int(bool(broken))
+
+
+def _speed(histories: Sequence[History]) -> float:
+    """How much faster than time a simulation is, on one core."""
+    return sum(each.simulated_s for each in histories) / sum(each.cpu_s for each in histories)
+
+
+def _replays(directory: Path) -> bool:
+    """Whether every recording in the directory replays to the same decisions."""
+    replays = replay_all(directory)
+    for life, each in enumerate(replays, 1):
+        click.echo(f"life {life}: {json.dumps(each.summary())}")
+        if each.outcome.differing is not None:
+            click.echo(f"  {each.outcome.differing}")
+    return all(each.is_same for each in replays)
 
 
 def _summary(history: History) -> str:

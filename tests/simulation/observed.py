@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -18,6 +19,8 @@ from podium.framework.profile.runtime import points_of
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS
 from podium.plugins import IN_TREE
+from podium.recording.recorder import Recorder
+from podium.recording.replay import description
 from tests.simulation.random_objects import HESITANT, OURS
 from tests.virtual_time import LoopClock
 
@@ -60,39 +63,59 @@ class Hesitation(PermitPlugin):
 
     def __init__(self, args: Any, handle: Any) -> None:
         super().__init__(args, handle)
-        self.is_calm = False
+        self.is_calm: Callable[[], bool] = lambda: False
 
     def permit(self, state: Any, pod: Pod, node_name: str) -> tuple[Status | None, float]:
-        if self.is_calm or HESITANT not in pod.metadata.labels:
+        if self.is_calm() or HESITANT not in pod.metadata.labels:
             return None, 0.0
         for other in self.handle.waiting_pods:
             other.allow(self.name)
         return Status(Code.WAIT), HESITATION_S
 
 
-def configuration() -> KubeSchedulerConfiguration:
+PLUGINS = {**IN_TREE, "Ledger": Ledger, "Hesitation": Hesitation}
+
+
+def configuration(plugins: str = "") -> KubeSchedulerConfiguration:
+    """The configuration. `plugins` is more YAML for the profile's `plugins`."""
     own: dict[str, type[Plugin]] = {"Ledger": Ledger, "Hesitation": Hesitation}
     registry = {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in own.items()}}
-    return load(_CONFIGURATION, "simulation", registry).config
+    return load(_CONFIGURATION + f"    {plugins}\n", "simulation", registry).config
+
+
+def have_calm_read(scheduler: Scheduler, is_calm: Callable[[], bool] = lambda: False) -> None:
+    """Let `Hesitation` know whether there is a calm; a recording has to know it too."""
+    plugin = scheduler.frameworks[OURS].plugins["Hesitation"]
+    assert isinstance(plugin, Hesitation)
+    plugin.is_calm = scheduler.boundary.reading(is_calm)
 
 
 class ObservedApp(App):
     """A daemon whose parts can be looked at, and that says when it assumes a pod."""
 
     def __init__(
-        self, url: str, random: Random, on_assumed: Callable[[Pod, str], None], *, avoids_conflicts: bool = False
+        self,
+        url: str,
+        random: Random,
+        on_assumed: Callable[[Pod, str], None],
+        *,
+        avoids_conflicts: bool = False,
+        recorded_to: Path | None = None,
     ) -> None:
-        plugins = {**IN_TREE, "Ledger": Ledger, "Hesitation": Hesitation}
+        config = configuration()
+        options = Options(master=url, secure_port=0, plugins=PLUGINS, avoids_conflicts=avoids_conflicts)
+        self.recorder = None if recorded_to is None else Recorder(recorded_to, description(config, options))
         super().__init__(
-            configuration(),
-            Options(master=url, secure_port=0, plugins=plugins, avoids_conflicts=avoids_conflicts),
+            config,
+            options,
             clock=LoopClock(),
             random=random,
             # Virtual time stands still while anybody works: the stall watch would see nothing, at half of the cost.
             faces=(*(face for face in FACES if face is not stall_watch), self._look_on),
+            boundary=self.recorder,
         )
         self.surprises: list[str] = []
-        self.started = False
+        self.started = self.is_calm = False
         self.parts: Scheduler | None = None
         self._on_assumed = on_assumed
         self.metrics.count_unexpected_error = self._surprised  # type: ignore[method-assign]
@@ -104,18 +127,12 @@ class ObservedApp(App):
         assert isinstance(plugin, Ledger)
         return plugin
 
-    @property
-    def hesitation(self) -> Hesitation:
-        assert self.parts is not None
-        plugin = self.parts.frameworks[OURS].plugins["Hesitation"]
-        assert isinstance(plugin, Hesitation)
-        return plugin
-
     def _surprised(self, where: str, name: str) -> None:
         self.surprises.append(f"unexpected error in {where} {name}")
 
     def _look_on(self, scheduler: Scheduler) -> Face:
         self.parts = scheduler
+        have_calm_read(scheduler, lambda: self.is_calm)
         self.pods, self.nodes = scheduler.informers.informer(PODS), scheduler.informers.informer(NODES)
         cache = scheduler.cache
         assume = cache.assume_pod
@@ -125,4 +142,4 @@ class ObservedApp(App):
             self._on_assumed(pod, node_name)
 
         cache.assume_pod = assume_pod  # type: ignore[method-assign]
-        return Face()
+        return Face() if self.recorder is None else Face(observers=(self.recorder,))

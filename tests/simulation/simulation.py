@@ -11,9 +11,11 @@ import asyncio
 import gc
 import hashlib
 import logging
+import time
 import traceback
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -46,10 +48,13 @@ class History:
     lines: list[str] = field(default_factory=list)
     steps: int = 0
     faults: int = 0
+    lives: int = 0
     deaths: int = 0
     bound: int = 0
     claimants: int = 0
     violation: Violation | None = None
+    simulated_s: float = 0.0
+    cpu_s: float = 0.0
 
     @property
     def digest(self) -> str:
@@ -57,32 +62,38 @@ class History:
         return hashlib.sha256("\n".join(self.lines).encode()).hexdigest()[:16]
 
 
-def simulate(seed: int, steps: int, trial: str | None = None, *, devices: bool = False) -> History:
+def simulate(
+    seed: int, steps: int, trial: str | None = None, *, devices: bool = False, recorded_to: Path | None = None
+) -> History:
     """Run a seed to its end, or to the first violation.
 
     Args:
         trial: is held after every calm; without it one that is chosen by chance.
         devices: whether nodes have devices, and some pods claims for them.
+        recorded_to: each life of podium leaves a recording in this directory.
     """
     history = History(seed)
+    started_s = time.process_time()
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         try:
-            runner.run(_Simulation(history, steps, trial, devices=devices).run())
+            runner.run(_Simulation(history, steps, trial, devices=devices, recorded_to=recorded_to).run())
         except* Violation as group:
             history.violation = _first(group)
             history.lines.append(f"VIOLATION {history.violation}")
         finally:
+            history.simulated_s = runner.get_loop().time()
+            history.cpu_s = time.process_time() - started_s
             # The daemon freezes what it finds at its start; the next run must not carry this one's objects along.
             gc.unfreeze()
     return history
 
 
-def simulate_quietly(job: tuple[int, int, bool]) -> History:
+def simulate_quietly(job: tuple[int, int, bool], recorded_to: Path | None = None) -> History:
     """A seed, a number of steps and whether there are devices, without podium's own log."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
         seed, steps, devices = job
-        return simulate(seed, steps, devices=devices)
+        return simulate(seed, steps, devices=devices, recorded_to=recorded_to)
     except Exception as error:  # noqa: BLE001 - whatever it is
         # A group of errors does not find its way back from another process.
         raise RuntimeError(f"seed {job[0]}:\n{''.join(traceback.format_exception(error))}") from None
@@ -94,7 +105,10 @@ def _first(group: BaseExceptionGroup[Violation]) -> Violation:
 
 
 class _Simulation:
-    def __init__(self, history: History, steps: int, trial: str | None, *, devices: bool) -> None:
+    def __init__(
+        self, history: History, steps: int, trial: str | None, *, devices: bool, recorded_to: Path | None
+    ) -> None:
+        self._recorded_to = recorded_to
         self._history, self._steps, self._trial, self._has_devices = history, steps, trial, devices
         self._random = Random(history.seed)
         self._avoids_conflicts = history.seed % 2 == 0
@@ -185,7 +199,7 @@ class _Simulation:
         for _ in range(int(_CALM_S)):
             await asyncio.sleep(1.0)
             if app.started:
-                app.hesitation.is_calm = True
+                app.is_calm = True
             self._check()
         if not app.started:
             raise Violation("started", "podium has not started after all that time")
@@ -201,16 +215,18 @@ class _Simulation:
         name = self._trial or self._random.choice(names)
         self._tell(f"trial: {name}")
         await self._trials.run(name)
-        app.hesitation.is_calm = False
+        app.is_calm = False
 
     # ------------------------------------------------------------ life and death
 
     async def _live(self) -> None:
+        self._history.lives += 1
         app = self._app = ObservedApp(
             self._sandbox.url,
             Random(self._random.getrandbits(32)),
             self._on_assumed,
             avoids_conflicts=self._avoids_conflicts,
+            recorded_to=self._recorded_to and self._recorded_to / f"life-{self._history.lives:02}",
         )
         self._assumed.clear()
         self._life = anyio.CancelScope()
@@ -228,6 +244,8 @@ class _Simulation:
         except* Exception as group:  # noqa: BLE001 - whatever ends the daemon is a finding
             app.surprises.append(f"podium ended: {group.exceptions!r}")
         finally:
+            if app.recorder is not None:
+                app.recorder.close()
             ended.set()
 
     async def _die(self, *, abruptly: bool) -> None:

@@ -197,7 +197,12 @@ class LoopBench:
         if avoids_conflicts:
             self.client.refuse_bindings_if(self.conflicts.is_too_late)
         ask = pool or ExtenderPool(extenders, self.client, self.metrics)
-        self.backlog = Backlog(self.dispatcher, ask, self.conflicts, avoids_conflicts=avoids_conflicts)
+        self.backlog = Backlog(
+            lambda: self.dispatcher.backlog() + ask.backlog(),
+            self.conflicts.unconfirmed,
+            avoids_conflicts=avoids_conflicts,
+        )
+        self.conflicts.on_confirmed(self.backlog.tell_progress)
         self.statuses = StatusWrites(self.client, self.clock)
         self.flight_recorder = FlightRecorder(MEMORY_BYTES_MIN)
         self.failures = FailureHandler(

@@ -1,0 +1,72 @@
+"""Where what is outside of the scheduling path enters it: time, chance, watches, answers, and the order of its tasks.
+
+Owns nothing: by default everything is handed through as it is, at no cost. A recorder notes what passes; a replay puts
+what was recorded in its place. What does not pass here cannot change a decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, Protocol, TypeVar
+
+from podium.binder import ApiClient
+from podium.client.dispatcher import Dispatcher
+from podium.client.informer import Informer
+from podium.lib.clock import Clock
+from podium.service.supervision import Tasks
+
+T = TypeVar("T")
+
+
+class StoresState(Protocol):
+    """Whether the informers' stores may be used; `podium.client.consistency.Consistency` is one."""
+
+    @property
+    def changes(self) -> int:
+        """How often the replacement of a store has begun."""
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether scheduling may use the stores now."""
+
+    def wait_s(self) -> float:
+        """How long scheduling will still wait for new lists, at most."""
+
+
+class Boundary:
+    """Hands everything through. A subclass overrides what it wants to see or replace."""
+
+    def clock(self, clock: Clock) -> Clock:
+        """The clock of everything that decides, or waits. What is only measured or reported is read elsewhere."""
+        return clock
+
+    def random(self, random: Random) -> Random:
+        """The random source of everything that decides."""
+        return random
+
+    def api_client(self, dispatcher: Dispatcher, clock: Clock) -> ApiClient:
+        """The client of all writes except Events."""
+        return ApiClient(dispatcher, clock)
+
+    def stores(self, state: StoresState) -> StoresState:
+        """The state of the informers' stores, as the scheduling loop reads it."""
+        return state
+
+    def reading(self, read: Callable[[], T]) -> Callable[[], T]:
+        """A function whose result, a plain value, depends on what is outside."""
+        return read
+
+    def signal(self, tell: Callable[[], None]) -> Callable[[], None]:
+        """A callback that is called from outside."""
+        return tell
+
+    def watched(self, informer: Informer[Any]) -> None:
+        """A new informer, before it has handlers."""
+
+    def tasks(self, tasks: Tasks) -> Tasks:
+        """The tasks of the scheduling path, about to be started on the running loop."""
+        return tasks
+
+    def stopping(self) -> None:
+        """Scheduling is about to stop."""

@@ -1,0 +1,511 @@
+"""Puts what was recorded in the place of what is outside, entry by entry, and compares what is decided.
+
+Owns what comes next, and the first difference. `replay_loop` runs the tasks in that order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+
+import msgspec
+
+from podium.binder import ApiClient
+from podium.client.dispatcher import Compose, Dispatcher
+from podium.client.informer import Informer
+from podium.daemon.boundary import Boundary, StoresState
+from podium.engine.flight_recorder import AttemptObserver, FlightRecorder
+from podium.engine.pod_group_cycle import MemberDecision
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.cycle.cycle import Cycle
+from podium.lib.clock import Clock
+from podium.objects.core import Pod, PodCondition
+from podium.objects.pod_groups import PodGroup
+from podium.objects.resource_types import PODS, ObjectT, ResourceType
+from podium.recording import tape
+from podium.recording.recorder import decided
+from podium.service.supervision import Tasks
+
+T = TypeVar("T")
+Scores: TypeAlias = Mapping[str, Mapping[str, int]]
+
+_END: Final = (tape.END,)
+_CLOCKS: Final = (tape.NOW, tape.MONOTONIC)
+_SCORES_BYTES: Final = 1 << 26
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+class Diverged(BaseException):
+    """The replay does not do what was recorded. Not an `Exception`, so that nothing that calls plugins keeps it."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call of the API client that waits for its recorded answer."""
+
+    task: int
+    answered: asyncio.Future[tape.Entry]
+    compose: Compose | None = None
+
+
+@dataclass(slots=True)
+class Differing:
+    """The first point at which a replay differs from the recording.
+
+    Attributes:
+        entry: its place in the recording.
+        event: what had happened last before it.
+        recorded, replayed: the decisions, where these differ; None where something else does.
+        recorded_scores, replayed_scores: by node and plugin, as far as they are known.
+        detail: what differs.
+    """
+
+    entry: int
+    event: str
+    detail: str
+    recorded: tape.Decided | None = None
+    replayed: tape.Decided | None = None
+    recorded_scores: Scores = field(default_factory=dict)
+    replayed_scores: Scores = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a replay has come to.
+
+    Attributes:
+        attempts: the decisions made, which `digest` is of.
+        started_s, ended_s: the first and the last reading of the recorded clock.
+    """
+
+    attempts: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+    recorded_digest: Any = field(default_factory=hashlib.sha256)
+    differing: Differing | None = None
+    started_s: float | None = None
+    ended_s: float = 0.0
+
+
+class Player(Boundary, AttemptObserver):
+    """Replays the entries of a recording.
+
+    Args:
+        attempts_max: the replay ends before this many attempts are exceeded.
+        is_other: whether the configuration is not the recorded one, so that it need not read the clock as often.
+        keep_scores: the number of the attempt whose scores `kept_scores` is to hold.
+    """
+
+    def __init__(
+        self,
+        entries: Iterator[tape.Entry],
+        attempts_max: int | None = None,
+        *,
+        is_other: bool = False,
+        keep_scores: int | None = None,
+    ) -> None:
+        self._is_other = is_other
+        self._keep_scores = keep_scores
+        self.kept_scores: Scores = {}
+        self._entries = entries
+        self._attempts_max = attempts_max
+        self._next: tape.Entry = _END
+        self._at = -1
+        self._event = "the start"
+        self.outcome = Outcome()
+        self.is_over = False
+        self.current: int | None = None
+        self._task_numbers: dict[asyncio.Task[Any], int] = {}
+        self._tasks = self._call_count = 0
+        self._calls: dict[int, _Call] = {}
+        self._signals: list[Callable[[], None]] = []
+        self._informers: dict[str, Informer[Any]] = {}
+        self._wall, self._steady, self._times = tape.Times(), tape.Times(), tape.Times()
+        self._advance()
+
+    # ------------------------------------------------------------ the entries
+
+    def _advance(self) -> None:
+        self._at += 1
+        self._next = next(self._entries, _END)
+        if self._next[0] == tape.END:
+            self.is_over = True
+
+    def take(self, kind: int) -> tape.Entry:
+        """The next entry, which must be of this kind. Raises: `Diverged`."""
+        entry = self._next
+        while self._is_other and entry[0] != kind and entry[0] in _CLOCKS:
+            self._skip_reading(entry)
+            entry = self._next
+        if entry[0] != kind:
+            self.differ(f"{tape.NAMES[entry[0]]} was recorded, and {tape.NAMES[kind]} is wanted")
+        self._advance()
+        return entry
+
+    def _skip_reading(self, entry: tape.Entry) -> None:
+        if entry[0] == tape.NOW:
+            self._wall.take(entry[1])
+        else:
+            self._steady.take(entry[1])
+        self._advance()
+
+    def _is_read(self, kind: int) -> bool:
+        """Whether the reading of a clock that is wanted was recorded."""
+        return not self.is_over and (not self._is_other or self._next[0] == kind)
+
+    def differ(self, detail: str) -> NoReturn:
+        """Note the first difference, and end the replay. Raises: `Diverged`."""
+        if self.outcome.differing is None:
+            self.outcome.differing = Differing(self._at, self._event, detail)
+        self.is_over = True
+        raise Diverged(detail)
+
+    # ------------------------------------------------------------ driving
+
+    def next_step(self) -> int | None:
+        """Do what comes next and is no step of a task; then return the task whose step comes next, None at the end."""
+        while not self.is_over:
+            kind, *rest = self._next
+            if kind == tape.RESUME:
+                self._advance()
+                return int(rest[0])
+            if kind == tape.ANSWER:
+                call = self._calls.get(rest[0]) or self.differ("an answer to a call that has not been made")
+                if rest[1] != tape.CANCELLED and not call.answered.done():
+                    call.answered.set_result(None)
+                return call.task
+            self._do(kind, rest)
+        return None
+
+    def _do(self, kind: int, rest: list[Any]) -> None:
+        """Do what comes from outside."""
+        if kind in (tape.PUT, tape.REMOVE):
+            self._change(kind, rest)
+        elif kind == tape.TIME:
+            self._times.take(rest[0])
+            self._advance()
+        elif kind == tape.SIGNAL:
+            self._advance()
+            self._signals[rest[0]]()
+        elif kind == tape.COMPOSE:
+            waiting = self._calls.get(rest[0])
+            self._advance()
+            if waiting is None or not callable(waiting.compose):
+                self.differ("a write that is sent has not been asked for")
+            waiting.compose()
+        elif self._is_other and kind in _CLOCKS:
+            self._skip_reading(self._next)
+        else:
+            self.differ(f"{tape.NAMES[kind]} was recorded, and nothing runs that would make it")
+
+    def _change(self, kind: int, rest: list[Any]) -> None:
+        """Do what a watch has brought. What only another face has watched is left out."""
+        informer, item = self._informers.get(rest[0]), tape.item_of(self._next) if kind == tape.PUT else None
+        self._advance()
+        if informer is None:
+            return
+        if item is None:
+            self._event = f"{informer.resource.kind} {rest[1]} was deleted"
+            informer.remove(rest[1])
+        else:
+            self._event = f"{informer.resource.kind} {item.key} was added or has changed"
+            informer.set(item)
+
+    def number_of(self, task: asyncio.Task[Any]) -> int | None:
+        """The number of a followed task."""
+        return self._task_numbers.get(task)
+
+    def make_task(
+        self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **how: Any
+    ) -> asyncio.Task[Any]:
+        """What a followed task starts is followed too."""
+        task = asyncio.Task(work, loop=loop, **how)
+        if self.current is not None and not self.is_over:
+            self._follow(task)
+        return task
+
+    def _follow(self, task: asyncio.Task[Any]) -> None:
+        self._tasks += 1
+        self._task_numbers[task] = self._tasks
+        task.add_done_callback(self._task_numbers.pop)
+
+    def start(self, loop: asyncio.AbstractEventLoop, tasks: Tasks) -> None:
+        """Start the tasks that were followed from the start."""
+        for run in tasks.values():
+            self._follow(loop.create_task(_awaited(run)))
+
+    # ------------------------------------------------------------ the boundary
+
+    def clock(self, clock: Clock) -> Clock:
+        """The recorded clock, whose readings are taken one by one."""
+        del clock
+        return _PlayedClock(self)
+
+    def random(self, random: Random) -> Random:
+        """The recorded numbers."""
+        del random
+        return _PlayedRandom(self)
+
+    def api_client(self, dispatcher: Dispatcher, clock: Clock) -> ApiClient:
+        """A client that has the recorded answers."""
+        return _PlayedClient(self, dispatcher, clock)
+
+    def stores(self, state: StoresState) -> StoresState:
+        """The recorded states."""
+        del state
+        return _PlayedStores(self)
+
+    def reading(self, read: Callable[[], T]) -> Callable[[], T]:
+        """The recorded results."""
+        del read
+        return self._read
+
+    def _read(self) -> Any:
+        return 0 if self.is_over else self.take(tape.READ)[1]
+
+    def signal(self, tell: Callable[[], None]) -> Callable[[], None]:
+        """Keep the callback for the times at which it was called."""
+        self._signals.append(tell)
+        return tell
+
+    def watched(self, informer: Informer[Any]) -> None:
+        """Keep the informer for what its watch has brought."""
+        self._informers[informer.resource.path] = informer
+
+    # ------------------------------------------------------------ readings
+
+    def now(self) -> float:
+        """The next reading of the wall clock."""
+        if self._is_read(tape.NOW):
+            self._wall.take(self.take(tape.NOW)[1])
+        return self._wall.last_s
+
+    def monotonic(self) -> float:
+        """The next reading of the clock."""
+        if self._is_read(tape.MONOTONIC):
+            self._steady.take(self.take(tape.MONOTONIC)[1])
+        return self._note_time()
+
+    @property
+    def time_s(self) -> float:
+        """The event loop's time at the next step."""
+        return self._times.last_s
+
+    def last_now(self) -> float:
+        """The last reading of the wall clock."""
+        return self._wall.last_s
+
+    def last_monotonic(self) -> float:
+        """The last reading of the clock."""
+        return self._steady.last_s
+
+    def _note_time(self) -> float:
+        outcome, now_s = self.outcome, self._steady.last_s
+        if outcome.started_s is None:
+            outcome.started_s = now_s
+        outcome.ended_s = now_s
+        return now_s
+
+    def random_number(self) -> Any:
+        """The next random number; 0 after the end."""
+        return self._read()
+
+    # ------------------------------------------------------------ calls
+
+    async def call(self, read: Callable[[tape.Entry], T], compose: Compose | None = None) -> T:
+        """Wait for the recorded answer to a call, and return it.
+
+        Raises: what the call raised when it was recorded.
+        """
+        if self.is_over or self.current is None:
+            raise asyncio.CancelledError
+        self._call_count += 1
+        number, task = self._call_count, self.current
+        call = self._calls[number] = _Call(task, asyncio.get_running_loop().create_future(), compose)
+        is_at_once = self._next[0] == tape.ANSWER and self._next[1] == number
+        try:
+            if not is_at_once or self._next[2] == tape.CANCELLED:
+                await call.answered
+        finally:
+            del self._calls[number]
+            entry = self._answer()
+        if entry is None or entry[2] == tape.CANCELLED:
+            raise asyncio.CancelledError
+        if entry[2] == tape.REFUSED:
+            raise tape.error_of(entry[3])
+        if entry[2] == tape.RAISED:
+            raise RuntimeError(entry[3])
+        return read(entry)
+
+    def _answer(self) -> tape.Entry | None:
+        return None if self.is_over else self.take(tape.ANSWER)
+
+    # ------------------------------------------------------------ the attempts
+
+    def decided(
+        self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
+    ) -> None:
+        """Compare a decision with the recorded one."""
+        outcome = self.outcome
+        if self.is_over:
+            return
+        if self._attempts_max is not None and outcome.attempts >= self._attempts_max:
+            self.is_over = True
+            return
+        replayed = decided(cycle, decision)
+        recorded = tape.Decided(*self.take(tape.DECIDED)[1:])
+        recorded = recorded._replace(victims=tuple(recorded.victims))
+        outcome.attempts += 1
+        outcome.digest.update(_encode(replayed))
+        outcome.recorded_digest.update(_encode(recorded))
+        if outcome.attempts == self._keep_scores:
+            self.kept_scores = _scores(info, cycle, decision)
+            self.is_over = True
+        if replayed != recorded:
+            outcome.differing = Differing(self._at, self._event, "the decision differs", recorded, replayed)
+            outcome.differing.replayed_scores = _scores(info, cycle, decision)
+            self.is_over = True
+            raise Diverged
+
+    def failed(self, pod: Pod, result: str, message: str, seconds: float) -> None:
+        """Compare the reason why a pod was not scheduled with the recorded one."""
+        del seconds
+        if self.is_over:
+            return
+        _, uid, recorded_result, recorded_message = self.take(tape.FAILED)
+        if (pod.uid, result, message) != (uid, recorded_result, recorded_message):
+            self.differ(f"pod {pod.key} was recorded as {recorded_result}: {recorded_message}; now {result}: {message}")
+
+
+def _scores(info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision) -> Scores:
+    """The weighted scores of an attempt by node and plugin."""
+    recorder = FlightRecorder(_SCORES_BYTES)
+    recorder.decided(info, cycle, decision, 0.0, 0.0)
+    details = recorder.details(next(recorder.newest_first()))
+    if details is None:
+        return {}
+    plugins = details.plugins.items()
+    return {node: {name: int(values[at]) for name, values in plugins} for at, node in enumerate(details.totals)}
+
+
+async def _awaited(run: Callable[[], Awaitable[None]]) -> None:
+    await run()
+
+
+class _PlayedClock:
+    def __init__(self, player: Player) -> None:
+        self.now, self.monotonic = player.now, player.monotonic
+
+
+class LastReadings:
+    """The clock of what is only measured: the last readings of the recorded one."""
+
+    def __init__(self, player: Player) -> None:
+        self.now, self.monotonic = player.last_now, player.last_monotonic
+
+
+class _PlayedRandom(Random):
+    def __init__(self, player: Player) -> None:
+        super().__init__(0)
+        self._player = player
+
+    def random(self) -> float:
+        """The next recorded number."""
+        return float(self._player.random_number())
+
+    def getrandbits(self, k: int) -> int:
+        """The next recorded number."""
+        del k
+        return int(self._player.random_number())
+
+
+class _PlayedStores:
+    """Implements `podium.daemon.boundary.StoresState`."""
+
+    def __init__(self, player: Player) -> None:
+        self._read = player._read
+
+    @property
+    def changes(self) -> int:
+        """The recorded count."""
+        return int(self._read() or 0)
+
+    @property
+    def is_consistent(self) -> bool:
+        """The recorded state."""
+        return bool(self._read())
+
+    def wait_s(self) -> float:
+        """The recorded time."""
+        return float(self._read() or 0.0)
+
+
+def _value(entry: tape.Entry) -> Any:
+    return entry[3]
+
+
+class _PlayedClient(ApiClient):
+    """Answers as the API server did."""
+
+    def __init__(self, player: Player, dispatcher: Dispatcher, clock: Clock) -> None:
+        super().__init__(dispatcher, clock)
+        self._player = player
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        """As it was recorded."""
+        await self._player.call(_value)
+
+    async def is_bound(self, pod: Pod, node_name: str) -> bool:
+        """As it was recorded."""
+        return await self._player.call(_value)
+
+    async def read_failure(self, pod: Pod) -> str:
+        """As it was recorded."""
+        return await self._player.call(_value)
+
+    async def patch_status(
+        self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        """As it was recorded."""
+        return await self._player.call(_value)
+
+    async def send_status(self, item: Pod | PodGroup, compose: Compose, resource: ResourceType[Any] = PODS) -> None:
+        """As it was recorded."""
+        await self._player.call(_value, compose)
+
+    async def remove_condition(self, pod: Pod, kind: str) -> None:
+        """As it was recorded."""
+        await self._player.call(_value)
+
+    async def delete_pod(self, pod: Pod) -> bool:
+        """As it was recorded."""
+        return await self._player.call(_value)
+
+    async def evict_pod(self, pod: Pod) -> bool:
+        """As it was recorded."""
+        return await self._player.call(_value)
+
+    async def patch(
+        self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
+    ) -> ObjectT:
+        """As it was recorded."""
+        return await self._player.call(tape.item_of)
+
+    async def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> ObjectT:
+        """As it was recorded."""
+        return await self._player.call(tape.item_of)
+
+    async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
+        """As it was recorded."""
+        return await self._player.call(tape.item_of)
+
+    async def delete(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
+        """As it was recorded."""
+        await self._player.call(_value)
+
+    async def merge_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        """As it was recorded."""
+        await self._player.call(_value)

@@ -1,0 +1,197 @@
+"""Replays a recording: the daemon's own queue, cache, loop and engine decide again, in the recorded order and time.
+
+Owns how a scheduler is put together for that. Nothing is sent anywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, NoReturn
+
+import msgspec
+
+import podium
+from podium.client.informer_set import InformerSet
+from podium.config import KubeSchedulerConfiguration, PodGroupRules
+from podium.config import effective as effective_configuration
+from podium.daemon.observers import Observers
+from podium.daemon.options import Options
+from podium.daemon.scheduler import Scheduler
+from podium.framework.contract.interface import Plugin
+from podium.recording import tape
+from podium.recording.player import LastReadings, Outcome, Player, Scores
+from podium.recording.replay_loop import ReplayLoop
+from podium.recording.segments import RecordingError, Segments, open_segments
+from podium.telemetry import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay has come to, and how long it took.
+
+    Attributes:
+        damage: why the recording was not read to its end; "" if it was.
+        is_cut: whether it only lacks what had not been written when its process was killed.
+        kept_scores: of the attempt that was asked for, by node and plugin.
+    """
+
+    outcome: Outcome
+    wall_s: float
+    damage: str = ""
+    is_cut: bool = False
+    kept_scores: Scores = field(default_factory=dict)
+
+    @property
+    def virtual_s(self) -> float:
+        """How long the replayed part took when it was recorded."""
+        started_s = self.outcome.started_s
+        return 0.0 if started_s is None else self.outcome.ended_s - started_s
+
+    @property
+    def is_same(self) -> bool:
+        """Whether every decision is the recorded one."""
+        return self.outcome.differing is None
+
+    def summary(self) -> dict[str, Any]:
+        """The last line of `--output json`."""
+        outcome = self.outcome
+        return {
+            "attempts": outcome.attempts,
+            "digest": outcome.digest.hexdigest(),
+            "recorded_digest": outcome.recorded_digest.hexdigest(),
+            "same": self.is_same,
+            "virtual_s": round(self.virtual_s, 3),
+            "wall_s": round(self.wall_s, 3),
+        }
+
+
+def description(
+    config: KubeSchedulerConfiguration,
+    options: Options,
+    *,
+    references: tuple[str, ...] = (),
+    feature_gates: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """What a recording says of the scheduler that made it.
+
+    Raises:
+        RecordingError: it has extenders, whose answers are not recorded.
+    """
+    if config.extenders:
+        raise RecordingError("a scheduler with HTTP extenders cannot be recorded: their answers are not podium's")
+    groups = options.pod_groups
+    return {
+        "podium": podium.__version__,
+        "config": effective_configuration(config),
+        "plugins": list(references),
+        "feature_gates": list(feature_gates),
+        "options": {
+            "pod_max_in_unschedulable_s": options.pod_max_in_unschedulable_s,
+            "preempts_pods_of_others": options.preempts_pods_of_others,
+            "avoids_conflicts": options.avoids_conflicts,
+            "recorder_bytes": options.recorder_bytes,
+            "pod_groups": None if groups is None else msgspec.to_builtins(groups),
+        },
+    }
+
+
+def recorded_options(described: Mapping[str, Any], plugins: Mapping[str, type[Plugin]]) -> Options:
+    """The options of the scheduler that made a recording. Raises: RecordingError."""
+    try:
+        fields = dict(described["options"])
+        groups = fields.pop("pod_groups")
+        rules = None if groups is None else PodGroupRules(**groups)
+        return Options(secure_port=0, plugins=plugins, pod_groups=rules, **fields)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"the recording does not say with which options it was made: {error!r}") from None
+
+
+def entries_of(segments: Segments) -> Iterator[tape.Entry]:
+    """The entries of a recording, up to the first damage."""
+    for content in segments.blocks():
+        try:
+            yield from tape.decode(content)
+        except msgspec.DecodeError as error:
+            segments.damage = f"{segments.directory}: a block that is whole cannot be understood: {error}"
+            return
+
+
+def replay(
+    directory: Path,
+    config: KubeSchedulerConfiguration,
+    plugins: Mapping[str, type[Plugin]],
+    *,
+    attempts_max: int | None = None,
+    is_other: bool = False,
+    keep_scores: int | None = None,
+    prepare: Callable[[Scheduler], None] = lambda _: None,
+) -> Replayed:
+    """Replay a recording with the configuration and plugins that it was made with.
+
+    Args:
+        attempts_max: the replay ends after this many attempts.
+        is_other: whether the configuration or the plugins are others. The replay ends at the first difference.
+        keep_scores: the number of the attempt at which the replay ends, having kept its scores.
+        prepare: called with the scheduler before anything runs.
+
+    Raises:
+        RecordingError: there is no recording, it cannot be read, or another version of podium is needed.
+    """
+    segments = open_segments(directory)
+    version = segments.description.get("podium")
+    if version != podium.__version__:
+        raise RecordingError(
+            f"{directory} was recorded by podium {version}, and this is podium {podium.__version__}: "
+            f"replay it with podium {version}"
+        )
+    options = recorded_options(segments.description, plugins)
+    started_s = time.perf_counter()
+    player = Player(entries_of(segments), attempts_max, is_other=is_other, keep_scores=keep_scores)
+    with asyncio.Runner(loop_factory=ReplayLoop) as runner:
+        try:
+            runner.run(_play(player, config, options, prepare))
+        finally:
+            gc.unfreeze()
+    wall_s = time.perf_counter() - started_s
+    return Replayed(player.outcome, wall_s, segments.damage, segments.is_cut, player.kept_scores)
+
+
+async def _play(
+    player: Player, config: KubeSchedulerConfiguration, options: Options, prepare: Callable[[Scheduler], None]
+) -> None:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, ReplayLoop)
+    clock, metrics, nowhere = LastReadings(player), Metrics(), _NoServer()
+    observers = Observers(metrics, "recording")
+    observers.add(player)
+    informers = InformerSet(nowhere, clock=clock, random=Random(0), on_made=player.watched)  # type: ignore[arg-type]
+    scheduler = Scheduler(
+        config,
+        options,
+        nowhere,
+        informers,
+        observers,
+        clock=clock,
+        random=Random(0),
+        metrics=metrics,
+        boundary=player,
+    )
+    # A step that differs fails its task; what differs is told otherwise.
+    loop.set_exception_handler(lambda *_: None)
+    prepare(scheduler)
+    ended = loop.play(player)
+    player.start(loop, scheduler.tasks)
+    await ended
+
+
+class _NoServer:
+    """Stands where a session to an API server would be; nothing may be asked of it."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AssertionError(f"a replay has asked the API server: {name}")

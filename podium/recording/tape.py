@@ -1,0 +1,166 @@
+"""What a recording holds: entries in the order in which the scheduling path met them, as bytes and back.
+
+Owns the kinds of entries and their encoding. Never knows where the bytes lie.
+
+An entry is a tuple that begins with its kind:
+
+| kind | then | means |
+|---|---|---|
+| `NOW`, `MONOTONIC` | step of `Times` | a clock was read |
+| `READ` | value | something else outside was read: a random number, a length, a state |
+| `PUT` | path of the resource, object | a watch has brought this state of an object |
+| `REMOVE` | path of the resource, key | a watch has shown that the object is gone |
+| `SIGNAL` | number of the signal | a callback was called from outside |
+| `RESUME` | number of the task | a task of the scheduling path went on |
+| `COMPOSE` | number of the call | the body of a write was made, right before it was sent |
+| `ANSWER` | number of the call, outcome | the call has ended, and its task went on |
+| `DECIDED` | see `Decided` | an attempt has reached its decision |
+| `FAILED` | uid, result, message | the pod of the last decision was not scheduled |
+| `TIME` | step of `Times` | the event loop's time at the next step |
+| `END` | | scheduling was stopped in an orderly way |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from podium.objects import resource_types, unreadable
+from podium.objects.api_errors import ApiError, TooManyRequests
+from podium.objects.objects_with_json import NodeWithJson, PodWithJson
+
+NOW, MONOTONIC, READ, PUT, REMOVE, SIGNAL, RESUME, COMPOSE, ANSWER, DECIDED, FAILED, TIME, END = range(13)
+NAMES: Final = (
+    "a reading of the wall clock",
+    "a reading of the clock",
+    "a reading",
+    "a watch event",
+    "a watch event",
+    "a signal",
+    "a step of a task",
+    "a write being sent",
+    "an answer",
+    "a decision",
+    "a failed attempt",
+    "a time",
+    "the end",
+)
+"""What the kinds are, for messages."""
+
+VALUE, OBJECT, REFUSED, CANCELLED, RAISED = range(5)
+"""The outcomes of a call."""
+
+Entry: TypeAlias = Any
+"""A tuple when it is noted; a list when it is read."""
+
+
+class Decided(NamedTuple):
+    """A decision as it is compared and counted.
+
+    Attributes:
+        node: the suggested node; "" if there is none.
+        score: the total score of that node; 0 if nodes were not compared.
+        nominated: the node that preemption is to make room on, if there is one.
+        victims: the keys of the pods to be preempted there.
+    """
+
+    uid: str
+    pod: str
+    kind: str
+    node: str
+    evaluated: int
+    feasible: int
+    score: int
+    nominated: str | None
+    victims: tuple[str, ...]
+
+
+class Times:
+    """Turns readings of a clock into steps and back, exactly: nanoseconds since the last one, or the reading itself."""
+
+    def __init__(self) -> None:
+        self._last_ns = 0
+        self.last_s = 0.0
+
+    def step(self, now_s: float) -> int | float:
+        """The step from the last reading to this one."""
+        now_ns = round(now_s * 1e9)
+        last_ns, self._last_ns = self._last_ns, now_ns
+        self.last_s = now_s
+        return now_ns - last_ns if now_ns / 1e9 == now_s else now_s
+
+    def take(self, step: Any) -> float:
+        """The reading after this step."""
+        if isinstance(step, float):
+            self.last_s, self._last_ns = step, round(step * 1e9)
+        else:
+            self._last_ns += step
+            self.last_s = self._last_ns / 1e9
+        return self.last_s
+
+
+_PARTIAL = (
+    unreadable.UnreadablePod,
+    unreadable.UnreadableNode,
+    unreadable.UnreadableBudget,
+    unreadable.UnreadableCSINode,
+)
+_KINDS: Final[tuple[type[Any], ...]] = (
+    *(each.type for each in resource_types.ALL),
+    *_PARTIAL,
+    PodWithJson,
+    NodeWithJson,
+)
+_DECODERS: Final = {kind.__name__: msgspec.msgpack.Decoder(kind) for kind in _KINDS}
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(list[list[Any]]).decode
+
+
+def encode(entries: Iterable[Entry]) -> bytes:
+    """The entries as bytes."""
+    return _encode([_with_bytes(entry) if entry[0] == PUT or entry[0] == ANSWER else entry for entry in entries])
+
+
+def decode(content: bytes) -> list[Entry]:
+    """The entries. Raises: `msgspec.DecodeError` if these are none."""
+    return _decode(content)
+
+
+def _with_bytes(entry: Entry) -> Entry:
+    """The entry with its object, if it holds one, as the name of its type and its bytes."""
+    *head, item = entry
+    if entry[0] == ANSWER and entry[2] != OBJECT:
+        return entry
+    return (*head, type(item).__name__, _encode(item))
+
+
+def item_of(entry: Entry) -> Any:
+    """The object in a `PUT`, or in an `ANSWER` with the outcome `OBJECT`."""
+    return _DECODERS[entry[-2]].decode(entry[-1])
+
+
+def outcome_of(call: int, error: BaseException) -> Entry:
+    """The `ANSWER` for a call that has raised."""
+    if isinstance(error, ApiError):
+        is_server_wide = isinstance(error, TooManyRequests) and error.is_server_wide
+        fields = (type(error).__name__, error.message, error.code, error.reason, error.retry_after_s, is_server_wide)
+        return (ANSWER, call, REFUSED, fields)
+    if isinstance(error, Exception):
+        return (ANSWER, call, RAISED, f"{type(error).__name__}: {error}")
+    return (ANSWER, call, CANCELLED, None)
+
+
+def error_of(fields: list[Any]) -> ApiError:
+    """The error that a call was answered with."""
+    name, message, code, reason, retry_after_s, is_server_wide = fields
+    kinds = {each.__name__: each for each in _subclasses(ApiError)}
+    error = kinds[name](message, code=code, reason=reason, retry_after_s=retry_after_s)
+    if isinstance(error, TooManyRequests):
+        error.is_server_wide = is_server_wide
+    return error
+
+
+def _subclasses(kind: type[ApiError]) -> list[type[ApiError]]:
+    return [kind, *(one for each in kind.__subclasses__() for one in _subclasses(each))]

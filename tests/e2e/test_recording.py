@@ -1,0 +1,80 @@
+"""A run that is recorded and replayed by other processes, as an operator would."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.cluster import SandboxCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.daemon import Json, configuration
+from tests.e2e.waiting import eventually
+from tests.manifests import nodes, pods
+
+pytestmark = pytest.mark.anyio
+
+NAMES = [f"web-{index}" for index in range(5)]
+
+
+def replay(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "podium", "replay", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def summary(done: subprocess.CompletedProcess[str]) -> Json:
+    last: Json = json.loads(done.stdout.splitlines()[-1])
+    return last
+
+
+async def test_recorded_run_replays_twice_to_the_same_digest(
+    sandbox_cluster: SandboxCluster, tmp_path: Path, start: StartDaemon
+) -> None:
+    sandbox_cluster.put(*nodes(3))
+    recording = tmp_path / "recording"
+    daemon = await start(sandbox_cluster, flags=("--record", str(recording)))
+    sandbox_cluster.put(*pods(5))
+    await sandbox_cluster.wait_bound(NAMES)
+    assert await daemon.stop() == 0
+    first, second = replay(recording, "--expect", "-o", "json"), replay(recording, "--expect", "-o", "json")
+    assert (first.returncode, first.stderr) == (0, "")
+    found, again = summary(first), summary(second)
+    assert found["attempts"] >= 5
+    assert found["same"] is again["same"] is True
+    assert found["digest"] == found["recorded_digest"] == again["digest"]
+
+    other = configuration()
+    strategy = {"scoringStrategy": {"type": "MostAllocated"}}
+    other["profiles"][0]["pluginConfig"] = [{"name": "NodeResourcesFit", "args": strategy}]
+    (tmp_path / "other.yaml").write_text(yaml.safe_dump(other))
+    differing = replay(recording, "--config", tmp_path / "other.yaml", "--expect")
+    assert differing.returncode == 1, differing.stderr
+    assert "The first difference is at attempt" in differing.stdout
+    assert "Scores, recorded:" in differing.stdout
+    assert "Scores, replayed:" in differing.stdout
+
+
+async def test_recording_of_a_killed_process_replays_as_far_as_it_was_written(
+    sandbox_cluster: SandboxCluster, tmp_path: Path, start: StartDaemon
+) -> None:
+    sandbox_cluster.put(*nodes(3))
+    recording = tmp_path / "recording"
+    daemon = await start(sandbox_cluster, flags=("--record", str(recording)))
+    sandbox_cluster.put(*pods(5))
+    await sandbox_cluster.wait_bound(NAMES)
+
+    async def attempts() -> int:
+        """How many can be replayed while it is still written."""
+        return int(summary(replay(recording, "-o", "json"))["attempts"])
+
+    await eventually(attempts)
+    daemon.kill()
+    await daemon.wait_ended()
+    done = replay(recording, "--expect", "-o", "json")
+    assert done.returncode == 0
+    assert summary(done)["same"] is True
+    assert summary(done)["attempts"] >= 1

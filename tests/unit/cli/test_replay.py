@@ -1,0 +1,75 @@
+"""What `podium replay` says of directories that are no recordings; tests/e2e/test_recording.py replays real ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import podium
+from podium.recording.segments import SegmentWriter
+from tests.unit.cli.commands import run
+
+
+def described(directory: Path, description: dict[str, Any], content: bytes = b"\x90") -> Path:
+    """A recording with that description."""
+    writer = SegmentWriter(directory, description)
+    writer.write(content, 0.0)
+    writer.close()
+    return directory
+
+
+def complete() -> dict[str, Any]:
+    """The description of a recording by this version, with a default scheduler."""
+    config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    options = {
+        "pod_max_in_unschedulable_s": 300.0,
+        "preempts_pods_of_others": False,
+        "avoids_conflicts": False,
+        "recorder_bytes": 0,
+        "pod_groups": None,
+    }
+    return {
+        "podium": podium.__version__,
+        "config": config,
+        "plugins": [],
+        "feature_gates": [],
+        "options": options,
+    }
+
+
+def test_directory_that_is_no_recording_is_named(tmp_path: Path) -> None:
+    done = run("replay", tmp_path)
+    assert done.exit_code == 1
+    assert f"{tmp_path} holds no recording" in done.output
+    (tmp_path / "000001.podium").write_text("kind: Pod")
+    done = run("replay", tmp_path)
+    assert done.exit_code == 1
+    assert "000001.podium is not a segment of a podium recording" in done.output
+
+
+def test_recording_of_another_version_says_which_one_it_needs(tmp_path: Path) -> None:
+    done = run("replay", described(tmp_path, {**complete(), "podium": "0.1.2"}))
+    assert done.exit_code == 1
+    assert "replay it with podium 0.1.2" in done.output
+
+
+def test_description_that_lacks_something_is_told(tmp_path: Path) -> None:
+    for number, missing in enumerate(("config", "options", "feature_gates")):
+        description = complete()
+        del description[missing]
+        done = run("replay", described(tmp_path / str(number), description))
+        assert done.exit_code == 1
+        assert f"KeyError('{missing}')" in done.output
+
+
+def test_recording_without_entries_is_no_error(tmp_path: Path) -> None:
+    done = run("replay", described(tmp_path, complete()), "--expect", "-o", "json")
+    assert done.exit_code == 0, done.output
+    assert '"attempts":0' in done.output
+
+
+def test_content_that_is_no_entries_is_told(tmp_path: Path) -> None:
+    done = run("replay", described(tmp_path, complete(), b"what?"))
+    assert done.exit_code == 1
+    assert "cannot be understood" in done.output
+    assert "the 0 attempts before it were replayed" in done.output
