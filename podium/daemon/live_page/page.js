@@ -234,7 +234,8 @@ function drawNodes() {
       const kind = `cell h${Math.min(10, Math.floor(share / 10))}${node.closed ? " closed" : ""}`;
       if (button.className !== kind) button.className = kind;
       setText(button, shown.length > NODES_NAMED_MAX ? `${share}` : `${node.key} ${share}`);
-      const label = `${node.key}: cpu ${percent(node.cpu, node.cpu_max)} %, memory ${percent(node.memory, node.memory_max)} %, `
+      // It begins with the text that is seen, for those who speak to their browser.
+      const label = `${node.key} ${share} %: cpu ${percent(node.cpu, node.cpu_max)} %, memory ${percent(node.memory, node.memory_max)} %, `
         + `${node.pods} of ${node.pods_max} pods${node.closed ? `, ${node.closed}` : ""}`;
       if (button.title !== label) { button.title = label; button.setAttribute("aria-label", label); }
       button.open = () => openNode(node.key);
