@@ -103,7 +103,9 @@ function offer({ nodes, broken, pods: found }) {
   const warning = broken.length
     ? [["These objects cannot be read in full, and answers may be off:", ...broken.slice(0, BROKEN_MAX), ...more].join("\n")]
     : [];
-  idle(`${counted(nodes, "node")}, ${counted(found.length, "pod or workload", "pods and workloads")}.`, ...warning);
+  const listed = found.length > PODS_MAX ? `, of which the first ${PODS_MAX} are listed` : "";
+  const asked = counted(found.length, "pod or workload", "pods and workloads");
+  idle(`${counted(nodes, "node")}, ${asked}${listed}.`, ...warning);
   if (!found.length) {
     idle("The cluster has no pods: add one as another file, or paste it.", ...warning);
     return;
