@@ -20,6 +20,7 @@ class _Commands(click.Group):
         "config",
         "consolidate",
         "demo",
+        "diff",
         "doctor",
         "estimate",
         "estimator",

@@ -29,10 +29,19 @@ _NODES_SHOWN = 10
 )
 @plugin_option
 @click.option("--until", type=click.IntRange(min=1), metavar="ATTEMPTS", help="Replay only so many attempts.")
+@click.option(
+    "--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write a trace for Perfetto into this file."
+)
 @click.option("--expect", is_flag=True, help="Exit with 1 if a decision differs from the recorded one.")
 @output_option()
 def command(
-    directory: Path, config: Path | None, plugins: tuple[str, ...], until: int | None, expect: bool, output: str
+    directory: Path,
+    config: Path | None,
+    plugins: tuple[str, ...],
+    until: int | None,
+    trace: Path | None,
+    expect: bool,
+    output: str,
 ) -> None:
     """Decide again what a scheduler decided that ran with `podium run --record DIR`.
 
@@ -44,6 +53,8 @@ def command(
     from podium.recording.segments import RecordingError, open_segments
 
     try:
+        if trace is not None:
+            _write_trace(directory, trace)
         described = open_segments(directory).description
         good = made_with(described, plugins) if config is None else usable(config, plugins, to_run=False)
         replayed = replay(directory, good.config, good.plugins, attempts_max=until, is_other=config is not None)
@@ -53,7 +64,7 @@ def command(
     except RecordingError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        raise click.ClickException(f"{directory}: {error.strerror}") from None
+        raise click.ClickException(f"{error.filename or directory}: {error.strerror}") from None
     if output == TEXT:
         _print(replayed)
     else:
@@ -67,6 +78,21 @@ def command(
         click.echo(f"The recording was cut off: {replayed.damage}; {readable}.", err=True)
     if expect and differing is not None:
         click.get_current_context().exit(1)
+
+
+def _write_trace(directory: Path, file: Path) -> None:
+    """Write the spans of a recording as JSON, one on each line."""
+    from podium.cli.output import as_json
+    from podium.recording.replay import entries_of
+    from podium.recording.segments import open_segments
+    from podium.recording.trace import trace_events
+
+    with file.open("wb") as written:
+        separator = b'{"traceEvents":[\n'
+        for event in trace_events(entries_of(open_segments(directory))):
+            written.write(separator + as_json(event))
+            separator = b",\n"
+        written.write(b"\n]}\n")
 
 
 def _recorded_scores(
@@ -120,20 +146,22 @@ def _print(replayed: Replayed) -> None:
     if differing.recorded is None or differing.replayed is None:
         click.echo(differing.detail)
         return
-    click.echo(f"  recorded: {_told(differing.recorded)}")
-    click.echo(f"  replayed: {_told(differing.replayed)}")
+    click.echo(f"  recorded: {told(differing.recorded)}")
+    click.echo(f"  replayed: {told(differing.replayed)}")
     for name, table in (("recorded", differing.recorded_scores), ("replayed", differing.replayed_scores)):
-        _print_scores(name, table)
+        print_scores(name, table)
 
 
-def _told(decision: Decided) -> str:
+def told(decision: Decided) -> str:
+    """The decision in a few words."""
     if decision.node:
         return f"pod {decision.pod} to node {decision.node}, of {decision.feasible} feasible nodes"
     room = f"; room is to be made on {decision.nominated}" if decision.nominated else ""
     return f"pod {decision.pod} to no node{room}"
 
 
-def _print_scores(name: str, table: Mapping[str, Mapping[str, int]]) -> None:
+def print_scores(name: str, table: Mapping[str, Mapping[str, int]]) -> None:
+    """Print the best nodes with their scores by plugin."""
     if not table:
         return
     click.echo(f"Scores, {name}:")

@@ -47,6 +47,11 @@ async def test_recorded_run_replays_twice_to_the_same_digest(
     assert found["same"] is again["same"] is True
     assert found["digest"] == found["recorded_digest"] == again["digest"]
 
+    trace = tmp_path / "trace.json"
+    assert replay(recording, "--trace", trace).returncode == 0
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert {each["name"] for each in events if each.get("cat") == "binding"} == {f"default/{name}" for name in NAMES}
+
     other = configuration()
     strategy = {"scoringStrategy": {"type": "MostAllocated"}}
     other["profiles"][0]["pluginConfig"] = [{"name": "NodeResourcesFit", "args": strategy}]

@@ -1,0 +1,42 @@
+"""`podium diff` of recordings that cannot be replayed; `test_comparison` looks for differences more closely."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from podium.recording import tape
+from podium.recording.segments import SegmentWriter
+from tests.unit.cli.commands import run
+
+
+def recorded(directory: Path, *nodes: str) -> Path:
+    """A recording by a podium of long ago, with a pod on each of these nodes."""
+    writer = SegmentWriter(directory, {"podium": "0.0.1"})
+    decisions = [
+        tape.Decided(str(at), f"default/web-{at}", "Suggested", node, 3, 3, 100, None, ())
+        for at, node in enumerate(nodes)
+    ]
+    writer.write(tape.encode([(tape.DECIDED, *each) for each in decisions]), 0.0)
+    writer.close()
+    return directory
+
+
+def test_same_decisions_are_told(tmp_path: Path) -> None:
+    done = run("diff", recorded(tmp_path / "a", "n1", "n2"), recorded(tmp_path / "b", "n1", "n2"))
+    assert (done.exit_code, done.output) == (0, "The decisions are the same.\n")
+
+
+def test_first_decision_that_differs_is_named(tmp_path: Path) -> None:
+    one, other = recorded(tmp_path / "a", "n1", "n2", "n3"), recorded(tmp_path / "b", "n1", "n3", "n3")
+    done = run("diff", one, other)
+    assert done.exit_code == 1
+    assert "The first difference is at attempt 2." in done.output
+    assert f"{one}: pod default/web-1 to node n2, of 3 feasible nodes" in done.output
+    assert f"{other}: pod default/web-1 to node n3, of 3 feasible nodes" in done.output
+    assert '"attempt":2' in run("diff", one, other, "-o", "json").output
+
+
+def test_directory_without_a_recording_is_named(tmp_path: Path) -> None:
+    done = run("diff", recorded(tmp_path / "a", "n1"), tmp_path)
+    assert done.exit_code == 1
+    assert f"{tmp_path} holds no recording" in done.output
