@@ -13,6 +13,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any, Final, TypeVar
@@ -27,6 +28,7 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.schedule import DoesNotFit, Suggested
 from podium.lib.clock import Clock
+from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SystemClock
 from podium.objects.core import Pod, PodCondition
@@ -41,6 +43,8 @@ log = get_logger("recorder")
 
 T = TypeVar("T")
 
+_ENDS: Final = (OSError, OverflowError, TypeError, ValueError, RecursionError)
+"""What ends a recording: the disk, or an object that cannot be encoded, such as one with a number of 100 digits."""
 _FLUSH_EVERY_S: Final = 0.5
 _WAITING_MAX: Final = 2_000_000
 """More entries than the disk takes: the recording ends before memory does."""
@@ -195,10 +199,12 @@ class Recorder(Boundary, AttemptObserver):
             while not is_closing:
                 is_closing = self._closing.wait(_FLUSH_EVERY_S)
                 self._write_waiting()
-        except OSError as error:
-            self._give_up(str(error))
+        except _ENDS as error:
+            self._give_up(error_text(error))
         finally:
-            self._writer.close()
+            # What a full disk did not take is tried again here.
+            with suppress(OSError):
+                self._writer.close()
 
     def _write_waiting(self) -> None:
         entries = self._entries

@@ -73,7 +73,6 @@ TESTED_ELSEWHERE = {
     "provisioner/controller/watched": "unit/provisioner/controller/test_provisioning",
     "queues/requeuing": "unit/queues/test_scheduling_queue",
     "recording/player": "simulation/test_recordings",
-    "recording/recorder": "simulation/test_recordings",
     "recording/replay_loop": "simulation/test_recordings",
     "recording/replay": "simulation/test_recordings",
     "recording/shadow/hindsight": "unit/recording/shadow/test_shadow",

@@ -1,0 +1,59 @@
+"""What ends a recording ends nothing else; tests/simulation/test_recordings.py replays whole ones."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from podium.lib.clock import ManualClock
+from podium.recording import tape
+from podium.recording.recorder import Recorder
+from podium.recording.replay import entries_of
+from podium.recording.segments import SegmentWriter, open_segments
+
+
+def test_entries_are_read_as_they_were_noted(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, {})
+    clock = recorder.clock(ManualClock())
+    readings = [clock.monotonic(), clock.now(), clock.monotonic()]
+    assert recorder.reading(lambda: 7)() == 7
+    recorder.stopping()
+    recorder.reading(lambda: 8)()
+    recorder.close()
+    entries = list(entries_of(open_segments(tmp_path)))
+    assert [entry[0] for entry in entries] == [tape.MONOTONIC, tape.NOW, tape.MONOTONIC, tape.READ, tape.END]
+    steady, wall = tape.Times(), tape.Times()
+    assert [steady.take(entries[0][1]), wall.take(entries[1][1]), steady.take(entries[2][1])] == readings
+
+
+def test_times_are_exact() -> None:
+    for readings in ([0.1, 0.1 + 1e-12, 3.0, 1e9 / 7], [1_700_000_000.123456, 1_700_000_000.2]):
+        there, back = tape.Times(), tape.Times()
+        assert [back.take(there.step(each)) for each in readings] == readings
+
+
+def test_full_disk_ends_the_recording_with_one_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(SegmentWriter, "write", refuse)
+    with capture_logs() as logs:
+        recorder = Recorder(tmp_path, {})
+        recorder.note((tape.READ, 1))
+        recorder.close()
+    (entry,) = logs
+    assert (entry["log_level"], "No space left on device" in entry["error"]) == ("warning", True)
+    assert recorder.reading(lambda: 7)() == 7
+
+
+def test_object_that_cannot_be_encoded_ends_the_recording(tmp_path: Path) -> None:
+    with capture_logs() as logs:
+        recorder = Recorder(tmp_path, {})
+        recorder.note((tape.READ, 10**30))
+        recorder.close()
+    assert [entry["event"] for entry in logs] == ["The recording has ended: it cannot be written"]
