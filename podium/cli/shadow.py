@@ -99,7 +99,7 @@ def command(
 
     good = usable(config, plugins, to_run=False)
     options = Options(
-        config=_for_schedulers(good.config, schedulers, is_default=config is None),
+        config=for_schedulers(good.config, schedulers, is_default=config is None),
         classes=good.plugins,
         kubeconfig=kubeconfig,
         context=context,
@@ -122,7 +122,7 @@ def command(
         print_value(report.to_json(), output)
 
 
-def _for_schedulers(
+def for_schedulers(
     config: KubeSchedulerConfiguration, names: tuple[str, ...], *, is_default: bool
 ) -> KubeSchedulerConfiguration:
     """The configuration with the profiles of these scheduler names; the default profile serves any name."""

@@ -16,6 +16,7 @@ from random import Random
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 import orjson
 
 import podium
@@ -122,7 +123,7 @@ class ShadowApp:
                 informers.informer(resource).add_handler(_Teller(shadow, resource, informers))
             await stack.enter_async_context(self._endpoints())
             await self._run_tasks(shadow, informers, started)
-            while shadow.settle(all_of_them=True):
+            for _ in shadow.settle(all_of_them=True):
                 pass
         log.info("Stopped", compared=shadow.report.compared, agreed=shadow.report.agreed)
         return shadow.report
@@ -142,8 +143,10 @@ class ShadowApp:
                     self.stop()
 
             async def look_again() -> None:
-                while True:  # noqa: ASYNC110 - what becomes due by the clock has no event
-                    await anyio.sleep(0 if shadow.settle() else _LOOK_S)
+                while True:
+                    for _ in shadow.settle():
+                        await anyio.lowlevel.checkpoint()
+                    await anyio.sleep(_LOOK_S)
 
             supervisor.start(
                 {

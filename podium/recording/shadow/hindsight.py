@@ -6,8 +6,9 @@ So a binding is compared again with the states that the scheduler may have decid
 1. The order of the queue: pods that were ahead of this one count on their nodes, even if their bindings came later, and
    pods that were behind it do not, even if theirs came earlier.
 2. The same, without the last one, two, three… changes by others.
-3. Without the last one, two, three… changes of any kind, since the pod was first seen.
-4. With the first one, two, three… bindings that came later.
+3. Without the last one, two, three… changes of any kind, since the pod was first seen. The order of the queue is not
+   known where pods waited before the watch began, or were tried before.
+4. With the first one, two, three… bindings that came later, and without the last changes.
 
 Pure.
 """
@@ -21,10 +22,15 @@ from typing import Final
 from podium.engine.cluster import Cluster
 from podium.objects.core import Pod, Volume
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, RESOURCE_CLAIMS
-from podium.recording.shadow.observed import Change, ObservedCluster, done, undone
+from podium.recording.shadow.observed import Change, ObservedCluster, redo, undo
 
 STEPS_MAX: Final = 50
-"""How many changes each way are tried."""
+"""How many changes are left out at most, one after the other."""
+
+OVERTAKEN_MAX: Final = 20
+"""How many bindings that came later are tried, in an unknown order of the queue."""
+
+_TOLD_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +40,20 @@ class View:
     Attributes:
         assumed: bindings that it knew of, and the watch showed later.
         unseen: changes that the watch had shown, and it did not know of.
+        is_in_order: whether the pods ahead in the queue count, and those behind do not, as far as the watch shows.
     """
 
     cluster: Cluster
-    assumed: tuple[Change, ...] = ()
-    unseen: tuple[Change, ...] = ()
+    assumed: tuple[Change, ...]
+    unseen: tuple[Change, ...]
+    is_in_order: bool
 
     def __str__(self) -> str:
         """In words."""
-        parts = [f"{each}, seen later" for each in self.assumed] + [f"not yet {each}" for each in self.unseen]
-        return "; ".join(parts)
+        parts = [f"{each}, seen later" for each in self.assumed[:_TOLD_MAX]]
+        parts += [f"not yet {each}" for each in self.unseen[:_TOLD_MAX]]
+        left = len(self.assumed) + len(self.unseen) - len(parts)
+        return "; ".join([*parts, *([f"and {left} more"] if left else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +99,9 @@ def own_writes(bound: Bound, observed: ObservedCluster) -> Sequence[Change]:
 def state_at_binding(bound: Bound, observed: ObservedCluster) -> Cluster | None:
     """The cluster right before the binding was seen, without what the scheduler wrote for it; None if too long ago."""
     state = observed.state_before(bound.binding.number)
-    writes = own_writes(bound, observed)
-    return undone(state, writes) if state is not None and writes else state
+    if state is not None:
+        undo(state, own_writes(bound, observed))
+    return state
 
 
 def views(
@@ -101,47 +112,48 @@ def views(
     Args:
         state: as `state_at_binding` returns it.
         others: another pod that the scheduler has bound, by its uid.
+
+    Invariant: the cluster of a view changes when the next view is asked for.
     """
     number = bound.binding.number
     own = {each.number for each in own_writes(bound, observed)}
-    before = [each for each in observed.changes(bound.since, number) if each.number not in own]
+    before = [each for each in observed.changes(bound.since + 1, number) if each.number not in own]
     later = [each for each in observed.changes(number + 1) if _is_pending_in(state, each)]
 
     def turn(change: Change) -> tuple[int, int] | None:
         other = others(change.new.uid) if change.binds else None
         return None if other is None else other.turn
 
+    def with_writes(change: Change) -> Sequence[Change]:
+        """The change with what the scheduler wrote for it, oldest first."""
+        other = others(change.new.uid) if change.binds else None
+        return (change,) if other is None else (*own_writes(other, observed), change)
+
+    def in_steps(
+        assumed: Sequence[Change], unseen: Sequence[Change], more: Sequence[Change], *, is_in_order: bool = False
+    ) -> Iterator[View]:
+        """The state with `assumed` and without `unseen`, then without one more change at a time, newest first."""
+        cluster = state.fork()
+        for change in reversed(unseen):
+            undo(cluster, with_writes(change))
+        for change in assumed:
+            redo(cluster, with_writes(change))
+        if assumed or unseen:
+            yield View(cluster, tuple(assumed), tuple(unseen), is_in_order)
+        without = list(unseen)
+        for change in reversed(more[-STEPS_MAX:]):
+            undo(cluster, with_writes(change))
+            without.append(change)
+            yield View(cluster, tuple(assumed), tuple(without), is_in_order)
+
     ahead = [each for each in later if (its := turn(each)) is not None and its < bound.turn]
     behind = [each for each in before if (its := turn(each)) is not None and its > bound.turn]
-    foreign = [each for each in before if turn(each) is None]
-    for count in range(min(len(foreign), STEPS_MAX) + 1):
-        unseen = sorted([*behind, *foreign[len(foreign) - count :]], key=lambda each: each.number)
-        if ahead or unseen:
-            yield _view(state, ahead, unseen, observed, others)
-    for count in range(1, min(len(before), STEPS_MAX) + 1):
-        yield _view(state, (), before[len(before) - count :], observed, others)
-    for count in range(1, min(len(later), STEPS_MAX) + 1):
-        yield _view(state, later[:count], (), observed, others)
-
-
-def _view(
-    state: Cluster,
-    assumed: Sequence[Change],
-    unseen: Sequence[Change],
-    observed: ObservedCluster,
-    others: Callable[[str], Bound | None],
-) -> View:
-    """The state with the bindings in `assumed` and without `unseen`, each with what was written for it."""
-
-    def with_writes(changes: Sequence[Change]) -> list[Change]:
-        whole = {each.number: each for each in changes}
-        for change in changes:
-            other = others(change.new.uid) if change.binds else None
-            if other is not None:
-                whole |= {each.number: each for each in own_writes(other, observed)}
-        return sorted(whole.values(), key=lambda each: each.number)
-
-    return View(done(undone(state, with_writes(unseen)), with_writes(assumed)), tuple(assumed), tuple(unseen))
+    undone_pods = {each.key for each in behind}
+    foreign = [each for each in before if turn(each) is None and each.key not in undone_pods]
+    yield from in_steps(ahead, behind, foreign, is_in_order=True)
+    yield from in_steps((), (), before)
+    for count in range(1, min(len(later), OVERTAKEN_MAX) + 1):
+        yield from in_steps(later[:count], (), before[-OVERTAKEN_MAX:])
 
 
 def _is_pending_in(state: Cluster, change: Change) -> bool:

@@ -6,7 +6,7 @@ Owns what counts as a change: an object that differs in more than its version an
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -109,27 +109,25 @@ class ObservedCluster:
         """
         if not self._changes or self._changes[0].number > number:
             return None
-        return undone(self.cluster, self.changes(number))
+        state = self.cluster.fork()
+        undo(state, self.changes(number))
+        return state
 
     def _note(self, resource: ResourceType[Any], old: Any, new: Any, at_s: float) -> None:
         self._changes.append(Change(self._next_number, at_s, resource, old, new))
         self._next_number += 1
 
 
-def undone(cluster: Cluster, changes: Iterable[Change]) -> Cluster:
-    """A fork of the cluster in which these changes, given oldest first, have not happened."""
-    fork = cluster.fork()
-    for change in reversed(list(changes)):
-        _set(fork, change.resource, change.key, change.old)
-    return fork
+def undo(cluster: Cluster, changes: Sequence[Change]) -> None:
+    """Let the cluster be as if these changes, given oldest first, had not happened."""
+    for change in reversed(changes):
+        _set(cluster, change.resource, change.key, change.old)
 
 
-def done(cluster: Cluster, changes: Iterable[Change]) -> Cluster:
-    """A fork of the cluster in which these changes have happened already."""
-    fork = cluster.fork()
+def redo(cluster: Cluster, changes: Sequence[Change]) -> None:
+    """Let the cluster be as if these changes had happened already."""
     for change in changes:
-        _set(fork, change.resource, change.key, change.new)
-    return fork
+        _set(cluster, change.resource, change.key, change.new)
 
 
 def _set(cluster: Cluster, resource: ResourceType[Any], key: str, item: Any) -> None:

@@ -18,7 +18,10 @@ class Reason(enum.Enum):
     """Why the two schedulers disagree about a pod."""
 
     STALE_VIEW = "stale view"
-    """The other scheduler's choice is right on a state that it may have decided on."""
+    """The other scheduler's choice is right on the state that it had, which was not the one when it was seen."""
+    OTHER_ORDER = "another order"
+    """It is right on a state that it may have had if it tried its pods in another order than they came: after a failed
+    attempt, or if they waited before the shadow began."""
     SAMPLING = "sampling"
     """The other scheduler looks at a sample of the nodes, which may have missed all better ones."""
     TOO_LATE = "too many changes"

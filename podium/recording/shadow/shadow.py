@@ -7,7 +7,7 @@ other scheduler had assumed have been seen as well. Pure: it is told of every ch
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -137,16 +137,17 @@ class Shadow:
         self._pending.pop(item.metadata.uid, None)
         self._observed.drop(resource, item, self.clock.monotonic())
 
-    def settle(self, *, all_of_them: bool = False) -> bool:
-        """Look again at the oldest disagreement that is due; returns whether there was one."""
-        if not self._open:
-            return False
-        oldest = self._open[0]
-        if not all_of_them and self.clock.monotonic() - oldest.bound.binding.at_s < self.settled_s:
-            return False
-        self._open.popleft()
-        self._look_again(oldest.bound, oldest.comparison)
-        return True
+    def settle(self, *, all_of_them: bool = False) -> Iterator[None]:
+        """Look again at the disagreements that are due, oldest first, one comparison at a time.
+
+        Between two of them the caller may do other work, and tell of changes.
+        """
+        while self._open:
+            oldest = self._open[0]
+            if not all_of_them and self.clock.monotonic() - oldest.bound.binding.at_s < self.settled_s:
+                return
+            yield from self._look_again(oldest.bound, oldest.comparison)
+            self._open.popleft()
 
     def _compare(self, old: Pod | None, was_pending: _Pending | None, number: int) -> None:
         if old is None or was_pending is None:
@@ -178,7 +179,7 @@ class Shadow:
         except (ScheduleError, ClusterError, ManifestError) as error:
             return Comparison(Verdict.FAILED, node, reasons=(str(error),))
 
-    def _look_again(self, bound: Bound, comparison: Comparison) -> None:
+    def _look_again(self, bound: Bound, comparison: Comparison) -> Iterator[None]:
         state = state_at_binding(bound, self._observed)
         states: dict[str, Cluster] = {}
         reason, shown, tried = Reason.TOO_LATE, "", 0
@@ -188,9 +189,11 @@ class Shadow:
             for view in views(bound, state, self._observed, self._bound.get):
                 tried += 1
                 if self._compared(view.cluster, bound).verdict.agrees:
-                    reason, shown = Reason.STALE_VIEW, str(view)
+                    reason = Reason.STALE_VIEW if view.is_in_order else Reason.OTHER_ORDER
+                    shown = str(view)
                     states["as decided"] = view.cluster
                     break
+                yield
         pod = bound.pod
         found = Disagreement(pod.key, pod.spec.scheduler_name, comparison, reason, shown, tried)
         self.report.add(found)

@@ -62,6 +62,6 @@ class Following:
     def settle(self) -> list[Disagreement]:
         """All disagreements so far."""
         self.clock.advance(10.0)
-        while self.shadow.settle():
+        for _ in self.shadow.settle():
             pass
         return self.shadow.report.disagreements

@@ -39,9 +39,9 @@ def test_a_disagreement_that_no_earlier_state_explains_stays_unexplained():
 def test_a_disagreement_is_looked_at_again_only_once_later_bindings_were_seen():
     following = Following(BIG, SMALL, web())
     following.bind(web(), "small")
-    assert not following.shadow.settle()
+    assert list(following.shadow.settle()) == []
     assert following.shadow.unsettled == 1
-    assert following.shadow.settle(all_of_them=True)
+    list(following.shadow.settle(all_of_them=True))
     assert following.shadow.unsettled == 0
 
 
@@ -73,6 +73,19 @@ def test_a_change_that_the_scheduler_had_not_seen_explains_the_choice():
     (found,) = following.settle()
     assert found.comparison.verdict is Verdict.REFUSED
     assert (found.reason, found.view) == (Reason.STALE_VIEW, "not yet Node big changed")
+
+
+def test_changes_may_come_while_a_disagreement_is_looked_at_again():
+    following = Following(BIG, SMALL, web())
+    for index in range(5):
+        following.tell(node(f"more-{index}", "8"))
+    following.bind(web(), "small")
+    following.clock.advance(10.0)
+    for _ in following.shadow.settle():
+        following.tell(node("late", "64"))
+        following.gone(node("late"))
+    (found,) = following.shadow.report.disagreements
+    assert (found.reason, found.comparison.choice, found.views_tried) == (Reason.UNEXPLAINED, "big", 10)
 
 
 def test_pods_of_other_schedulers_count_and_are_not_compared():

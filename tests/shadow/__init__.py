@@ -1,0 +1,1 @@
+"""podium's shadow beside the real kube-scheduler, on a real control plane."""
