@@ -1,7 +1,10 @@
 import re
 from pathlib import Path
 
-from tests import metrics_page
+import pytest
+
+from podium.insight import Cluster
+from tests import answers_page, library_page, metrics_page, notebook
 from tests.diagrams import PAGE, with_diagrams
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +27,24 @@ def test_the_metrics_page_parts_upstreams_names_from_podiums_own() -> None:
     assert "`karmada_scheduler_estimator_estimating_request_total`" in estimators
     assert "`podium_" not in upstreams
     assert "`scheduler_" not in own
+
+
+def test_the_reference_of_the_library_says_what_the_docstrings_say() -> None:
+    assert library_page.PAGE.read_text() == library_page.page(), "run: python -m tests.library_page"
+
+
+def test_the_reference_of_the_library_has_every_method() -> None:
+    shown = {name for names in library_page.SECTIONS.values() for name in names}
+    assert {name for name in dir(Cluster) if not name.startswith("_")} == shown | library_page.NOT_FOR_USERS
+
+
+def test_the_page_of_answers_shows_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert answers_page.PAGE.read_text() == answers_page.page(), "run: python -m tests.answers_page"
+
+
+def test_the_notebook_shows_what_its_cells_print() -> None:
+    assert notebook.NOTEBOOK.read_text() == notebook.written(notebook.executed()), "run: python -m tests.notebook"
 
 
 def test_the_readme_is_short() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -136,6 +138,16 @@ def test_a_pod_that_was_not_tried_and_one_on_a_standby_are_told_so(ask: Asking) 
     ]
     pages = recorder_pages(recorded(), QueueBench(), leader="podium-1")
     assert lines(ask("new", pages=pages))[1] == "This replica stands by; podium-1 leads: ask it"
+
+
+def test_the_command_of_the_page_about_questions_is_answered(ask: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "questions.md").read_text()
+    (command,) = re.findall(r"^\$ podium (why .*--url.*)$", page, re.MULTILINE)
+    ask("web")
+    monkeypatch.chdir(ask.directory)
+    replaced = {"web-7d4": "big", "https://localhost:10259": f"https://127.0.0.1:{ask.port}"}
+    arguments = [replaced.get(each, each) for each in shlex.split(command)]
+    assert lines(run(*arguments, "--certificate-authority", ask.authority))[0] == "shop/big is pending"
 
 
 def test_json_has_the_whole_story(ask: Asking) -> None:

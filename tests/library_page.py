@@ -1,0 +1,118 @@
+"""The page docs/library-reference.md: `podium.Cluster` and the values of its answers, made from their docstrings.
+
+`python -m tests.library_page` writes it; a test fails where the page says something else.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from podium.engine import Evaluation, Placement
+from podium.insight import (
+    Blocker,
+    Capacity,
+    Cluster,
+    Edit,
+    EditKind,
+    Fix,
+    Fixes,
+    Group,
+    Headroom,
+    NodeCapacity,
+    NodeScore,
+    Why,
+)
+
+PAGE = Path(__file__).parents[1] / "docs" / "library-reference.md"
+
+SECTIONS = {
+    "Making one": ("load", "fork", "commit", "discard"),
+    "What is in it": ("nodes", "pods", "manifest_of"),
+    "Changing it": ("add", "replace", "patch", "remove", "drain"),
+    "Placing pods": ("place", "place_all", "undo"),
+    "Asking": (
+        *("schedule", "evaluate", "scores", "scores_frame", "why", "fixes"),
+        *("capacity", "capacity_together", "headroom"),
+    ),
+}
+NOT_FOR_USERS = {
+    *("engine", "engine_to_ask", "profiles", "put_pending", "put", "drop", "store", "framework_for", "read_pod"),
+    "gates_of",
+}
+"""What podium's own packages use, and what shows typed objects of podium."""
+
+VALUES = (
+    *(Placement, Evaluation, Why, Blocker, Group, NodeScore),
+    *(Fixes, Fix, Edit, EditKind, Capacity, NodeCapacity, Headroom),
+)
+_HEAD = """\
+# Reference of the library
+
+`podium.Cluster`, and the values that its methods return. [library.md](library.md) is an introduction with examples.
+`python -m tests.library_page` makes this page from the docstrings.
+
+## podium.Cluster
+
+"""
+_HEADING = re.compile(r"(Args|Raises|Attributes|Args and Raises):(.*)")
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [_HEAD, _text(inspect.getdoc(Cluster) or ""), "\n"]
+    for title, names in SECTIONS.items():
+        parts += [f"\n### {title}\n", *(_member(name) for name in names)]
+    parts += ["\n## Answers\n", *(_value(each) for each in VALUES)]
+    return "".join(parts)
+
+
+def _member(name: str) -> str:
+    found = inspect.getattr_static(Cluster, name)
+    if isinstance(found, property):
+        return f"\n#### `{name}`\n\n{_text(inspect.getdoc(found) or '')}\n"
+    function = getattr(Cluster, name)
+    return f"\n#### `{name}{_signature(function)}`\n\n{_text(inspect.getdoc(function) or '')}\n"
+
+
+def _signature(function: object) -> str:
+    signature = inspect.signature(function)  # type: ignore[arg-type]
+    named = [each for each in signature.parameters.values() if each.name != "self"]
+    return str(signature.replace(parameters=named)).replace("'", "")
+
+
+def _value(kind: type) -> str:
+    text = f"\n### `{kind.__name__}`\n\n{_text(inspect.getdoc(kind) or '')}\n"
+    if issubclass(kind, enum.Enum):
+        return text + "\nOne of " + ", ".join(f"`{each.value}`" for each in kind) + ".\n"
+    fields = ", ".join(f"`{name}`" for name in inspect.get_annotations(kind) if not name.startswith("_"))
+    return text + (f"\nFields: {fields}.\n" if fields else "")
+
+
+def _text(doc: str) -> str:
+    """The docstring, with its lists of arguments and exceptions as lists."""
+    return "\n".join(_lines(doc))
+
+
+def _lines(doc: str) -> Iterator[str]:
+    within = False
+    for line in doc.splitlines():
+        if heading := _HEADING.fullmatch(line):
+            within = not heading[2].strip()
+            yield f"{heading[1]}:{heading[2]}"
+            if within:
+                yield ""
+        elif within and (item := re.fullmatch(r"    (\S[^:]*): (.*)", line)):
+            yield f"- `{item[1]}`: {item[2]}"
+        elif within and line.startswith("    "):
+            yield f"  {line.strip()}"
+        else:
+            within = within and not line
+            yield line
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
