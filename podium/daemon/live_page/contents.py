@@ -59,7 +59,7 @@ _NODES_S_MAX: Final = 2.0
 _ZONE: Final = "topology.kubernetes.io/zone"
 
 
-def node_rows(snapshot: Snapshot) -> dict[str, Row]:
+async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
     """What the pods on each node request of it, and what it offers, by `NODE_COLUMNS`. Units: cpu in milli."""
     columns = [
         column[snapshot.order].tolist()
@@ -72,12 +72,16 @@ def node_rows(snapshot: Snapshot) -> dict[str, Row]:
             snapshot.allowed_pods,
         )
     ]
+    # Taken at once: the snapshot goes on during the pauses.
+    nodes, closed = [snapshot.nodes[row] for row in snapshot.order.tolist()], snapshot.closed
+    found = list(zip(snapshot.order.tolist(), nodes, *columns, strict=True))
     rows: dict[str, Row] = {}
-    for row, *amounts in zip(snapshot.order.tolist(), *columns, strict=True):
-        node = snapshot.nodes[row]
-        assert node is not None, "the order has only rows of nodes"
-        closed = snapshot.closed.get(row, "") or ("cordoned" if node.spec.unschedulable else "")
-        rows[node.name] = (node.metadata.labels.get(_ZONE, ""), *amounts, sendable(closed))
+    for start in range(0, len(found), _LOOKED_AT_MAX):
+        for row, node, *amounts in found[start : start + _LOOKED_AT_MAX]:
+            assert node is not None, "the order has only rows of nodes"
+            why = closed.get(row, "") or ("cordoned" if node.spec.unschedulable else "")
+            rows[node.name] = (node.metadata.labels.get(_ZONE, ""), *amounts, sendable(why))
+        await checkpoint()
     return rows
 
 
@@ -224,7 +228,7 @@ class Contents:
     async def read(self) -> None:
         """Read everything anew.
 
-        Cost: 1 ms for each 2,000 pods in the queue, 5 ms for 200 new attempts, and 10 ms for 5,000 nodes if one has
+        Cost: 3 ms for each 1,000 pods in the queue, 5 ms for 200 new attempts, and 12 ms for 5,000 nodes if one has
         changed; all in pieces.
         """
         self.counts, pods = await self._queue_rows.read()
@@ -236,7 +240,7 @@ class Contents:
         changes, read_s, now_s = *self._nodes_read, self._clock.monotonic()
         if self._cache.changes != changes or now_s - read_s >= _NODES_S_MAX:
             self._nodes_read = self._cache.changes, now_s
-            self.nodes.replace(node_rows(self._cache.snapshot()))
+            self.nodes.replace(await node_rows(self._cache.snapshot()))
             await checkpoint()
         self.leader = self._leader()
         self.read_s = self._clock.now()

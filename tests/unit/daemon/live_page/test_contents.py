@@ -21,8 +21,8 @@ def told(columns: tuple[str, ...], row: Row) -> dict[str, object]:
     return dict(zip(columns, row, strict=True))
 
 
-def test_a_node_has_what_its_pods_request_and_what_it_offers() -> None:
-    rows = node_rows(
+async def test_a_node_has_what_its_pods_request_and_what_it_offers() -> None:
+    rows = await node_rows(
         snapshot_of(
             node("n1", cpu="4", memory="8Gi", pods="20", labels={"topology.kubernetes.io/zone": "a"}),
             node("n2", cpu="2", memory="1Gi", pods="5", unschedulable=True),
