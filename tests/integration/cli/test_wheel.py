@@ -11,14 +11,20 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import pytest
 
 from podium.cli.main import main
+from podium.sandbox import Sandbox
+from tests.control_plane.client import Client
+from tests.e2e.cluster import SandboxCluster
+from tests.e2e.daemon import Daemon
 from tests.integration.cli.conftest import ROOT
+from tests.manifests import node, pod
 from tests.patience import PATIENCE_S
 
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -133,3 +139,50 @@ def test_a_shell_completes_commands_and_options(installed: Installed, shell: str
     words = {"COMP_WORDS": "podium evaluate --out", "COMP_CWORD": "--out" if shell == "fish" else "2"}
     completed = installed("podium", _PODIUM_COMPLETE=f"{shell}_complete", **words)
     assert "--output" in re.split(r"[,\s]", completed.stdout)
+
+
+_AS_ROOT = (
+    "exec unshare --mount sh -c 'mount -o remount,bind,ro / && shift && exec setpriv --reuid {user} --regid {group} "
+    # Others than root may not be able to look at where Python is; the image has none of that.
+    '--clear-groups --inh-caps +dac_read_search --ambient-caps +dac_read_search {python} "$@"\' sh "$@"'
+)
+_AS_ANYBODY = 'shift && exec {python} "$@"'
+"""Without rights over the machine the tree cannot be made read-only, so podium is run by the wheel alone."""
+
+
+@pytest.fixture
+def readable_by_all() -> Iterator[Path]:
+    """A folder that other users can look into; pytest's own are closed to them."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+@pytest.mark.anyio
+async def test_it_schedules_as_the_images_user_on_a_tree_that_cannot_be_written(
+    environment_folder: Path, readable_by_all: Path
+) -> None:
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text()
+    ((user, group),) = re.findall(r"^USER (\d+):(\d+)$", dockerfile, re.MULTILINE)
+    is_root = os.getuid() == 0
+    python = environment_folder / "bin" / "python"
+    script = (_AS_ROOT if is_root else _AS_ANYBODY).format(user=user, group=group, python=python)
+    async with Sandbox() as sandbox, Client(sandbox.url) as admin:
+        cluster = SandboxCluster(admin, sandbox.write_kubeconfig(readable_by_all / "kubeconfig"), sandbox)
+        daemon = Daemon(readable_by_all, cluster.kubeconfig, through=("sh", "-c", script, "sh"))
+        try:
+            await daemon.wait_ready()
+            assert _user_of(daemon.pid) == (user if is_root else str(os.getuid()))
+            assert not is_root or os.statvfs(f"/proc/{daemon.pid}/root/").f_flag & os.ST_RDONLY
+            await cluster.create(node("there"), pod("web"))
+            assert await cluster.wait_bound(["web"]) == {"web": "there"}
+            assert await daemon.stop() == 0
+            assert "Traceback" not in daemon.output()
+        finally:
+            daemon.kill()
+
+
+def _user_of(pid: int) -> str:
+    (user,) = re.findall(r"^Uid:\s+(\d+)\s", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return str(user)
