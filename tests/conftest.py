@@ -23,6 +23,7 @@ from tests.control_plane.requirement import built_or_skipped
 from tests.control_plane.servers import ControlPlane
 from tests.go_tools import binaries as go_tools
 from tests.helm.chart import Helm
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
@@ -113,6 +114,7 @@ async def page(browser: Browser) -> AsyncIterator[Page]:
     The test fails if a script of it does, or if the console says that something is wrong.
     """
     context = await browser.new_context(viewport={"width": 1280, "height": 800}, ignore_https_errors=True)
+    context.set_default_timeout(PATIENCE_S * 1000)
     opened, faults = await context.new_page(), []
     opened.on("pageerror", lambda error: faults.append(str(error)))
     opened.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)

@@ -18,6 +18,7 @@ from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon
 from tests.e2e.waiting import eventually
 from tests.manifests import node, pod
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
@@ -235,6 +236,7 @@ async def test_whoever_has_no_rights_is_asked_for_a_token_that_is_kept_nowhere(
     daemon = await start(guarded_cluster, flags=("--ui",))
     # Not the fixture: refused requests are in its console.
     context = await browser.new_context(ignore_https_errors=True)
+    context.set_default_timeout(PATIENCE_S * 1000)
     page = await context.new_page()
     await page.goto(f"https://127.0.0.1:{daemon.port}/ui")
     await page.wait_for_selector("#access >> text=forbidden")
@@ -256,6 +258,7 @@ async def test_an_open_page_does_not_keep_podium_from_a_clean_end_and_says_that_
     # Not the fixture: refused connections are in its console.
     await page.goto("about:blank")
     context = await browser.new_context(ignore_https_errors=True)
+    context.set_default_timeout(PATIENCE_S * 1000)
     other = await context.new_page()
     await other.goto(f"https://127.0.0.1:{shown.port}/ui")
     await connected(other)
