@@ -14,6 +14,7 @@ from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
 from podium.cli.output import TEXT, output_option, print_value
 from podium.config import KubeSchedulerConfiguration
+from podium.config.effective import apply_extenders
 
 
 @click.command()
@@ -97,7 +98,7 @@ def command(
     from podium.service.serving import ServingError
     from podium.service.supervision import ComponentFailedError
 
-    good = usable(config, plugins, to_run=False)
+    good = usable(config, plugins, change=apply_extenders)
     options = Options(
         config=for_schedulers(good.config, schedulers, is_default=config is None),
         classes=good.plugins,

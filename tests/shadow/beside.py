@@ -28,7 +28,7 @@ from tests.control_plane.servers import ControlPlane
 
 Json = dict[str, Any]
 
-EXPLAINED = {"stale view", "another order", "sampling"}
+EXPLAINED = {"stale view", "another order", "sampling", "extenders"}
 _POLL_S = 0.1
 _AT_A_TIME = 8
 _TIMEOUT_S = 60.0
@@ -113,8 +113,7 @@ class _Shadow:
     def __init__(self, plane: ControlPlane, config: Json, kubeconfig: Path, options: Iterable[str]) -> None:
         self._port, self._health_port = free_ports(2)
         file = plane.directory / f"shadow-{self._port}.yaml"
-        # An extender is not asked: those of the workloads have no say in the order of the nodes.
-        file.write_text(yaml.safe_dump({name: value for name, value in config.items() if name != "extenders"}))
+        file.write_text(yaml.safe_dump(config))
         command = [sys.executable, "-m", "podium", "shadow", "--kubeconfig", kubeconfig, "--config", file, "-o", "json"]
         metrics, health = (f"127.0.0.1:{port}" for port in (self._port, self._health_port))
         more = ["--metrics-bind-address", metrics, "--health-probe-bind-address", health, "--logging-format", "json"]

@@ -24,6 +24,8 @@ class Reason(enum.Enum):
     attempt, or if they waited before the shadow began."""
     SAMPLING = "sampling"
     """The other scheduler looks at a sample of the nodes, which may have missed all better ones."""
+    EXTENDERS = "extenders"
+    """The configuration has extenders, which have a say and are not asked."""
     TOO_LATE = "too many changes"
     """More changed meanwhile than is remembered, so that no earlier state can be tried."""
     UNEXPLAINED = "unexplained"

@@ -185,7 +185,8 @@ class Shadow:
         reason, shown, tried = Reason.TOO_LATE, "", 0
         if state is not None:
             states["as seen"] = state
-            reason = Reason.SAMPLING if comparison.may_be_sampled else Reason.UNEXPLAINED
+            unexplained = Reason.EXTENDERS if self.config.extenders else Reason.UNEXPLAINED
+            reason = Reason.SAMPLING if comparison.may_be_sampled else unexplained
             for view in views(bound, state, self._observed, self._bound.get):
                 tried += 1
                 if self._compared(view.cluster, bound).verdict.agrees:

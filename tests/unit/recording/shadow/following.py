@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from podium.config import default_configuration
+from podium.config.types import Extender
 from podium.engine.cluster import Cluster
 from podium.engine.manifests import read_manifest, resource_of
 from podium.lib.clock import ManualClock
@@ -27,9 +29,9 @@ def web(name: str = "web", cpu: str = "1", **more: Any) -> Json:
 class Following:
     """The shadow, the clock, and the scenarios of its disagreements. Implements `shadow.Listener`."""
 
-    def __init__(self, *objects: Json) -> None:
+    def __init__(self, *objects: Json, extenders: tuple[Extender, ...] = ()) -> None:
         self.clock = ManualClock()
-        self.config = default_configuration()
+        self.config = replace(default_configuration(), extenders=extenders)
         self.shadow = Shadow(self.config, IN_TREE, self.clock, [self])
         self.comparisons: list[Comparison] = []
         self.scenarios: list[Json] = []

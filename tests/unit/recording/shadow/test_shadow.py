@@ -1,5 +1,6 @@
 import json
 
+from podium.config.types import Extender
 from podium.evaluate import Evaluator
 from podium.recording.shadow.comparison import Verdict
 from podium.recording.shadow.report import Reason
@@ -34,6 +35,16 @@ def test_a_disagreement_that_no_earlier_state_explains_stays_unexplained():
         Verdict.LOWER_SCORE,
     )
     assert found.comparison.plugin in ("NodeResourcesFit", "NodeResourcesBalancedAllocation")
+
+
+def test_extenders_may_be_the_reason_and_the_question_is_asked_without_them():
+    following = Following(BIG, SMALL, web(), extenders=(Extender(url_prefix="http://127.0.0.1:1", filter_verb="f"),))
+    following.bind(web(), "small")
+    (found,) = following.settle()
+    assert found.reason is Reason.EXTENDERS
+    (scenario,) = following.scenarios
+    answer = Evaluator().answer_line(json.dumps(scenario).encode(), "")
+    assert answer == {"id": scenario["id"], **scenario["expect"]}
 
 
 def test_a_disagreement_is_looked_at_again_only_once_later_bindings_were_seen():
