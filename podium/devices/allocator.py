@@ -6,9 +6,9 @@ Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/alloca
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from random import Random
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.choices import Choices
@@ -27,6 +27,22 @@ STEPS_MAX: Final = 500_000
 _ANSWERS_MAX: Final = 64
 
 
+T = TypeVar("T")
+
+Interruptible: TypeAlias = Generator[None, None, T]
+"""A computation that yields where it can be interrupted."""
+
+
+def uninterrupted(steps: Interruptible[T]) -> T:
+    """The result, without interruption."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
 class Refusal(enum.Enum):
     """Why no devices were found; the value is the reason that users see."""
 
@@ -39,7 +55,7 @@ class Allocator:
 
     Args:
         class_of: the device class of a name.
-        allocated: must not change while the allocator is in use.
+        allocated: must not change while the allocator is in use, unless it is interrupted.
         random: for the ids of shares.
         steps_max: how many devices a search may look at; 0 means any number.
         questions: with these, what is found is kept for claims that are alike.
@@ -66,7 +82,15 @@ class Allocator:
     def allocate(
         self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
     ) -> tuple[AllocationResult, ...] | Refusal:
+        """As `allocate_interruptibly`, without interruption."""
+        return uninterrupted(self.allocate_interruptibly(node_name, labels, claims))
+
+    def allocate_interruptibly(
+        self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
+    ) -> Interruptible[tuple[AllocationResult, ...] | Refusal]:
         """The allocations of the claims on a node, in their order, or why there are none.
+
+        Yields where it can be interrupted. If devices are allocated or freed meanwhile, it may miss that.
 
         Raises:
             AllocationError: the attempt for the pod has to end.
@@ -74,7 +98,7 @@ class Allocator:
         """
         pools = pools_of_node(self._inventory, node_name, labels)
         if self._questions is None or not pools.is_repeatable:
-            return self._search(pools, node_name, labels, claims)
+            return (yield from self._search(pools, node_name, labels, claims))
         asked = self._asked
         if asked is None or asked[0] is not claims:
             asked = self._asked = claims, self._questions.of(claims, self._class_of, self._steps_max)
@@ -85,7 +109,7 @@ class Allocator:
             return found
         if known is None and len(pools.answers) >= _ANSWERS_MAX:
             pools.answers.clear()
-        found = self._search(pools, node_name, labels, claims)
+        found = yield from self._search(pools, node_name, labels, claims)
         pools.answers[question] = version, found
         return found
 
@@ -111,17 +135,17 @@ class Allocator:
             return len(found) >= count_max
 
         search = Search(wanted, pools.pools, reader, choices, self._steps_max, keep)
-        search.run()
+        uninterrupted(search.run())
         return list(found.values())
 
     def _search(
         self, pools: NodePools, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
-    ) -> tuple[AllocationResult, ...] | Refusal:
+    ) -> Interruptible[tuple[AllocationResult, ...] | Refusal]:
         reader = RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of)
         wanted = reader.read(claims)
         choices = Choices(wanted, self._allocated, self._available)
         search = Search(wanted, pools.pools, reader, choices, self._steps_max)
-        if not search.run():
+        if not (yield from search.run()):
             return Refusal.INVALID_POOLS if any(pool.is_invalid for pool in pools.pools) else Refusal.NOT_FOUND
         return self._result(wanted, search, choices, node_name)
 

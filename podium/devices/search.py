@@ -29,10 +29,13 @@ class Outcome(enum.Enum):
     """A claim would get more devices than it can hold: other devices of the same request cannot help."""
 
 
-_Part: TypeAlias = "Generator[_Part, Outcome, Outcome]"
+_Part: TypeAlias = "Generator[_Part | None, Outcome, Outcome]"
+"""Yields the part that is to be done first, or None where the search can be interrupted."""
 _Position: TypeAlias = tuple[int, int]
 """A device, by the numbers of its pool and of the device in the pool."""
 _START: Final = (0, 0)
+_STEPS_PER_TURN: Final = 8
+"""How many devices are looked at before the search can be interrupted: a selector may take milliseconds for each."""
 
 
 class Search:
@@ -65,8 +68,8 @@ class Search:
         self._steps_max = steps_max
         self._steps = 0
 
-    def run(self) -> bool:
-        """Whether there is a solution; it is in the choices then.
+    def run(self) -> Generator[None, None, bool]:
+        """Whether there is a solution; it is in the choices then. Yields where the search can be interrupted.
 
         Raises:
             AllocationError, StepsExceededError.
@@ -76,11 +79,16 @@ class Search:
         outcome: Outcome | None = None
         while stack:
             try:
-                stack.append(stack[-1].send(outcome))
-                outcome = None
+                part = stack[-1].send(outcome)
             except StopIteration as end:
                 stack.pop()
                 outcome = end.value
+                continue
+            outcome = None
+            if part is None:
+                yield
+            else:
+                stack.append(part)
         return outcome is Outcome.FOUND
 
     def _request(self, claim: int, request: int) -> _Part:
@@ -114,17 +122,14 @@ class Search:
         if len(choices.by_claim[claim]) + data.count - taken > RESULTS_MAX:
             return Outcome.TOO_MANY
         if data.devices is not None:
-            if not choices.take(claim, data, data.devices[taken]):
-                return Outcome.DEAD_END
-            outcome = yield self._devices(claim, request, data, taken + 1, _START)
-            if outcome is not Outcome.FOUND:
-                choices.undo(claim)
-            return outcome
+            return (yield self._given_device(claim, request, data, taken, data.devices[taken]))
         for index in range(start[0], len(self._pools)):
             pool = self._pools[index]
             first = start[1] if index == start[0] else 0
             for number, device in enumerate(islice(pool.devices, first, None), first):
                 self._step()
+                if not self._steps % _STEPS_PER_TURN:
+                    yield None
                 if not self._is_usable(claim, data, device) or not choices.take(claim, data, Candidate(device, pool)):
                     continue
                 outcome = yield self._devices(claim, request, data, taken + 1, (index, number + 1))
@@ -134,6 +139,15 @@ class Search:
                 if outcome is Outcome.TOO_MANY:
                     return outcome
         return Outcome.DEAD_END
+
+    def _given_device(self, claim: int, request: int, data: RequestData, taken: int, candidate: Candidate) -> _Part:
+        """As `_devices`, with this device."""
+        if not self._choices.take(claim, data, candidate):
+            return Outcome.DEAD_END
+        outcome = yield self._devices(claim, request, data, taken + 1, _START)
+        if outcome is not Outcome.FOUND:
+            self._choices.undo(claim)
+        return outcome
 
     def _is_usable(self, claim: int, data: RequestData, device: SliceDevice) -> bool:
         """Whether it is worth trying to take the device. A device in use is not shown to selectors."""

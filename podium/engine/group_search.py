@@ -26,7 +26,7 @@ from podium.framework.cycle.diagnosis import FitError
 from podium.framework.cycle.pre_filter import run_pre_filter
 from podium.framework.cycle.schedule import DoesNotFit, Suggested
 from podium.framework.cycle.search import FilterRun, Rotation, Sampling, search_around
-from podium.framework.cycle.steps import PAUSE, Steps
+from podium.framework.cycle.steps import PAUSE, Steps, run_unasked
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 
@@ -136,7 +136,8 @@ class GroupSearch:
             names = run_pre_filter(cycle)
             if isinstance(names, Status):
                 return
-            rows = search_around(cycle, FilterRun(cycle), names, Sampling(Rotation(), _ALL_NODES)).rows.tolist()
+            search = search_around(cycle, FilterRun(cycle), names, Sampling(Rotation(), _ALL_NODES))
+            rows = run_unasked(search).rows.tolist()
         except ScheduleError:
             # A search for devices that ended, or a plugin that failed: this pod has no place here.
             self.budget.has_missed = True

@@ -103,7 +103,7 @@ def find_feasible_asking(cycle: Cycle, sampling: Sampling, extenders: Sequence[E
     nominated = on_nominated_node(cycle, filters)
     if nominated is not None and (yield from _accept(extenders, cycle, nominated.rows)):
         return nominated
-    found = search_around(cycle, filters, names, sampling)
+    found = yield from search_around(cycle, filters, names, sampling)
     rows = yield from filter_by_extenders(extenders, cycle, found.rows)
     if len(rows) < len(found.rows):
         cycle.diagnosis.unschedulable_plugins.add(EXTENDER)

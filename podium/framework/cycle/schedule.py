@@ -100,7 +100,7 @@ def attempt(
         if asked:
             feasible = yield from find_feasible_asking(cycle, sampling, asked)
         else:
-            feasible = find_feasible(cycle, sampling)
+            feasible = yield from find_feasible(cycle, sampling)
         if explainer is not None:
             explainer.filtered(cycle)
         rows = feasible.rows

@@ -23,12 +23,14 @@ from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.pod_usage import readable_pod_usage
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Scope
+from podium.framework.contract.pausing import FilterInterrupted, Turn
 from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, failure_text
 from podium.framework.cycle.cached_answers import CachedFilters
 from podium.framework.cycle.closed_nodes import among_closed, closed_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis, Rejection, rejection_of
 from podium.framework.cycle.pre_filter import run_pre_filter
+from podium.framework.cycle.steps import PAUSE, Steps, run_unasked
 from podium.framework.profile.forms import Filter, active
 from podium.objects.core import Pod
 
@@ -84,8 +86,8 @@ class Sampling(NamedTuple):
         return 1 if self.is_one_enough else count_to_find(node_count, self.percentage)
 
 
-def find_feasible(cycle: Cycle, sampling: Sampling) -> Feasible:
-    """The feasible nodes; the rejections of the others go into the diagnosis.
+def find_feasible(cycle: Cycle, sampling: Sampling) -> Steps[Feasible]:
+    """The feasible nodes; the rejections of the others go into the diagnosis. Pauses if a filter takes long.
 
     Raises:
         ScheduleError: a plugin failed.
@@ -94,7 +96,7 @@ def find_feasible(cycle: Cycle, sampling: Sampling) -> Feasible:
     if isinstance(names, Status):
         return NONE_FEASIBLE
     filters = FilterRun(cycle)
-    return on_nominated_node(cycle, filters) or search_around(cycle, filters, names, sampling)
+    return on_nominated_node(cycle, filters) or (yield from search_around(cycle, filters, names, sampling))
 
 
 def on_nominated_node(cycle: Cycle, filters: FilterRun) -> Feasible | None:
@@ -112,8 +114,12 @@ def on_nominated_node(cycle: Cycle, filters: FilterRun) -> Feasible | None:
     return None
 
 
-def search_around(cycle: Cycle, filters: FilterRun, names: frozenset[str] | None, sampling: Sampling) -> Feasible:
+def search_around(
+    cycle: Cycle, filters: FilterRun, names: frozenset[str] | None, sampling: Sampling
+) -> Steps[Feasible]:
     """Examine nodes in turn until enough are feasible, and begin the next search behind the last one examined.
+
+    Pauses if a filter takes long.
 
     Args: `names` are the only nodes to examine, None for all.
 
@@ -124,7 +130,9 @@ def search_around(cycle: Cycle, filters: FilterRun, names: frozenset[str] | None
     rows = _rows_named(cycle.snapshot, names)
     started_s = framework.clock.monotonic()
     try:
-        found = filters.search(rows, rotation.next_start, sampling.wanted(len(rows)), cycle.diagnosis)
+        found = yield from filters.search_in_turns(
+            rows, rotation.next_start, sampling.wanted(len(rows)), cycle.diagnosis
+        )
     finally:
         examined = filters.found + cycle.diagnosis.rejected_count
         rotation.next_start = (rotation.next_start + examined) % max(len(cycle.snapshot.order), 1)
@@ -234,13 +242,26 @@ class FilterRun:
         return list(itertools.takewhile(lambda each: self._scope(each) <= Scope.USAGE, self._filters))
 
     def search(self, rows: Rows, start: int, wanted: int, diagnosis: Diagnosis) -> Rows:
+        """As `search_in_turns`, without a pause. Shape: some of `rows`."""
+        return run_unasked(self._search(rows, start, wanted, diagnosis, None))
+
+    def search_in_turns(self, rows: Rows, start: int, wanted: int, diagnosis: Diagnosis) -> Steps[Rows]:
         """Rows that pass, starting at position `start` and wrapping around, until one more than `wanted` is found.
+
+        Pauses if a filter takes long.
 
         Raises:
             ScheduleError: a filter failed on a node.
 
         Shape: some of `rows`.
         """
+        turn: Turn | None = None
+        if not self._framework.long_filters <= self._state.skipped_filters:
+            turn = Turn(self._framework.clock)
+            self._state.write(turn)
+        return self._search(rows, start, wanted, diagnosis, turn)
+
+    def _search(self, rows: Rows, start: int, wanted: int, diagnosis: Diagnosis, turn: Turn | None) -> Steps[Rows]:
         count = len(rows)
         if not self._in_bulk and not self._snapshot.closed:
             self.found = min(wanted, count)
@@ -251,7 +272,7 @@ class FilterRun:
         enough = False
         for offset in range(0, count, size):
             chunk = _around(rows, start + offset, min(size, count - offset))
-            passed, rejected = self.filter(chunk)
+            passed, rejected = self.filter(chunk) if turn is None else (yield from self._filter_in_turns(chunk, turn))
             missing = wanted - self.found
             if len(passed) > missing:
                 end = passed[missing]
@@ -265,6 +286,18 @@ class FilterRun:
             if enough:
                 break
         return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else rows[:0]
+
+    def _filter_in_turns(self, rows: Rows, turn: Turn) -> Steps[tuple[Rows, list[tuple[Rows, Rejection]]]]:
+        """As `filter`; whenever a filter is interrupted, the filters are run again after a pause, and it goes on."""
+        while True:
+            turn.open()
+            try:
+                return self.filter(rows)
+            except FilterInterrupted:
+                pass
+            finally:
+                turn.close()
+            yield PAUSE
 
     def alone(self, row: int) -> Status | None:
         """The status of one node, filtered first with its nominated pods added, then without them."""
@@ -285,8 +318,9 @@ class FilterRun:
         if not self._nominated:
             return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
         is_nominated = self._nominated.column.take(rows)
-        apart, rejected = self._filter_nominated(rows, positions[is_nominated])
+        # First what may be interrupted, and is run again then.
         others, more = self._filter(self._in_bulk, rows, positions[~is_nominated], self._state, self._snapshot)
+        apart, rejected = self._filter_nominated(rows, positions[is_nominated])
         return np.sort(np.concatenate((others, apart))) if len(apart) else others, rejected + more
 
     def _filter_open(
@@ -377,6 +411,8 @@ class FilterRun:
         started_s = framework.clock.monotonic()
         try:
             yield
+        except FilterInterrupted:
+            raise
         except BaseException as error:
             raise framework.failed(
                 each.name, "Filter", self._pod, f'running "{each.name}" filter plugin', error

@@ -38,6 +38,7 @@ from podium.framework.contract.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
+from podium.framework.contract.pausing import LongFilterPlugin
 from podium.framework.contract.status import (
     MAY_REJECT,
     Code,
@@ -166,6 +167,7 @@ class Framework:
         self.filters: Sequence[Filter] = [
             form for each in self._at(plugins, ExtensionPoint.FILTER, Plugin) if (form := filter_form(each))
         ]
+        self.long_filters = frozenset(each.name for each in self.filters if isinstance(each.plugin, LongFilterPlugin))
         self.detailing = {each.name: each.plugin for each in self.filters if isinstance(each.plugin, Detailing)}
         self.post_filter = self._at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
         self.pod_group_post_filter = [each for each in self.post_filter if isinstance(each, PodGroupPostFilterPlugin)]

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import DynamicResourcesArgs
 from podium.devices import AllocationError, Allocator, Refusal, StepsExceededError
+from podium.devices.allocator import Interruptible, uninterrupted
 from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import RequestMapping, extended_requests
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests
@@ -52,14 +53,14 @@ from podium.framework.contract.interface import (
     ReservePlugin,
     Scope,
     ScorePlugin,
-    TableFilterPlugin,
     TableScorePlugin,
 )
+from podium.framework.contract.pausing import FilterInterrupted, LongFilterPlugin, Turn
 from podium.framework.contract.pod_groups import SimulatedGroup, ThoroughSearch
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.framework.contract.writing import ObjectWrite, WritingPlugin
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
-from podium.objects.core import Pod, PodSpec
+from podium.objects.core import Node, Pod, PodSpec
 from podium.objects.resource_types import RESOURCE_CLAIMS
 from podium.objects.selectors import compile_node_selector
 from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready
@@ -82,7 +83,7 @@ _REFUSED: Final = {refusal: unresolvable(refusal.value) for refusal in Refusal}
 class DynamicResources(
     PreEnqueuePlugin,
     PreFilterPlugin,
-    TableFilterPlugin,
+    LongFilterPlugin,
     FilterPlugin,
     PostFilterPlugin,
     TableScorePlugin,
@@ -188,40 +189,60 @@ class DynamicResources(
         return None
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """The number of each node's status among those of the attempt."""
+        """The number of each node's status among those of the attempt.
+
+        Raises:
+            FilterInterrupted: the attempt's turn is over.
+        """
         found = state.find(PodDevices)
         if found is None:
             raise PluginError("not found")
         if not found.claims:
             return None
-        if found.needs_devices_only and not found.ways_max:
-            return self._filter_by_devices(found, snapshot, rows)
-        statuses = (self.filter(state, pod, snapshot.node(row)) for row in rows.tolist())
-        return np.array([0 if status is None else found.number_of(status) for status in statuses], np.int64)
+        turn, steps = state.find(Turn), found.interrupted
+        found.interrupted = None
+        if steps is None:
+            steps = self._filter_rows(found, pod, snapshot, rows)
+        try:
+            while True:
+                next(steps)
+                if turn is not None and turn.is_over:
+                    found.interrupted = steps
+                    raise FilterInterrupted
+        except StopIteration as end:
+            numbers: IntArray = end.value
+            return numbers
 
-    def _filter_by_devices(self, found: PodDevices, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """As `filter_rows`, for pods whose claims all need devices and nothing else."""
+    def _filter_rows(self, found: PodDevices, pod: Pod, snapshot: Snapshot, rows: Rows) -> Interruptible[IntArray]:
+        """As `filter_rows`. Shape: one entry per row of `rows`."""
         numbers: IntArray = np.zeros(len(rows), np.int64)
-        allocator, fresh, by_node = found.allocator, found.fresh, found.by_node
-        assert allocator is not None
+        has_short_way = found.needs_devices_only and not found.ways_max
         for position, row in enumerate(rows.tolist()):
-            node = snapshot.nodes[row]
-            assert node is not None
-            name = node.metadata.name
-            if found.error is not None:
-                numbers[position] = found.number_of(found.error)
-                continue
-            try:
-                allocated = allocator.allocate(name, node.metadata.labels, fresh)
-            except (StepsExceededError, AllocationError, ValueError) as error:
-                found.error = _error_on(name, error)
-                numbers[position] = found.number_of(found.error)
-                continue
-            if isinstance(allocated, Refusal):
-                numbers[position] = found.number_of(_REFUSED[allocated])
-            else:
-                by_node[name] = NodeDevices(allocated)
+            status = found.error
+            if status is None and has_short_way:
+                node = snapshot.nodes[row]
+                assert node is not None
+                status = yield from self._filter_by_devices(found, node)
+            elif status is None:
+                status = yield from self._filter_by_all(found, pod, snapshot.node(row))
+            if status is not None:
+                numbers[position] = found.number_of(status)
+            yield
         return numbers
+
+    def _filter_by_devices(self, found: PodDevices, node: Node) -> Interruptible[Status | None]:
+        """The status of a node for a pod whose claims all need devices and nothing else."""
+        name = node.metadata.name
+        assert found.allocator is not None
+        try:
+            allocated = yield from found.allocator.allocate_interruptibly(name, node.metadata.labels, found.fresh)
+        except (StepsExceededError, AllocationError, ValueError) as error:
+            found.error = _error_on(name, error)
+            return found.error
+        if isinstance(allocated, Refusal):
+            return _REFUSED[allocated]
+        found.by_node[name] = NodeDevices(allocated)
+        return None
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
         """The status of that number."""
@@ -235,14 +256,16 @@ class DynamicResources(
             return error_status(PluginError("not found"))
         if not found.claims:
             return None
-        if found.error is None:
-            try:
-                return self._filter(found, pod, node)
-            except (StepsExceededError, AllocationError, ValueError) as error:
-                found.error = _error_on(node.name, error)
-        return found.error
+        return found.error or uninterrupted(self._filter_by_all(found, pod, node))
 
-    def _filter(self, found: PodDevices, pod: Pod, node: NodeInfo) -> Status | None:
+    def _filter_by_all(self, found: PodDevices, pod: Pod, node: NodeInfo) -> Interruptible[Status | None]:
+        try:
+            return (yield from self._filter(found, pod, node))
+        except (StepsExceededError, AllocationError, ValueError) as error:
+            found.error = _error_on(node.name, error)
+            return found.error
+
+    def _filter(self, found: PodDevices, pod: Pod, node: NodeInfo) -> Interruptible[Status | None]:
         special = found.special
         own: ResourceClaim | None = None
         mappings: tuple[RequestMapping, ...] = ()
@@ -266,7 +289,7 @@ class DynamicResources(
                 if not ways:
                     return _REFUSED[Refusal.NOT_FOUND]
             else:
-                allocated = found.allocator.allocate(node.name, node.labels, fresh)
+                allocated = yield from found.allocator.allocate_interruptibly(node.name, node.labels, fresh)
                 if isinstance(allocated, Refusal):
                     return _REFUSED[allocated]
                 ways = (allocated,)

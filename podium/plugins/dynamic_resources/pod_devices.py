@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from podium.cluster import IntArray
 from podium.devices import Allocator
+from podium.devices.allocator import Interruptible
 from podium.devices.extended_resources import RequestMapping
 from podium.framework.contract.status import Status
 from podium.objects.claims import AllocationResult, ResourceClaim
@@ -59,6 +61,7 @@ class PodDevices:
         ways: what was found on each node, if more than one set was looked for.
         reserved: the allocations that Reserve has decided on, by the claim's index.
         in_flight: under which uid such an allocation is known to be in flight.
+        interrupted: the rest of a Filter that was interrupted.
         statuses: the rejections of nodes so far, each once.
         error: the error of a node's Filter, which ends the attempt.
         is_unreserved: whether the pod is not bound after all.
@@ -79,6 +82,7 @@ class PodDevices:
     ways: dict[str, list[NodeDevices]] = field(default_factory=dict)
     reserved: dict[int, AllocationResult] = field(default_factory=dict)
     in_flight: dict[int, str] = field(default_factory=dict)
+    interrupted: Interruptible[IntArray] | None = None
     statuses: list[Status] = field(default_factory=list)
     error: Status | None = None
     is_unreserved: bool = False

@@ -14,6 +14,7 @@ from podium.framework.cycle.closed_nodes import NODE_CLOSED
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import FitError
 from podium.framework.cycle.search import Rotation, Sampling, ScheduleError, count_to_find, find_feasible
+from podium.framework.cycle.steps import run_unasked
 from podium.objects.core import Pod
 from podium.queues import Nominator
 from tests.builders import node, pod, snapshot_of
@@ -47,7 +48,8 @@ class Search:
 
     def run(self) -> Search:
         is_one_enough = not self._cycle.framework.scorers
-        self.found = find_feasible(self._cycle, Sampling(self.rotation, self._percentage, is_one_enough))
+        search = find_feasible(self._cycle, Sampling(self.rotation, self._percentage, is_one_enough))
+        self.found = run_unasked(search)
         return self
 
     @property
@@ -198,7 +200,8 @@ def test_searches_follow_each_other_around_the_nodes():
     profile = framework(rejecting("F", "n1"))
     for _ in range(4):
         starts.append(rotation.next_start)
-        find_feasible(Cycle(profile, pod(), cluster(4), Nominator({}.get)), Sampling(rotation, 0, is_one_enough=True))
+        cycle = Cycle(profile, pod(), cluster(4), Nominator({}.get))
+        run_unasked(find_feasible(cycle, Sampling(rotation, 0, is_one_enough=True)))
     assert starts == [0, 2, 3, 0]
 
 

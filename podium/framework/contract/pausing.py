@@ -1,0 +1,50 @@
+"""Filter plugins that may take long: they can be interrupted, so that other tasks run.
+
+Owns how long such a plugin runs before it is interrupted.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podium.framework.contract.interface import TableFilterPlugin
+from podium.lib.clock import Clock
+
+_TURN_S_MAX: Final = 0.005
+
+
+class FilterInterrupted(Exception):  # noqa: N818 - nothing has failed
+    """Raised by `filter_rows` to be called again with the same rows, after other tasks have run."""
+
+
+class Turn:
+    """In the state of an attempt that may be interrupted while it filters.
+
+    Dry runs share it. They are never interrupted, because it is open only while the attempt itself filters.
+    """
+
+    __slots__ = ("_clock", "_ends_s")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ends_s: float | None = None
+
+    def open(self) -> None:
+        """Filter plugins may raise FilterInterrupted from now on, once the turn is over."""
+        self._ends_s = self._clock.monotonic() + _TURN_S_MAX
+
+    def close(self) -> None:
+        """Filter plugins must not raise FilterInterrupted any more."""
+        self._ends_s = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a filter plugin should let other tasks run."""
+        return self._ends_s is not None and self._clock.monotonic() >= self._ends_s
+
+
+class LongFilterPlugin(TableFilterPlugin):
+    """A filter plugin whose `filter_rows` raises FilterInterrupted if the attempt's `Turn` is over.
+
+    It has to go on where it was when it is called again.
+    """
