@@ -153,8 +153,10 @@ def _devices(slices: Iterable[InventorySlice]) -> tuple[SliceDevice, ...]:
 
 def _has_counters_of(device: SliceDevice, counters: Counters) -> bool:
     """Whether the pool has every counter that the device consumes."""
-    return all(each.counter_set in counters for each in device.device.consumes_counters) and all(
-        counter in counters[counter_set] for counter_set, counter, _ in device.consumes
+    entries = device.device.consumes_counters
+    return not entries or (
+        all(each.counter_set in counters for each in entries)
+        and all(counter in counters[counter_set] for counter_set, counter, _ in device.consumes)
     )
 
 
