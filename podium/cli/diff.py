@@ -10,6 +10,7 @@ import click
 
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import plugin_option
+from podium.cli.options.logs import no_log
 from podium.cli.output import TEXT, output_option, print_value
 from podium.cli.replay import made_with, print_scores, told
 
@@ -32,6 +33,7 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], output: str) -> No
     Exits with 1 if the recordings differ.
     """
     click.get_current_context().with_resource(exit_at_sigint())
+    click.get_current_context().with_resource(no_log())
     from podium.recording.comparison import first_difference
     from podium.recording.replay import entries_of
     from podium.recording.segments import RecordingError, open_segments

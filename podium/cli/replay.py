@@ -10,6 +10,7 @@ import click
 
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import Usable, plugin_option, usable
+from podium.cli.options.logs import no_log
 from podium.cli.output import TEXT, output_option, print_value
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def command(
     output says whether every decision is the recorded one, and names the first that is not.
     """
     click.get_current_context().with_resource(exit_at_sigint())
+    click.get_current_context().with_resource(no_log())
     from podium.recording.replay import replay
     from podium.recording.segments import RecordingError, open_segments
 

@@ -41,7 +41,7 @@ async def test_recorded_run_replays_twice_to_the_same_digest(
     await sandbox_cluster.wait_bound(NAMES)
     assert await daemon.stop() == 0
     first, second = replay(recording, "--expect", "-o", "json"), replay(recording, "--expect", "-o", "json")
-    assert (first.returncode, first.stderr) == (0, "")
+    assert (first.returncode, first.stderr, first.stdout.count("\n")) == (0, "", 1)
     found, again = summary(first), summary(second)
     assert found["attempts"] >= 5
     assert found["same"] is again["same"] is True
