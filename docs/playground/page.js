@@ -141,7 +141,7 @@ async function show(next) {
   panel.setAttribute("aria-busy", "true");
   panel.replaceChildren(element("p", {}, "Asking podium …"));
   const parts = await known.get(key).then(
-    (answer) => (answer.error === undefined ? RENDERED[question](answer) : [errors(answer.error)]),
+    (answer) => (answer.error === undefined ? RENDERED[next](answer) : [errors(answer.error)]),
     (error) => [errors(`podium failed: ${error.message}`)],
   );
   // Another question, pod or cluster may have been chosen meanwhile.

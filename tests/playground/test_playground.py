@@ -96,6 +96,16 @@ async def test_tabs_are_walked_with_the_arrow_keys(visit: Visit) -> None:
     await expect(page.get_by_role("tab", selected=True)).to_have_text("Placement")
 
 
+async def test_answer_that_comes_after_another_question_was_chosen_is_not_shown_for_it(visit: Visit) -> None:
+    page = visit.page
+    await drop(visit, "cluster.yaml", node("n1", "4"), pod("late", "1"))
+    await visit.says("1 node, 1 pod or workload.")
+    for first, second in (("Why", "Placement"), ("Fix", "Capacity")):
+        tabs = [page.get_by_role("tab", name=name) for name in (first, second)]
+        await page.evaluate("tabs => tabs.forEach(tab => tab.click())", [await tab.element_handle() for tab in tabs])
+    await visit.shows("4 more of default/late fit.")
+
+
 async def test_dropped_file_is_answered_about_and_stays_text(visit: Visit) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     await drop(visit, "cluster.yaml", node("n1", "4"), pod("web", "1"), node(hostile, "1"))

@@ -46,10 +46,10 @@ def change(cluster: Cluster, random: Random, number: int) -> None:
     match random.randrange(6):
         case 0:
             new = sized(drawn.nodes[0])
-            cluster._put(NODES, replace(new, metadata=replace(new.metadata, name=f"new-{number}", uid=f"new-{number}")))
+            cluster.put(NODES, replace(new, metadata=replace(new.metadata, name=f"new-{number}", uid=f"new-{number}")))
         case 1 if nodes:
             known, other = random.choice(nodes), sized(drawn.nodes[0])
-            cluster._put(NODES, replace(other, metadata=replace(other.metadata, name=known.name, uid=known.uid)))
+            cluster.put(NODES, replace(other, metadata=replace(other.metadata, name=known.name, uid=known.uid)))
         case 2 if len(nodes) > 1:
             cluster.remove("Node", random.choice(nodes).name)
         case 3 if pods:
@@ -59,7 +59,7 @@ def change(cluster: Cluster, random: Random, number: int) -> None:
             name = f"put-{number}"
             fields = ours(drawn.incoming[0])
             own = replace(fields.metadata, name=name, uid=name)
-            cluster._put(PODS, Pod(own, fields.spec, fields.status).on_node(random.choice(nodes).name))
+            cluster.put(PODS, Pod(own, fields.spec, fields.status).on_node(random.choice(nodes).name))
         case 5 if nodes:
             name = f"placed-by-us-{number}"
             fields = ours(drawn.incoming[0])
