@@ -42,6 +42,10 @@ def webs(count: int, **more: object) -> list[Document]:
     return [pod(f"web-{index}", labels=WEB, **more) for index in range(count)]  # type: ignore[arg-type]
 
 
+def initial(**requests: str) -> Document:
+    return {"name": "initial", "resources": {"requests": requests}}
+
+
 def test_a_pod_gets_the_cheapest_type_that_has_room() -> None:
     (claim,) = plan(pod("a", cpu="100m"))["claims"]
     assert (claim["types"], claim["pods"], claim["pool"]) == (["small", "default", "arm"], ["default/a"], "pool")
@@ -51,6 +55,58 @@ def test_a_pod_gets_the_cheapest_type_that_has_room() -> None:
 
 def test_a_node_takes_as_many_pods_as_its_largest_type() -> None:
     assert sizes(plan(*webs(25, cpu="1m"))) == [5, 5, 5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cheapest"),
+    [
+        pytest.param({"cpu": "100m", "memory": "100M"}, "small", id="memory 100M"),
+        pytest.param({"cpu": "100m", "memory": "2000M"}, "small", id="memory 2000M"),
+        pytest.param({"cpu": "1", "overhead": {"cpu": "2"}}, "default", id="1 cpu and 2 of overhead"),
+        pytest.param({"initContainers": [initial(cpu="2")]}, "default", id="init container of 2 cpu"),
+        pytest.param({"initContainers": [initial(**{"example.com/unknown": "0"})]}, "small", id="zero of an unknown"),
+    ],
+)
+def test_the_cheapest_type_has_room_for_all_that_a_pod_requests(wanted: Document, cheapest: str) -> None:
+    (claim,) = plan(pod("a", **wanted))["claims"]
+    assert claim["types"][0] == cheapest
+
+
+@pytest.mark.parametrize("light", [0, 20])
+def test_light_pods_fill_what_heavy_ones_leave(light: int) -> None:
+    amd64 = {"kubernetes.io/arch": "amd64"}
+    heavy = [pod(f"heavy-{index}", cpu="10m", memory="1.8G", nodeSelector=amd64) for index in range(40)]
+    rest = [pod(f"light-{index}", cpu="10m", memory="400M", nodeSelector=amd64) for index in range(light)]
+    found = plan(*heavy, *rest)
+    assert [claim["types"][0] for claim in found["claims"]] == ["default"] * 20
+    assert sum(sizes(found)) == 40 + light
+
+
+def test_five_tiny_pods_share_the_smallest_type() -> None:
+    (claim,) = plan(*webs(5, cpu="10m", memory="10M"))["claims"]
+    assert (claim["types"][0], len(claim["pods"])) == ("small", 5)
+
+
+def test_two_pods_too_large_for_one_node_get_two() -> None:
+    types = [instance_type(f"type-{cpu}", cpu, f"{2 * cpu}Gi", 10 * cpu) for cpu in range(1, 6)]
+    assert sizes(plan(pod("a", cpu="4500m"), pod("b"), types=types)) == [1, 1]
+
+
+def test_a_zone_that_the_pool_labels_takes_all_pods_of_a_spread() -> None:
+    pods = webs(4, topologySpreadConstraints=[spread()])
+    found = plan(*pods, node_pool(labels={ZONE: "zone-1"}), types=[instance_type("big", 64, "64Gi", 50)])
+    assert sizes(found) == [4]
+
+
+def test_a_spread_over_an_unknown_label_is_met_nowhere() -> None:
+    found = plan(*webs(1, topologySpreadConstraints=[spread("example.com/unknown")]))
+    assert (found["claims"], list(found["errors"])) == ([], ["default/web-0"])
+
+
+def test_a_limit_leaves_room_for_one_of_two_pods_that_repel_each_other() -> None:
+    apart = pod_affinity("web", HOSTNAME, anti=True)
+    found = plan(*webs(2, cpu="1500m", affinity=apart), node_pool(limits={"cpu": "3"}))
+    assert (sizes(found), len(found["errors"])) == ([1], 1)
 
 
 def test_a_pod_that_fits_no_type_stays() -> None:
