@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from podium.provisioner.reading import read_objects
@@ -11,6 +13,7 @@ from tests.unit.provisioner.clusters import (
     ZONE,
     Document,
     catalogue,
+    daemon_set,
     instance_type,
     node,
     node_pool,
@@ -112,3 +115,80 @@ def test_a_node_that_the_pod_cannot_use_does_not_count() -> None:
     ignoring = spread(nodeAffinityPolicy="Ignore")
     new = pod("web", cpu="2", labels=WEB, topologySpreadConstraints=[ignoring], nodeSelector={"pool": "new"})
     assert zone_of(plan(*there, new, node_pool(labels={"pool": "new"}), types=BIG), "web") == ["zone-2"]
+
+
+# ---------------------------------------------------------------- Karpenter's own vectors
+
+
+def zones(found: Document) -> list[int]:
+    """How many pods go to each zone, in the order of their names."""
+    counts: dict[str, int] = {}
+    for claim in found["claims"]:
+        (zone,) = next(each["values"] for each in claim["requirements"] if each["key"] == ZONE)
+        counts[zone] = counts.get(zone, 0) + len(claim["pods"])
+    return [counts.get(f"zone-{number}", 0) for number in (1, 2, 3)]
+
+
+def replicas(count: int, *, app: str = "web", key: str = ZONE, **more: Any) -> list[Document]:
+    """Pods of an app that are spread over the domains of a key. They fit on no node that is there."""
+    skew = more.pop("skew", 1)
+    constraint = spread(key, skew=skew, app=app)
+    return [
+        pod(f"{app}-{number}", cpu="2", labels={"app": app}, topologySpreadConstraints=[constraint], **more)
+        for number in range(count)
+    ]
+
+
+def in_zone(zone: str, count: int = 1) -> list[Document]:
+    """A full node there, with that many pods."""
+    name = f"node-{zone}"
+    return [node(name, cpu="1", zone=zone), *(pod(f"old-{zone}-{n}", node=name, labels=WEB) for n in range(count))]
+
+
+def test_vector_a_zone_that_cannot_be_bought_keeps_the_others_within_the_skew() -> None:
+    pool = node_pool(requirements=[required(ZONE, "In", "zone-1", "zone-2")])
+    found = plan(*in_zone("zone-3"), *replicas(6), pool, types=BIG)
+    assert zones(found) == [2, 2, 0]
+    assert len(found["errors"]) == 2
+
+
+def test_vector_a_zone_takes_as_many_more_as_the_skew_allows() -> None:
+    pool = node_pool(requirements=[required(ZONE, "In", "zone-3")])
+    found = plan(*in_zone("zone-1"), *in_zone("zone-2"), *replicas(10, skew=5), pool, types=BIG)
+    assert zones(found) == [0, 0, 6]
+    assert len(found["errors"]) == 4
+
+
+def test_vector_a_spread_that_is_too_uneven_is_evened_out() -> None:
+    found = plan(*in_zone("zone-1", 3), *replicas(3), types=BIG)
+    assert zones(found)[0] == 0
+    assert sorted(zones(found)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("archs", "nodes"), [(("amd64", "amd64"), 2), (("amd64", "arm64"), 4)])
+def test_vector_two_apps_share_nodes_unless_they_need_others(archs: tuple[str, str], nodes: int) -> None:
+    pods = [
+        each
+        for app, arch in zip(("web", "api"), archs, strict=True)
+        for each in replicas(2, app=app, key=HOSTNAME, nodeSelector={"kubernetes.io/arch": arch})
+    ]
+    types = [*BIG, instance_type("big-arm", 64, "64Gi", 50, arch="arm64")]
+    found = plan(*pods, types=types)
+    assert (len(found["claims"]), found["errors"]) == (nodes, {})
+
+
+def test_vector_a_spread_over_others_puts_no_limit_on_ones_own() -> None:
+    constraint = spread(HOSTNAME, app="other")
+    pods = [pod(f"web-{number}", labels=WEB, topologySpreadConstraints=[constraint]) for number in range(5)]
+    assert len(plan(*pods, types=BIG)["claims"]) == 1
+
+
+def test_vector_a_type_must_have_room_for_the_agent_too() -> None:
+    found = plan(daemon_set(cpu="2", memory="2Gi"), pod("web", cpu="1", memory="1Gi"))
+    assert found["claims"][0]["types"][0] == "default"
+
+
+def test_vector_a_port_that_the_agent_has_on_every_node_is_free_on_none() -> None:
+    found = plan(daemon_set(ports=[80]), pod("web", ports=[80]))
+    assert found["claims"] == []
+    assert "default/web" in found["errors"]
