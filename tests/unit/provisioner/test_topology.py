@@ -192,3 +192,37 @@ def test_vector_a_port_that_the_agent_has_on_every_node_is_free_on_none() -> Non
     found = plan(daemon_set(ports=[80]), pod("web", ports=[80]))
     assert found["claims"] == []
     assert "default/web" in found["errors"]
+
+
+def test_trap_two_spreads_over_one_key_that_choose_different_zones_leave_the_pod_waiting() -> None:
+    """Zone 3 would do for both, but each constraint has chosen its own zone by then."""
+    api = pod("api", node="node-zone-2", labels={"app": "api"})
+    there = [*in_zone("zone-1"), node("node-zone-2", cpu="1", zone="zone-2"), api]
+    both = [spread(), spread(app="api")]
+    found = plan(*there, pod("web", cpu="2", labels=WEB, topologySpreadConstraints=both), types=BIG)
+    assert found["claims"] == []
+    assert "default/web" in found["errors"]
+    assert zone_of(
+        plan(*there, pod("web", cpu="2", labels=WEB, topologySpreadConstraints=both[:1]), types=BIG), "web"
+    ) == ["zone-2"]
+
+
+def test_trap_constraints_that_differ_only_in_min_domains_are_one_with_the_firsts() -> None:
+    pool = node_pool(requirements=[required(ZONE, "In", "zone-1", "zone-2")])
+
+    def webs(**first: int) -> list[Document]:
+        constraints = [spread(**first), spread(minDomains=3), spread(minDomains=3)]
+        return [
+            pod(f"web-{number}", cpu=str(4 - number), labels=WEB, topologySpreadConstraints=[constraint])
+            for number, constraint in enumerate(constraints)
+        ]
+
+    assert sum(zones(plan(*webs(minDomains=3), pool, types=BIG))) == 2
+    assert sum(zones(plan(*webs(), pool, types=BIG))) == 3
+
+
+def test_trap_of_pools_of_one_weight_the_last_by_name_is_used() -> None:
+    found = plan(pod("web"), node_pool("a"), node_pool("b"), types=BIG)
+    assert [claim["pool"] for claim in found["claims"]] == ["b"]
+    found = plan(pod("web"), node_pool("a", weight=2), node_pool("b", weight=1), types=BIG)
+    assert [claim["pool"] for claim in found["claims"]] == ["a"]
