@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from tests.unit.cli.commands import run, written
-from tests.unit.provisioner.clusters import node, pod
+from tests.unit.provisioner.clusters import ZONE, instance_type, node, node_pool, pod, required
 
 _run = partial(run, "consolidate")
 _KEEP = {"karpenter.sh/do-not-disrupt": "true"}
@@ -15,7 +15,8 @@ def _cluster(path, *objects):
     for each in objects:
         if each["kind"] == "Node":
             each["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
-    return written(path, *({"apiVersion": "v1", **each} for each in objects))
+    versions = {"NodePool": "karpenter.sh/v1"}
+    return written(path, *({"apiVersion": versions.get(each["kind"], "v1"), **each} for each in objects))
 
 
 @pytest.fixture
@@ -77,3 +78,73 @@ def test_without_node_pools_and_adoption_it_says_what_to_do(half_empty):
 def test_a_cluster_whose_nodes_are_all_needed_says_so(tmp_path):
     path = _cluster(tmp_path / "full", node("a"), pod("big", node="a", cpu="3500m", metadata=_OWNED))
     assert _run("-f", path, "--adopt-nodes").stdout.endswith("No node can go\n")
+
+
+# ---------------------------------------------------------------- bad input
+
+
+def _priced(**change):
+    offering = {**instance_type("default", 4, "8Gi")["offerings"][0], **change}
+    return [{**instance_type("default", 4, "8Gi"), "offerings": [offering]}]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (_priced(price=-1), "[0].offerings[0].price: -1 is not a price"),
+        (_priced(price="dear"), "[0].offerings[0].price: "),
+        (
+            _priced(requirements=[required(ZONE, "Near")]),
+            '[0].offerings[0].requirements[0].operator: "Near" is not one',
+        ),
+        ({"items": []}, "catalogue: is not a list of instance types"),
+    ],
+)
+def test_a_fault_of_the_catalogue_is_named_by_file_and_field(half_empty, tmp_path, content, text):
+    path = tmp_path / "types.json"
+    path.write_text(json.dumps(content))
+    result = _run("-f", half_empty, "--adopt-nodes", "--catalogue", path)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {path}: {text}")
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        (
+            node_pool(requirements=[required(ZONE, "Near", "z")]),
+            'NodePool pool: spec.template.spec.requirements[0].operator: "Near" is not one of In, NotIn,',
+        ),
+        (pod("web", cpu="lots", node="a"), "Pod default/web: spec.containers[0].resources.requests[cpu]: "),
+        ({**node(), "metadata": {}}, "Node: metadata.name: is missing"),
+    ],
+)
+def test_a_fault_of_an_object_is_named_by_file_and_field(tmp_path, item, text):
+    path = _cluster(tmp_path / "cluster.yaml", node("a"), node_pool("good"), item)
+    result = _run("-f", path)
+    assert result.exit_code == 1
+    assert text in result.stderr
+    assert str(path) in result.stderr
+
+
+@pytest.mark.parametrize(
+    "requirements",
+    [
+        [required(ZONE, "In", "nowhere")],
+        [required("team", "Exists"), required("team", "DoesNotExist")],
+        [required(ZONE, "In", "zone-1"), required(ZONE, "NotIn", "zone-1")],
+    ],
+    ids=["a zone that no type has", "contradictory", "nothing left"],
+)
+def test_a_pool_that_nothing_can_be_bought_from_consolidates_what_is_there(tmp_path, requirements):
+    path = _cluster(tmp_path / "cluster.yaml", node("a"), node_pool(requirements=requirements))
+    assert _json("-f", path)["commands"] == []
+
+
+def test_a_cluster_without_nodes_has_nothing_that_can_go(tmp_path):
+    assert _json("-f", _cluster(tmp_path / "cluster.yaml", node_pool()))["commands"] == []
+
+
+def test_thousands_of_pools_are_no_trouble(tmp_path):
+    path = _cluster(tmp_path / "cluster.yaml", node("a"), *(node_pool(f"pool-{number}") for number in range(5000)))
+    assert _json("-f", path)["commands"] == []
