@@ -47,7 +47,7 @@ class ConfigurationSource:
 def _digest(paths: Sequence[Path]) -> bytes:
     digest = hashlib.sha256()
     for path in paths:
-        # A file that is missing for a moment while it is replaced is as good as unchanged: it is looked at again.
+        # One that cannot be read counts as changed: `read` says what is wrong with it.
         with suppress(OSError):
             digest.update(path.read_bytes())
         digest.update(b"\0")

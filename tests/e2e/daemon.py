@@ -157,6 +157,15 @@ class Daemon:
         entries = [json.loads(line) for line in lines if line.startswith(b"{") and line.endswith(b"\n")]
         return entries if message is None else [entry for entry in entries if entry["msg"] == message]
 
+    async def wait_log(self, message: str, times: int = 1) -> Json:
+        """The last log entry with that message, once there are so many: what one tells of may be seen before it."""
+
+        async def told() -> list[Json]:
+            entries = self.log(message)
+            return entries if len(entries) >= times else []
+
+        return (await eventually(told))[-1]
+
     def complaints(self) -> list[Json]:
         """Its log entries that are not merely told, but for that the machine is busy, which is no fault of its own."""
         return [entry for entry in self.log() if entry["level"] != "info" and entry["msg"] not in MACHINE_IS_BUSY]

@@ -13,7 +13,7 @@ import yaml
 
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.daemon import Daemon, Json, configuration
+from tests.e2e.daemon import Json, configuration
 from tests.e2e.waiting import eventually
 from tests.manifests import node, pod, pods
 
@@ -60,16 +60,6 @@ class Mounted:
         os.replace(link, self._directory / "..data")
 
 
-async def wait_told(daemon: Daemon, message: str, times: int = 1) -> Json:
-    """The last entry of the log with that message, once there are so many."""
-
-    async def told() -> bool:
-        return len(daemon.log(message)) >= times
-
-    await eventually(told)
-    return daemon.log(message)[-1]
-
-
 async def test_a_backlog_goes_on_by_the_changed_configuration_and_loses_no_pod(
     sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path
 ) -> None:
@@ -85,7 +75,7 @@ async def test_a_backlog_goes_on_by_the_changed_configuration_and_loses_no_pod(
 
     await eventually(has_begun)
     mounted.put(yaml.safe_dump(only_zone("b")))
-    await wait_told(daemon, IN_USE)
+    await daemon.wait_log(IN_USE)
     placements = await sandbox_cluster.wait_bound([f"web-{index}" for index in range(BACKLOG)])
     await sandbox_cluster.create(pod("after"))
     assert (await sandbox_cluster.wait_bound(["after"]))["after"].startswith("b-")
@@ -116,7 +106,7 @@ async def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
     for number, (text, reason) in enumerate(bad.items(), 1):
         mounted.put(text)
         daemon.signal(signal.SIGHUP)
-        assert reason in (await wait_told(daemon, REFUSED, number))["error"]
+        assert reason in (await daemon.wait_log(REFUSED, number))["error"]
         assert reason in json.loads((await daemon.get("/configz"))[1])["refused"]
         await daemon.wait_metric(number, "podium_configuration_reloads_total", result="refused")
         await daemon.wait_metric(0, "podium_configuration_last_reload_successful")
@@ -128,7 +118,7 @@ async def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
 
     assert {event["regarding"]["name"] for event in await eventually(noted)} == {"podium-0"}
     mounted.put(yaml.safe_dump(only_zone("b")))
-    await wait_told(daemon, IN_USE)
+    await daemon.wait_log(IN_USE)
     await daemon.wait_metric(1, "podium_configuration_last_reload_successful")
     shown = json.loads((await daemon.get("/configz"))[1])
     assert "refused" not in shown
@@ -158,7 +148,7 @@ async def test_a_changed_plugin_decides_and_what_the_old_one_rejected_is_tried_a
     assert "not this one" in (await sandbox_cluster.wait_condition("web"))["message"]
     await daemon.wait_metric(1, "scheduler_pending_pods", queue="unschedulable")
     plugin.write_text(PICKY.replace("ALLOWED", "["))
-    assert "picky.py" in (await wait_told(daemon, REFUSED))["error"]
+    assert "picky.py" in (await daemon.wait_log(REFUSED))["error"]
     plugin.write_text(PICKY.replace("ALLOWED", "['there']"))
     assert await sandbox_cluster.wait_bound(["web"]) == {"web": "there"}
-    assert (await wait_told(daemon, IN_USE))["profiles"] == ["podium"]
+    assert (await daemon.wait_log(IN_USE))["profiles"] == ["podium"]

@@ -10,7 +10,6 @@ import pytest
 
 from tests.e2e.cluster import RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.daemon import Daemon
 from tests.e2e.waiting import eventually
 from tests.manifests import nodes, pods
 
@@ -28,15 +27,6 @@ def store_names(cluster: SandboxCluster) -> set[str]:
 
 
 GONE_BACK = "The API server's history has gone back, as when etcd is restored"
-
-
-async def wait_told(daemon: Daemon, message: str) -> None:
-    """Until the log says so: what it tells of may be seen before."""
-
-    async def told() -> bool:
-        return bool(daemon.log(message))
-
-    await eventually(told, within_s=90.0)
 
 
 @pytest.mark.control_plane
@@ -77,7 +67,7 @@ async def test_pods_whose_bindings_were_lost_are_bound_again_and_no_node_is_over
     placements = await own_cluster.wait_bound(wanted, within_s=60.0)
     assert placements.keys() == wanted
     assert Counter(placements.values()) == {f"node-{index}": CORES for index in range(NODES)}
-    await wait_told(daemon, GONE_BACK)
+    await daemon.wait_log(GONE_BACK)
     assert daemon.is_running
 
 
@@ -99,7 +89,7 @@ async def test_an_api_server_that_was_not_restarted_with_its_etcd_is_complained_
     await own_cluster.wait_bound(names(2, "web"))
     await daemon.wait_told_bound(names(2, "web"))
     await anyio.to_thread.run_sync(lambda: plane.restore_etcd(backup, restart_apiserver=False))
-    await wait_told(daemon, "The API server still serves objects that etcd has lost: restart it")
+    await daemon.wait_log("The API server still serves objects that etcd has lost: restart it")
     await anyio.to_thread.run_sync(plane.restart_apiserver)
     assert await own_cluster.placements() == {}
     for name in names(2, "web"):
@@ -133,4 +123,4 @@ async def test_a_sandbox_that_goes_back_has_all_pods_bound_again(
     placements = await sandbox_cluster.wait_bound(wanted, within_s=60.0)
     assert placements.keys() == wanted
     assert max(Counter(placements.values()).values()) <= 2
-    await wait_told(daemon, GONE_BACK)
+    await daemon.wait_log(GONE_BACK)
