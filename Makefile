@@ -23,7 +23,7 @@ COUNT ?= 1000
 # Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
 
-.PHONY: help demo playground test check sim fuzz parity soak bench bench-all bench-report profile control-plane release format lock clean
+.PHONY: help demo playground docs test check sim fuzz parity soak bench bench-all bench-report profile control-plane release format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -34,7 +34,10 @@ demo: $(VENV)/.run-stamp  ## Schedule 500 pods on 50 nodes of an embedded API se
 playground: $(VENV)/.dev-stamp  ## Build the page that answers questions in a browser, in build/playground (fetches 10 MB once)
 	@$(BIN)/python -m tests.playground.site
 
-test: $(VENV)/.dev-stamp  ## Everything: checks, unit, parity, integration, and the real kube-apiserver
+docs: $(VENV)/.docs-stamp  ## Build the documentation as a site in build/docs, and fail on a warning
+	@$(BIN)/python -m tests.docs_site
+
+test: $(VENV)/.docs-stamp  ## Everything: checks, unit, parity, integration, and the real kube-apiserver
 	@$(MAKE) --no-print-directory check
 	@echo "== control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl (built once, several minutes)"
 	@$(BIN)/python -m tests.control_plane || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
@@ -102,7 +105,8 @@ profile: $(VENV)/.dev-stamp control-plane  ## Where the CPU time goes, by functi
 lock: $(VENV)/.dev-stamp  ## Renew the lock files from pyproject.toml
 	@compile() { $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	    pyproject.toml --group $$1 -c requirements/runtime.lock -o requirements/$$2.lock $$3; }; \
-	  compile build runtime && compile build estimator --extra=estimator && compile dev dev && compile release release
+	  compile build runtime && compile build estimator --extra=estimator && compile dev dev && compile release release && \
+	  compile docs docs "-c requirements/dev.lock"
 
 release: $(VENV)/.release-stamp  ## All that is published, in dist/, twice to the same bytes (downloads 300 MB)
 	@$(BIN)/python -m release --twice
@@ -130,4 +134,9 @@ $(VENV)/.dev-stamp: requirements/dev.lock pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.release-stamp: requirements/release.lock $(VENV)/.dev-stamp
 	@$(BIN)/pip install -q --progress-bar on --require-hashes -r requirements/release.lock
+	@touch $@
+
+$(VENV)/.docs-stamp: requirements/docs.lock $(VENV)/.dev-stamp
+	@echo "== installing what builds the documentation"
+	@$(BIN)/pip install -q --progress-bar on --require-hashes -r requirements/docs.lock
 	@touch $@

@@ -92,7 +92,9 @@ class FullCluster:
         profile = load(msgspec.json.encode(configuration()).decode(), "benchmark").config.profiles[0]
         handle = RecordingHandle(self._cache.snapshot(), listed)
         self._framework = Framework(profile, IN_TREE, handle, PluginMetrics(Metrics()))
-        self._engine = Engine(self._cache, handle.nominator, percentage_of_nodes_to_score=0)
+        self._engine = Engine(
+            self._cache, handle.nominator, percentage_of_nodes_to_score=0, keeps_scores=recorder is not None
+        )
         self.placed = 0
 
     def attempt(self, pod: Pod) -> None:

@@ -34,6 +34,15 @@ settings.load_profile("podium")
 
 
 @pytest.fixture(scope="module")
+def no_log() -> Iterator[None]:
+    """podium's own log is off."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    yield
+    structlog.configure(**before)
+
+
+@pytest.fixture(scope="module")
 def anyio_backend() -> tuple[str, dict[str, Any]]:
     return "asyncio", {"use_uvloop": False}
 

@@ -96,6 +96,7 @@ class BindOutcome:
         status: why the pod is not bound, with the plugin's name if a plugin is the cause; None if it is bound.
         stage: the stage reached, or the one that failed.
         ended_at_s: when it was bound, or failed, on the monotonic clock; excludes PostBind.
+        waited_s: how long it waited at Permit, and PreBind and PostBind took.
 
     A rejection at `WAITING_ON_PERMIT` means that this plugin found the pod unschedulable; all later failures mean that
     the pod is to be retried.
@@ -104,6 +105,7 @@ class BindOutcome:
     status: Status | None
     stage: BindingStage
     ended_at_s: float
+    waited_s: float = 0.0
 
     @property
     def is_bound(self) -> bool:
@@ -152,23 +154,24 @@ class Binder:
         status = await cycle.run_to_bind()
         if status is not None:
             BINDING_CYCLE.next(cycle.stage, BindingEvent.STEP_FAILED)
-            return BindOutcome(status, cycle.stage, self.clock.monotonic())
-        outcome = BindOutcome(None, cycle.stage, self.clock.monotonic())
+            return BindOutcome(status, cycle.stage, self.clock.monotonic(), cycle.waited_s)
+        ended_at_s = self.clock.monotonic()
         self.events.record(scheduled(instruction.pod, instruction.node_name))
         if instruction.plugins.post_bind:
             await cycle.post_bind()
-        return outcome
+        return BindOutcome(None, cycle.stage, ended_at_s, cycle.waited_s)
 
 
 class _BindingCycle:
     """The steps for one pod; each returns None or the status that ends the cycle."""
 
-    __slots__ = ("_binder", "_instruction", "stage")
+    __slots__ = ("_binder", "_instruction", "stage", "waited_s")
 
     def __init__(self, binder: Binder, instruction: BindPod) -> None:
         self._binder = binder
         self._instruction = instruction
         self.stage = BindingStage.STARTED
+        self.waited_s = 0.0
 
     async def run_to_bind(self) -> Status | None:
         """Run every step up to the binding itself."""
@@ -192,7 +195,7 @@ class _BindingCycle:
             status = await self._call(answering_nothing(plugin.post_bind), plugin, "PostBind")
             if status is not None and raised_in(status) is None:
                 log.error("Plugin failed", plugin=plugin.name, pod=instruction.pod.key, error=status.message)
-        self._report("PostBind", None, started_s)
+        self.waited_s += self._report("PostBind", None, started_s)
 
     async def _prepare(self, waiting: WaitingPod | None, groups: list[list[PreBindPlugin]]) -> Status | None:
         """Run PreBindPreFlight, write the nominated node, and wait until Permit lets the pod go."""
@@ -247,7 +250,9 @@ class _BindingCycle:
         self._move(BindingEvent.PERMIT_AWAITED)
         started_s = self._binder.clock.monotonic()
         status = await waiting.wait()
-        self._binder.observer.observe_permit_wait(_label(status), self._binder.clock.monotonic() - started_s)
+        seconds = self._binder.clock.monotonic() - started_s
+        self.waited_s += seconds
+        self._binder.observer.observe_permit_wait(_label(status), seconds)
         if status is None or status.is_rejected:
             return status
         return error_status(f"waiting on permit for pod: {status.message}").by(status.plugin)
@@ -270,7 +275,7 @@ class _BindingCycle:
                 status = error_status(PluginError(tracked.cause))
         finally:
             pods.remove(uid)
-        self._report("PreBind", status, started_s)
+        self.waited_s += self._report("PreBind", status, started_s)
         return status
 
     async def _pre_bind_group(self, group: list[PreBindPlugin]) -> Status | None:
@@ -337,10 +342,12 @@ class _BindingCycle:
     def _move(self, event: BindingEvent) -> None:
         self.stage = BINDING_CYCLE.next(self.stage, event)
 
-    def _report(self, point: str, status: Status | None, started_s: float) -> None:
+    def _report(self, point: str, status: Status | None, started_s: float) -> float:
+        """Report that the extension point has run; returns the seconds since then."""
         profile = self._instruction.pod.spec.scheduler_name
         seconds = self._binder.clock.monotonic() - started_s
         self._binder.observer.observe_extension_point(point, _label(status), profile, seconds)
+        return seconds
 
 
 def _label(status: Status | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,16 +11,19 @@ import click
 from podium.cli.asking import errors_shown
 from podium.cli.interrupts import exit_130_at_sigint
 from podium.cli.output import TEXT, output_option, print_value
-from podium.cli.planning import Question, planning_options
+from podium.cli.planning import Question, demand_rules, planning_options, rules_options, scheduled_cluster
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
+    from podium.engine.cluster import Cluster
+    from podium.engine.files import Found
     from podium.provisioner.consolidation_plan import ConsolidationOptions, ConsolidationPlan
     from podium.provisioner.searches import Search
 
 
 @click.command()
 @planning_options
+@rules_options
 @click.option(
     "--search",
     type=click.Choice(["prefix", "greedy", "exhaustive"]),
@@ -38,6 +43,9 @@ if TYPE_CHECKING:
 @click.option("--why", metavar="NODE", help="Explain what becomes of one node.")
 @output_option()
 def command(
+    rules: str,
+    config: Path | None,
+    plugins: tuple[str, ...],
     search: Search,
     allow_m_to_n: bool,
     min_savings: float,
@@ -52,12 +60,14 @@ def command(
     podium consolidate --kubeconfig FILE --catalogue instance-types.json
     podium consolidate -f cluster.yaml --search greedy
     podium consolidate -f cluster.yaml --adopt-nodes --why node-7
+    podium consolidate -f cluster.yaml --rules podium
 
     For every node that stays there is all that keeps it. --adopt-nodes is for clusters without Karpenter.
     """  # noqa: D301
     click.get_current_context().with_resource(exit_130_at_sigint())
     question = Question(**options)
     question.check()
+    is_podium = demand_rules(rules, config, plugins)
     from podium.provisioner.consolidation_plan import ConsolidationOptions
 
     chosen = ConsolidationOptions(
@@ -65,7 +75,9 @@ def command(
     )
     with errors_shown():
         try:
-            plan = _plan(question, chosen)
+            found = question.found()
+            cluster = scheduled_cluster(found, config, plugins) if is_podium else None
+            plan = _plan(question, found, chosen, cluster)
             answer = plan.as_dict() if why is None else plan.why(why)
         except FieldError as error:
             raise click.ClickException(str(error)) from error
@@ -80,11 +92,16 @@ def command(
         print_node(answer)
 
 
-def _plan(question: Question, options: ConsolidationOptions) -> ConsolidationPlan:
+def _plan(
+    question: Question, found: list[Found], options: ConsolidationOptions, cluster: Cluster | None
+) -> ConsolidationPlan:
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.consolidation_plan import plan_consolidation
     from podium.provisioner.disruption_state import DisruptionState
+    from podium.provisioner.placing_simulator import PlacingSimulator
+    from podium.provisioner.simulation import Simulator
 
-    objects, catalogue = question.cluster(question.found())
-    state = DisruptionState.of(objects, catalogue, question.settings(), SystemClock().now())
+    objects, catalogue = question.cluster(found)
+    make_simulator = Simulator if cluster is None else partial(PlacingSimulator, cluster)
+    state = DisruptionState.of(objects, catalogue, question.settings(), SystemClock().now(), make_simulator)
     return plan_consolidation(state, options)

@@ -37,9 +37,13 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], output: str) -> No
     from podium.recording.comparison import first_difference
     from podium.recording.replay import entries_of
     from podium.recording.segments import RecordingError, open_segments
+    from podium.recording.watched import is_watched
 
     try:
         both = open_segments(one), open_segments(other)
+        for each in both:
+            if is_watched(each):
+                raise RecordingError(f"{each.directory} holds no decisions of podium's: `podium record` has made it")
         found = first_difference(*(entries_of(each) for each in both))
         scores = tuple(_scores(each, found, plugins) for each in both)
     except RecordingError as error:

@@ -11,12 +11,11 @@ import click
 import orjson
 
 from podium.cli import files
-from podium.cli.asking import errors_shown, warn_of_broken
+from podium.cli.asking import errors_shown
 from podium.cli.command_errors import EXIT_FAILED
 from podium.cli.interrupts import exit_130_at_sigint
-from podium.cli.options.configuration import usable
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, as_json, output_option, print_value
-from podium.cli.planning import Question, demand_rules, planning_options, rules_options
+from podium.cli.planning import Question, demand_rules, planning_options, rules_options, scheduled_cluster
 from podium.cli.progress import counting
 from podium.objects.errors import FieldError
 from podium.telemetry.log_text import printable
@@ -108,16 +107,12 @@ def _planned(basis: PlanBasis) -> PurchasePlan:
 
 
 def _placed(basis: PlanBasis, found: list[Found], config: Path | None, plugins: tuple[str, ...]) -> PlacedPurchases:
-    from podium.insight.loading import Loader
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.placed_plans import plan_with_podium
     from podium.provisioner.purchase_plans import PlacedPurchases
 
-    good = usable(config, plugins, to_run=False)
-    loader = Loader(good.config, good.plugins, any_scheduler=config is None, may_be_empty=True)
-    loaded = loader.read(found)
-    warn_of_broken(loaded)
-    return PlacedPurchases(basis, plan_with_podium(basis, loaded.cluster, SystemClock().now()))
+    cluster = scheduled_cluster(found, config, plugins)
+    return PlacedPurchases(basis, plan_with_podium(basis, cluster, SystemClock().now()))
 
 
 def _answer_cases(name: str) -> bool:

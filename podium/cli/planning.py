@@ -16,6 +16,7 @@ from podium.cli.options.configuration import plugin_option
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
+    from podium.engine.cluster import Cluster
     from podium.engine.files import Found
     from podium.provisioner.catalogue import Catalogue
     from podium.provisioner.objects import ClusterObjects, NodePool
@@ -84,6 +85,21 @@ def demand_rules(rules: str, config: Path | None, plugins: tuple[str, ...]) -> b
     if (config is not None or plugins) and rules != "podium":
         raise click.UsageError("--config and --plugin are for --rules podium")
     return rules == "podium"
+
+
+def scheduled_cluster(found: list[Found], config: Path | None, plugins: tuple[str, ...]) -> Cluster:
+    """The cluster as podium's own plugins see it. What cannot be read is left out, with a warning.
+
+    Raises: click.ClickException if the configuration or a plugin cannot be used.
+    """
+    from podium.cli.asking import warn_of_broken
+    from podium.cli.options.configuration import usable
+    from podium.insight.loading import Loader
+
+    good = usable(config, plugins, to_run=False)
+    loaded = Loader(good.config, good.plugins, any_scheduler=config is None, may_be_empty=True).read(found)
+    warn_of_broken(loaded)
+    return loaded.cluster
 
 
 def purchase_options(function: Callable[..., Any]) -> Callable[..., Any]:

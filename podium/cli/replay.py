@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.cli.interrupts import exit_at_sigint
-from podium.cli.options.configuration import Usable, plugin_option, usable
+from podium.cli.options.configuration import Change, Usable, plugin_option, usable
 from podium.cli.options.logs import no_log
 from podium.cli.output import TEXT, output_option, print_value
+from podium.config import parse_duration
+from podium.objects.times import parse_time
+from podium.recording.limits import Until
 
 if TYPE_CHECKING:
     from podium.recording.player import Differing
     from podium.recording.replay import Replayed
     from podium.recording.tape import Decided
+    from podium.recording.watched import WatchedReplay
 
 _NODES_SHOWN = 10
+
+
+def _until(_: click.Context, parameter: click.Parameter, text: str | None) -> Until:
+    """Parse `--until`."""
+    if text is None:
+        return Until()
+    if text.isascii() and text.isdigit() and int(text):
+        return Until(attempts=int(text))
+    with suppress(ValueError):
+        if (seconds := parse_duration(text)) > 0:
+            return Until(seconds=seconds)
+    with suppress(ValueError):
+        return Until(wall_s=parse_time(text))
+    raise click.BadParameter(
+        f"{text!r} is no number of attempts, no duration such as 10m, and no time such as 2026-05-04T03:00:00Z",
+        param=parameter,
+    )
 
 
 @click.command()
@@ -29,57 +51,160 @@ _NODES_SHOWN = 10
     help="Another KubeSchedulerConfiguration. The replay ends at the first decision that differs.",
 )
 @plugin_option
-@click.option("--until", type=click.IntRange(min=1), metavar="ATTEMPTS", help="Replay only so many attempts.")
+@click.option(
+    "--until",
+    callback=_until,
+    metavar="ATTEMPTS|DURATION|TIME",
+    help="Replay only so many attempts (500), so much of the time (10m), or up to a time (2026-05-04T03:00:00Z).",
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Let N recorded seconds pass in one. By default as fast as it can.",
+)
 @click.option(
     "--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write a trace for Perfetto into this file."
 )
 @click.option("--expect", is_flag=True, help="Exit with 1 if a decision differs from the recorded one.")
+@click.option(
+    "--counterfactual",
+    is_flag=True,
+    help="Go on after the first difference, with a simulated API server, and print what it comes to.",
+)
 @output_option()
 def command(
     directory: Path,
     config: Path | None,
     plugins: tuple[str, ...],
-    until: int | None,
+    until: Until,
+    speed: float | None,
     trace: Path | None,
     expect: bool,
+    counterfactual: bool,
     output: str,
 ) -> None:
     """Decide again what a scheduler decided that ran with `podium run --record DIR`.
+
+    Of a recording by `podium record`, compare each binding with what podium would have chosen instead.
 
     Queue, cache, scheduling loop and plugins run as they did, in the recorded time and order, with no API server. The
     output says whether every decision is the recorded one, and names the first that is not.
     """
     click.get_current_context().with_resource(exit_at_sigint())
     click.get_current_context().with_resource(no_log())
+    if counterfactual:
+        is_partial = until != Until() or speed is not None or expect or trace is not None
+        _print_counterfactual(directory, config, plugins, output, is_partial=is_partial)
+        return
     from podium.recording.replay import replay
-    from podium.recording.segments import RecordingError, open_segments
+    from podium.recording.segments import open_segments
+    from podium.recording.watched import is_watched
 
-    try:
+    with _errors_shown(directory):
         if trace is not None:
             _write_trace(directory, trace)
-        described = open_segments(directory).description
-        good = made_with(described, plugins) if config is None else usable(config, plugins, to_run=False)
-        replayed = replay(directory, good.config, good.plugins, attempts_max=until, is_other=config is not None)
+        segments = open_segments(directory)
+        described = segments.description
+        if is_watched(segments):
+            _compare_bindings(directory, described, config, plugins, until, speed, expect=expect, output=output)
+            return
+        good = _configured(described, config, plugins)
+        is_other = config is not None
+        replayed = replay(directory, good.config, good.plugins, until=until, speed=speed, is_other=is_other)
         differing = replayed.outcome.differing
         if differing is not None and differing.recorded is not None:
             differing.recorded_scores = _recorded_scores(directory, described, plugins, replayed)
-    except RecordingError as error:
-        raise click.ClickException(str(error)) from None
-    except OSError as error:
-        raise click.ClickException(f"{error.filename or directory}: {error.strerror}") from None
     if output == TEXT:
         _print(replayed)
     else:
         if differing is not None:
             print_value(_as_value(differing), output)
         print_value(replayed.summary(), output)
-    if replayed.damage and until is None:
-        readable = f"the {replayed.outcome.attempts} attempts before it were replayed"
-        if not replayed.is_cut:
-            raise click.ClickException(f"{replayed.damage}; {readable}")
-        click.echo(f"The recording was cut off: {replayed.damage}; {readable}.", err=True)
+    if not until.is_set:
+        _tell_damage(replayed, f"the {replayed.outcome.attempts} attempts before it were replayed")
     if expect and differing is not None:
         click.get_current_context().exit(1)
+
+
+def _print_counterfactual(
+    directory: Path, config: Path | None, plugins: tuple[str, ...], output: str, *, is_partial: bool
+) -> None:
+    """Say what the configuration would have come to by the end of the recording."""
+    if is_partial:
+        raise click.UsageError("--counterfactual cannot be combined with --until, --speed, --expect or --trace.")
+    from podium.recording.counterfactual import replay_counterfactually
+    from podium.recording.segments import open_segments
+
+    with _errors_shown(directory):
+        good = _configured(open_segments(directory).description, config, plugins)
+        found = replay_counterfactually(directory, good.config, good.plugins)
+    if output != TEXT:
+        print_value(found.outcomes.as_value(), output)
+    else:
+        for name, value in found.outcomes.as_value().items():
+            click.echo(f"{name}: {'-' if value is None else value}")
+    if found.damage:
+        click.echo(f"The recording was not read to its end: {found.damage}.", err=True)
+
+
+def _compare_bindings(
+    directory: Path,
+    described: Mapping[str, Any],
+    config: Path | None,
+    plugins: tuple[str, ...],
+    until: Until,
+    speed: float | None,
+    *,
+    expect: bool,
+    output: str,
+) -> None:
+    """Say how podium's choices relate to what another scheduler did, as `podium shadow` does."""
+    from podium.cli.shadow_table import print_report
+    from podium.config.effective import apply_extenders
+    from podium.recording.watched import compare_bindings
+
+    good = _configured(described, config, plugins, change=apply_extenders)
+    compared = compare_bindings(directory, good.config, good.plugins, until=until, speed=speed)
+    if output == TEXT:
+        print_report(compared.report)
+    else:
+        print_value(compared.report.to_json(), output)
+        print_value(compared.summary(), output)
+    if not until.is_set:
+        _tell_damage(compared, f"the {compared.report.compared} bindings before it were compared")
+    if expect and compared.report.agreed < compared.report.compared:
+        click.get_current_context().exit(1)
+
+
+@contextmanager
+def _errors_shown(directory: Path) -> Iterator[None]:
+    """End the command where a recording cannot be read."""
+    from podium.recording.segments import RecordingError
+
+    try:
+        yield
+    except RecordingError as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or directory}: {error.strerror}") from None
+
+
+def _tell_damage(read: Replayed | WatchedReplay, readable: str) -> None:
+    """Say why a recording was not read to its end. Raises: click.ClickException unless it was merely cut off."""
+    if read.damage and not read.is_cut:
+        raise click.ClickException(f"{read.damage}; {readable}")
+    if read.damage:
+        click.echo(f"The recording was cut off: {read.damage}; {readable}.", err=True)
+
+
+def _configured(
+    described: Mapping[str, Any], config: Path | None, plugins: tuple[str, ...], *, change: Change = lambda given: given
+) -> Usable:
+    """The configuration to replay with: the given one, or that of the recording."""
+    if config is None:
+        return made_with(described, plugins)
+    return usable(config, plugins, to_run=False, change=change)
 
 
 def _write_trace(directory: Path, file: Path) -> None:

@@ -159,6 +159,12 @@ def _flags(context: click.Context) -> dict[str, str]:
     metavar="DIR",
     help="Record what podium sees, reads and decides into this new or empty directory, for `podium replay`.",
 )
+@click.option(
+    "--hash-names",
+    "hashes_names",
+    is_flag=True,
+    help="With --record: make names, and the values of labels and annotations, unreadable in the recording.",
+)
 @access_options
 @leader_election_options
 @logging_options
@@ -181,9 +187,12 @@ def command(
     has_live_page: bool,
     reloads: bool,
     record: Path | None,
+    hashes_names: bool,
     **others: Any,
 ) -> None:
     """Schedule pods until SIGTERM or SIGINT. SIGUSR2 writes the cache and the queue to the log."""
+    if hashes_names and record is None:
+        raise click.UsageError("--hash-names is of --record")
     if has_live_page and not secure_port:
         raise click.UsageError("--ui: --secure-port=0 disables the endpoints, of which the page is one")
     # The default action of the signal ends the process. Ignore it until there is something to dump.
@@ -231,7 +240,7 @@ def command(
     )
     if record is not None and reloads:
         raise click.UsageError("--record and --reload exclude each other: a recording is of one configuration")
-    recorder = None if record is None else _recorder(record, good, options, plugins, feature_gates)
+    recorder = None if record is None else _recorder(record, good, options, plugins, feature_gates, hashes_names)
     ends = (
         ConnectionConfigError,
         ServingError,
@@ -266,15 +275,21 @@ def _app(good: Usable, options: Options, recorder: Recorder | None) -> App:
 
 
 def _recorder(
-    directory: Path, good: Usable, options: Options, plugins: tuple[str, ...], feature_gates: tuple[str, ...]
+    directory: Path,
+    good: Usable,
+    options: Options,
+    plugins: tuple[str, ...],
+    feature_gates: tuple[str, ...],
+    hashes_names: bool,
 ) -> Recorder:
+    from podium.recording.hashed_names import NameHasher
     from podium.recording.recorder import Recorder
     from podium.recording.replay import description
     from podium.recording.segments import RecordingError
 
     try:
         described = description(good.config, options, references=plugins, feature_gates=feature_gates)
-        return Recorder(directory, described)
+        return Recorder(directory, described, NameHasher.with_new_key() if hashes_names else None)
     except RecordingError as error:
         raise click.ClickException(f"--record: {error}") from None
     except OSError as error:

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from podium.cli import event_loop
 from podium.cli.options.addresses import address
-from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.options.configuration import usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
+from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options
 from podium.cli.output import TEXT, output_option, print_value
-from podium.config import KubeSchedulerConfiguration
 from podium.config.effective import apply_extenders
 
 
 @click.command()
-@click.option("--kubeconfig", help="The kubeconfig of the cluster. By default the pod's own credentials, or kubectl's.")
-@click.option("--context", help="The context of the kubeconfig.")
-@click.option(
-    "--scheduler",
-    "schedulers",
-    multiple=True,
-    metavar="NAME",
-    help="The scheduler name of the pods to compare. Repeatable. By default those of the configuration's profiles.",
-)
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    help="The other scheduler's KubeSchedulerConfiguration. By default kube-scheduler's defaults.",
-)
-@plugin_option
-@click.option("--for", "for_s", callback=duration, metavar="DURATION", help="Stop after that long, such as 10m.")
+@other_scheduler_options
 @click.option(
     "--settle",
     "settled_s",
@@ -121,21 +105,3 @@ def command(
         print_report(report)
     else:
         print_value(report.to_json(), output)
-
-
-def for_schedulers(
-    config: KubeSchedulerConfiguration, names: tuple[str, ...], *, is_default: bool
-) -> KubeSchedulerConfiguration:
-    """The configuration with the profiles of these scheduler names; the default profile serves any name."""
-    if not names:
-        return config
-    if is_default:
-        (profile,) = config.profiles
-        return replace(config, profiles=tuple(replace(profile, scheduler_name=name) for name in dict.fromkeys(names)))
-    known = {each.scheduler_name: each for each in config.profiles}
-    for name in names:
-        if name not in known:
-            raise click.UsageError(
-                f"--scheduler {name}: the configuration has no such profile, only {', '.join(known)}"
-            )
-    return replace(config, profiles=tuple(known[name] for name in dict.fromkeys(names)))

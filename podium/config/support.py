@@ -110,16 +110,10 @@ _ROWS: Final = (
         "podium decides on one thread, so the number has no effect",
     ),
     _Row(
-        "enableProfiling",
-        Severity.WARN,
-        lambda loaded: loaded.config.enable_profiling and _present("enableProfiling", loaded),
-        "podium serves no profiling endpoints yet",
-    ),
-    _Row(
         "enableContentionProfiling",
         Severity.WARN,
         lambda loaded: loaded.config.enable_contention_profiling and _present("enableContentionProfiling", loaded),
-        "podium serves no profiling endpoints yet",
+        "podium has no profiles of contention: it decides on one thread, without locks",
     ),
     _Row(
         "clientConnection.contentType",

@@ -109,6 +109,8 @@ class BindingCycles:
             del self.under_way[pod.uid]
             self._metrics.add_goroutines("binding", -1)
             self._backlog.tell_progress()
+        if outcome.waited_s:
+            attempt.info.exclude(outcome.waited_s)
         if outcome.is_bound:
             self._bound(attempt, decision, outcome)
             return
@@ -151,8 +153,9 @@ class BindingCycles:
         seconds = outcome.ended_at_s - attempt.started_s
         self._metrics.count_attempt("scheduled", attempt.cycle.framework.name, seconds)
         self._observer.bound(attempt.pod, seconds)
-        seconds_waited = self._queue.seconds_since_first_attempt(info)
-        self._metrics.count_bound(info.attempts, seconds_waited, after_flush=info.was_flushed_from_unschedulable)
+        since_first_s, since_schedulable_s = self._queue.seconds_waited(info)
+        self._metrics.count_bound(info.attempts, since_first_s, after_flush=info.was_flushed_from_unschedulable)
+        self._metrics.observe_latency(since_schedulable_s, attempt.pod)
         log.info(
             "Successfully bound pod to node",
             pod=attempt.pod.key,

@@ -8,6 +8,7 @@ from typing import Final
 from podium.daemon.cache_dump import CacheDump
 from podium.daemon.coscheduling import coscheduling
 from podium.daemon.face import Face, MakeFace
+from podium.daemon.profile_pages import ProfilePages
 from podium.daemon.queue_page import queue_page
 from podium.daemon.recorder_pages import RecorderPages
 from podium.daemon.reload import configuration_reload
@@ -63,6 +64,11 @@ def _with_live_page(face: Face, recorder: FlightRecorder | None, scheduler: Sche
     return replace(face, pages={**face.pages, **page.pages}, open_pages=page.open_pages, tasks={"live page": page.run})
 
 
+def profiles(scheduler: Scheduler) -> Face:
+    """The profiles below /debug/pprof/, unless the configuration turns them off."""
+    return Face(pages=ProfilePages().pages) if scheduler.config.enable_profiling else Face()
+
+
 FACES: Final[tuple[MakeFace, ...]] = (
     debug_queue,
     flight_recorder,
@@ -71,4 +77,5 @@ FACES: Final[tuple[MakeFace, ...]] = (
     stall_watch,
     coscheduling,
     configuration_reload,
+    profiles,
 )

@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Container, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from msgspec.structs import replace
+
 from podium.binder import EventRecorder, WaitingPods, failed_scheduling
 from podium.cluster import Cache, CacheError
 from podium.cluster.pod_states import PodState
@@ -33,6 +35,7 @@ from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects import resource_types
+from podium.objects.claims import ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Node, Pod
 from podium.objects.devices import DeviceClass
 from podium.objects.errors import FieldError
@@ -174,6 +177,19 @@ class ResourceHandler(_Measured):
     def on_delete(self, old: KubeObject) -> None:
         """An object was deleted."""
         self.measured(self._deleted.label, self._queue.move_all, self._deleted, old, None)
+
+
+class ResourceClaimHandler(ResourceHandler):
+    """Handles claims. A claim has lost its allocation before it is gone, though a new list does not show that.
+
+    A finalizer keeps an allocated claim until then.
+    """
+
+    def on_delete(self, old: KubeObject) -> None:
+        """A claim was deleted."""
+        if isinstance(old, ResourceClaim) and old.status.allocation is not None:
+            self.on_update(old, replace(old, status=ResourceClaimStatus()))
+        super().on_delete(old)
 
 
 class DeviceClassHandler:

@@ -14,6 +14,7 @@ _FIELDS: Mapping[str, Callable[[KubeSchedulerConfiguration], object]] = {
     "podMaxBackoffSeconds": lambda config: config.pod_max_backoff_s,
     "extenders": lambda config: config.extenders,
     "delayCacheUntilActive": lambda config: config.delay_cache_until_active,
+    "enableProfiling": lambda config: config.enable_profiling,
     "profiles[*].schedulerName": lambda config: [profile.scheduler_name for profile in config.profiles],
 }
 

@@ -36,6 +36,7 @@ from podium.daemon.handlers import (
     DeviceClassHandler,
     NodeHandler,
     PodHandler,
+    ResourceClaimHandler,
     ResourceHandler,
 )
 from podium.daemon.loop import SchedulingLoop
@@ -376,7 +377,8 @@ class Scheduler:
         for resource in tuple(informers.resources):
             if (events := RESOURCE_EVENTS.get(resource)) is None:
                 continue
-            handler = ResourceHandler(events, queue, clock, metrics)
+            kind = ResourceClaimHandler if resource == RESOURCE_CLAIMS else ResourceHandler
+            handler = kind(events, queue, clock, metrics)
             if resource == RESOURCE_CLAIMS:
                 # An allocation that was written requeues pods at once, before the watch shows it.
                 devices = self._handle.shared(ClusterDevices)

@@ -9,10 +9,11 @@ v1.15.0.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import TypeAlias
 
 from podium.provisioner.balance import Balance
 from podium.provisioner.budgets import UNLIMITED, DisruptionBudgets, DisruptionReason, PoolNode
@@ -29,6 +30,9 @@ from podium.provisioner.simulation import Simulator
 from podium.provisioner.state import StateNode
 from podium.provisioner.templates import is_of_provider
 
+MakeSimulator: TypeAlias = Callable[[PlanBasis, Evictions, float], Simulator]
+"""Makes a simulator for a cluster, its PodDisruptionBudgets and the time."""
+
 
 class DisruptionState:
     """The cluster at a time.
@@ -38,6 +42,7 @@ class DisruptionState:
         now: the time, in seconds since the epoch.
         fixed: the names of nodes that are never candidates.
         ignores_budgets: whether any number of nodes may be disrupted.
+        make_simulator: makes what says where pods go; by default Karpenter's rules.
     """
 
     def __init__(
@@ -48,12 +53,14 @@ class DisruptionState:
         fixed: AbstractSet[str] = frozenset(),
         *,
         ignores_budgets: bool = False,
+        make_simulator: MakeSimulator = Simulator,
     ) -> None:
         self.basis = basis
         self.conditions = conditions
         self.now = now
         self.fixed = fixed
         self._ignores_budgets = ignores_budgets
+        self._make_simulator = make_simulator
         self._evictions = Evictions(basis.objects.budgets, now)
         self._pools = {
             each.metadata.name: each
@@ -70,17 +77,25 @@ class DisruptionState:
         )
 
     @classmethod
-    def of(cls, objects: ClusterObjects, catalogue: Catalogue, settings: Settings, now: float) -> DisruptionState:
+    def of(
+        cls,
+        objects: ClusterObjects,
+        catalogue: Catalogue,
+        settings: Settings,
+        now: float,
+        make_simulator: MakeSimulator = Simulator,
+    ) -> DisruptionState:
         """The state of a cluster with the conditions that Karpenter would set now.
 
         Args:
             now: the time, in seconds since the epoch.
+            make_simulator: makes what says where pods go; by default Karpenter's rules.
 
         Raises:
             FieldError: an object has a value that has no meaning.
         """
         conditions = conditions_of(objects.node_claims, objects.node_pools, catalogue, now, settings.node_class)
-        return cls(PlanBasis(objects, catalogue, settings), conditions, now)
+        return cls(PlanBasis(objects, catalogue, settings), conditions, now, make_simulator=make_simulator)
 
     def later(self, seconds: float) -> DisruptionState:
         """The same cluster some time later, with the conditions of now."""
@@ -92,10 +107,19 @@ class DisruptionState:
 
     def without_budgets(self) -> DisruptionState:
         """The same state, where any number of nodes may be disrupted."""
-        return DisruptionState(self.basis, self.conditions, self.now, self.fixed, ignores_budgets=True)
+        return self._like(self.basis, self.now, self.fixed, ignores_budgets=True)
 
-    def _like(self, basis: PlanBasis, now: float, fixed: AbstractSet[str]) -> DisruptionState:
-        return DisruptionState(basis, self.conditions, now, fixed, ignores_budgets=self._ignores_budgets)
+    def _like(
+        self, basis: PlanBasis, now: float, fixed: AbstractSet[str], *, ignores_budgets: bool = False
+    ) -> DisruptionState:
+        return DisruptionState(
+            basis,
+            self.conditions,
+            now,
+            fixed,
+            ignores_budgets=ignores_budgets or self._ignores_budgets,
+            make_simulator=self._make_simulator,
+        )
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -117,7 +141,7 @@ class DisruptionState:
     @cached_property
     def simulator(self) -> Simulator:
         """Simulates the cluster without some of its nodes."""
-        return Simulator(self.basis, self._evictions, self.now)
+        return self._make_simulator(self.basis, self._evictions, self.now)
 
     @cached_property
     def consolidation(self) -> Consolidation:

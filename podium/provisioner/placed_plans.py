@@ -1,13 +1,14 @@
 """Which nodes to buy, judged by podium: each pod is placed by podium's own plugins, on nodes that are not there yet.
 
 Owns the search for such nodes. It begins with Karpenter's plan, buys more where podium places a pod elsewhere or
-nowhere, and drops every node that can be left out. What is told is the last trial, so it is what podium then does: only
-where two nodes are equally good may podium, which then chooses at random, choose another one.
+nowhere, and drops every node that can be left out. What is told is the last trial, so it is what podium then does if
+the nodes come in the order of their names here: where nodes are equally good, podium goes by their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -80,10 +81,21 @@ def plan_with_podium(basis: PlanBasis, cluster: Cluster, now: float) -> PlacedPl
 
 @dataclass(eq=False)
 class _Trial:
-    """What podium does with some nodes more."""
+    """What podium does with some nodes more.
+
+    Attributes:
+        last: The last attempt at each pod, by its key.
+        victims: The keys of the pods that were preempted.
+    """
 
     world: Cluster
-    placements: list[Placement] = field(default_factory=list)
+    last: dict[str, Placement] = field(default_factory=dict)
+    victims: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def placements(self) -> Collection[Placement]:
+        """The last attempt at each pod, in the order of the first ones."""
+        return self.last.values()
 
 
 class _Search:
@@ -116,16 +128,14 @@ class _Search:
         pods: dict[str, list[Pod]] = {}
         errors: dict[str, str] = {}
         objections: dict[str, dict[str, str]] = {}
-        victims: dict[str, None] = {}
         for placement in trial.placements:
-            victims.update((each.key, None) for each in placement.victims)
             if placement.node is not None:
                 pods.setdefault(placement.node, []).append(placement.pod)
             elif placement.nominated_node is None:
                 errors[placement.pod.key] = placement.message
                 objections[placement.pod.key] = self._objections(trial, placement.pod)
         placed = {name: tuple(found) for name, found in sorted(pods.items())}
-        return PlacedPlan(dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(victims)))
+        return PlacedPlan(dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(trial.victims)))
 
     # ------------------------------------------------------------ which nodes
 
@@ -170,13 +180,22 @@ class _Search:
         trial = self._trial(chosen, preempt=True)
         bound = self._bound(trial)
         is_large = len(chosen) * len(self._waiting) > PLACEMENTS_MAX
-        for name in sorted(chosen, key=lambda each: (-chosen[each].price, each)):
-            if is_large and not _others_may_hold(trial, name):
-                continue
+        placements_left = PLACEMENTS_MAX
+        untried = deque(sorted(chosen, key=lambda each: (-chosen[each].price, each)))
+        kept: list[str] = []
+        while untried:
+            name = untried.popleft()
             others = {other: launch for other, launch in chosen.items() if other != name}
-            without = self._trial(others, preempt=True)
-            if self._bound(without) >= bound:
-                chosen, trial = others, without
+            without = None if is_large and not _others_may_hold(trial, name) else self._trial(others, preempt=True)
+            if without is None or not self._bound(without) >= bound:
+                kept.append(name)
+                continue
+            chosen, trial = others, without
+            placements_left -= len(self._waiting) * len(kept)
+            if placements_left >= 0:
+                # Fewer nodes may lead the pods elsewhere, so that one which was needed before is not any more.
+                untried.extend(kept)
+                kept.clear()
         return chosen
 
     def _bound(self, trial: _Trial) -> frozenset[str]:
@@ -189,8 +208,18 @@ class _Search:
         trial = _Trial(self._world.fork())
         for name, launch in sorted(chosen.items()):
             _add(trial.world, name, launch)
-        for pod in self._waiting:
-            trial.placements.append(_placed(trial.world, pod, preempt=preempt))
+        waiting: Sequence[Pod] = self._waiting
+        while waiting:
+            is_changed = False
+            for pod in waiting:
+                placement = trial.last[pod.key] = _placed(trial.world, pod, preempt=preempt)
+                evicted = placement.victims if preempt else ()
+                for each in evicted:
+                    trial.victims[each.key] = None
+                    trial.last.pop(each.key, None)
+                is_changed = is_changed or placement.node is not None or bool(evicted)
+            # The scheduler's queue, too, tries a pod again once others were placed or evicted.
+            waiting = [each.pod for each in trial.last.values() if each.node is None] if is_changed else ()
         return trial
 
     def _options(

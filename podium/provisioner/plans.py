@@ -7,24 +7,44 @@ Source: karpenter pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from podium.objects.core import Pod
+from podium.objects.requests import Requests
+from podium.provisioner.instance_type_columns import InstanceTypeColumns
 from podium.provisioner.instance_types import (
     NO_PRICE,
     InstanceType,
     unmet_min_values,
 )
 from podium.provisioner.labels import CAPACITY_TYPE, INSTANCE_TYPE
-from podium.provisioner.node_claims import PlannedClaim
 from podium.provisioner.requirements import Requirement, Requirements
 from podium.provisioner.solve import Results
-from podium.provisioner.templates import SIMULATED
+from podium.provisioner.templates import SIMULATED, Template
 
 INSTANCE_TYPES_MAX: Final = 600
 """How many instance types a NodeClaim names: the cheapest."""
+
+
+class BoughtClaim(Protocol):
+    """What a node is bought for."""
+
+    @property
+    def template(self) -> Template:
+        """That of its NodePool."""
+
+    @property
+    def pods(self) -> Sequence[Pod]:
+        """The pods that are planned onto it."""
+
+    @property
+    def columns(self) -> InstanceTypeColumns:
+        """All instance types."""
+
+    def final_requests(self) -> Requests:
+        """What its pods take, those of DaemonSets too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +56,7 @@ class Purchase:
         instance_types: Any of these, in the order in which they were put by price.
     """
 
-    claim: PlannedClaim
+    claim: BoughtClaim
     requirements: Requirements
     instance_types: tuple[InstanceType, ...]
     is_lowered: bool = False
@@ -118,7 +138,7 @@ def unmet_text(labels: Iterable[str]) -> str:
     return f"minValues requirement is not met for label(s) (label(s)=[{' '.join(sorted(labels))}])"
 
 
-def _truncation_text(claim: PlannedClaim, labels: Iterable[str]) -> str:
+def _truncation_text(claim: BoughtClaim, labels: Iterable[str]) -> str:
     return (
         "pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, "
         f"{unmet_text(labels)} (NodePool={claim.template.name})"

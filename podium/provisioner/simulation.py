@@ -98,7 +98,7 @@ class Simulator:
         errors = dict(outcome.errors)
         for node in results.existing:
             if not node.state.is_initialized:
-                text = _uninitialized_text(node.state)
+                text = uninitialized_text(node.state)
                 errors.update((pod.key, text) for pod in node.pods if pod.key not in self._leaving_keys)
         moved = frozenset(pod.key for pod in pods) - self._pending_keys
         return Simulation(
@@ -116,7 +116,8 @@ class Simulator:
         return frozenset(found)
 
 
-def _uninitialized_text(state: StateNode) -> str:
+def uninitialized_text(state: StateNode) -> str:
+    """That pods would go to a node that is not initialized yet."""
     parts = [f"nodeclaim/{state.claim.metadata.name}"] if state.claim is not None else []
     if state.node is not None:
         parts.append(f"node/{state.node.metadata.name}")

@@ -94,7 +94,12 @@ class QueuedPods:
             self._places[key] = after
         else:
             self._places.pop(key, None)
-        info.transitions.record(self._clock.now(), event, before, after, info.gating_plugin)
+        now_s = self._clock.now()
+        if after is QueueState.UNSCHEDULABLE or after is QueueState.GATED:
+            info.schedulable_since_s = None
+        elif info.schedulable_since_s is None:
+            info.schedulable_since_s = now_s
+        info.transitions.record(now_s, event, before, after, info.gating_plugin)
         return before
 
     def replaced(self, info: QueuedPodInfo) -> None:

@@ -232,6 +232,7 @@ class SchedulingQueue:
         if info.rejector_plugins:
             info.unschedulable_count += 1
             info.consecutive_errors_count = 0
+            info.schedulable_since_s = None
         else:
             info.consecutive_errors_count += 1
         info.timestamp_s = self._clock.now()
@@ -365,9 +366,11 @@ class SchedulingQueue:
         place = self._queued.state_of(pod.key)
         return QueueState.IN_FLIGHT if place is QueueState.GONE and pod.uid in self._in_flight else place
 
-    def seconds_since_first_attempt(self, info: QueuedPodInfo) -> float:
-        """How long ago the pod first became ready to be tried."""
-        return self._clock.now() - (info.initial_attempt_timestamp_s or info.timestamp_s)
+    def seconds_waited(self, info: QueuedPodInfo) -> tuple[float, float]:
+        """How long ago the pod first became ready to be tried, and since when it has been schedulable, in seconds."""
+        now_s = self._clock.now()
+        first_s = info.initial_attempt_timestamp_s or info.timestamp_s
+        return now_s - first_s, now_s - (info.schedulable_since_s or first_s)
 
     def get(self, pod: Pod) -> QueuedPodInfo | None:
         """The queue's record of the waiting pod."""

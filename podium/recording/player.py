@@ -17,8 +17,8 @@ import msgspec
 from podium.binder import ApiClient
 from podium.client.dispatcher import Compose, Dispatcher
 from podium.client.informer import Informer
-from podium.daemon.boundary import Boundary, StoresState
-from podium.engine.flight_recorder import AttemptObserver, FlightRecorder
+from podium.daemon.boundary import StoresState
+from podium.engine.flight_recorder import FlightRecorder
 from podium.engine.pod_group_cycle import MemberDecision
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
@@ -27,7 +27,9 @@ from podium.objects.core import Pod, PodCondition
 from podium.objects.pod_groups import PodGroup
 from podium.objects.resource_types import PODS, ObjectT, ResourceType
 from podium.recording import tape
+from podium.recording.limits import Until
 from podium.recording.recorder import decided
+from podium.recording.surroundings import Surroundings
 from podium.service.supervision import Tasks
 
 T = TypeVar("T")
@@ -35,6 +37,7 @@ Scores: TypeAlias = Mapping[str, Mapping[str, int]]
 
 _END: Final = (tape.END,)
 _CLOCKS: Final = (tape.NOW, tape.MONOTONIC)
+_NO_END: Final = Until()
 _SCORES_BYTES: Final = 1 << 26
 _encode: Final = msgspec.msgpack.Encoder().encode
 
@@ -90,28 +93,37 @@ class Outcome:
     ended_s: float = 0.0
 
 
-class Player(Boundary, AttemptObserver):
+class Player(Surroundings):
     """Replays the entries of a recording.
 
     Args:
-        attempts_max: the replay ends before this many attempts are exceeded.
-        is_other: whether the configuration is not the recorded one, so that it need not read the clock as often.
+        until: where the replay ends.
+        pace: told of the event loop's time as it passes.
+        is_other: whether the configuration is not the recorded one, so that it need not read the clock as often, nor
+            draw the same random numbers.
         keep_scores: the number of the attempt whose scores `kept_scores` is to hold.
+        has_messages: whether the recording says in words why pods were not scheduled; one with hashed names does not.
     """
 
     def __init__(
         self,
         entries: Iterator[tape.Entry],
-        attempts_max: int | None = None,
+        until: Until = _NO_END,
         *,
+        pace: Callable[[float], None] = lambda _: None,
         is_other: bool = False,
         keep_scores: int | None = None,
+        has_messages: bool = True,
     ) -> None:
         self._is_other = is_other
+        self._has_messages = has_messages
+        self._messages: dict[str, str] = {}
+        """What a replay says, by the hash of what was said when it was recorded."""
         self._keep_scores = keep_scores
         self.kept_scores: Scores = {}
         self._entries = entries
-        self._attempts_max = attempts_max
+        self._until, self._pace = until, pace
+        self._wall_ahead_s: float | None = None
         self._next: tape.Entry = _END
         self._at = -1
         self._event = "the start"
@@ -137,7 +149,7 @@ class Player(Boundary, AttemptObserver):
     def take(self, kind: int) -> tape.Entry:
         """The next entry, which must be of this kind. Raises: `Diverged`."""
         entry = self._next
-        while self._is_other and entry[0] != kind and entry[0] in _CLOCKS:
+        while entry[0] != kind and self._may_skip(entry[0], kind):
             self._skip_reading(entry)
             entry = self._next
         if entry[0] != kind:
@@ -145,10 +157,17 @@ class Player(Boundary, AttemptObserver):
         self._advance()
         return entry
 
+    def _may_skip(self, kind: int, wanted: int) -> bool:
+        """Whether an entry of this kind may be left out where another one is wanted.
+
+        Within an attempt, nothing but preemption reads more than the clocks: it draws a random number.
+        """
+        return self._is_other and (kind in _CLOCKS or (kind == tape.READ and wanted == tape.DECIDED))
+
     def _skip_reading(self, entry: tape.Entry) -> None:
         if entry[0] == tape.NOW:
             self._wall.take(entry[1])
-        else:
+        elif entry[0] == tape.MONOTONIC:
             self._steady.take(entry[1])
         self._advance()
 
@@ -168,6 +187,9 @@ class Player(Boundary, AttemptObserver):
     def next_step(self) -> int | None:
         """Do what comes next and is no step of a task; then return the task whose step comes next, None at the end."""
         while not self.is_over:
+            if self._until.is_set and self._is_time_up():
+                self.is_over = True
+                return None
             kind, *rest = self._next
             if kind == tape.RESUME:
                 self._advance()
@@ -180,12 +202,17 @@ class Player(Boundary, AttemptObserver):
             self._do(kind, rest)
         return None
 
+    def _is_time_up(self) -> bool:
+        started_s, now_s = self.outcome.started_s, self._steady.last_s
+        wall_s = None if self._wall_ahead_s is None else now_s + self._wall_ahead_s
+        return started_s is not None and self._until.is_time_up(now_s - started_s, wall_s)
+
     def _do(self, kind: int, rest: list[Any]) -> None:
         """Do what comes from outside."""
         if kind in (tape.PUT, tape.REMOVE):
             self._change(kind, rest)
         elif kind == tape.TIME:
-            self._times.take(rest[0])
+            self._pace(self._times.take(rest[0]))
             self._advance()
         elif kind == tape.SIGNAL:
             self._advance()
@@ -212,6 +239,8 @@ class Player(Boundary, AttemptObserver):
             informer.remove(rest[1])
         else:
             self._event = f"{informer.resource.kind} {item.key} was added or has changed"
+            if isinstance(item, Pod) and self._messages:
+                self._reveal(item)
             informer.set(item)
 
     def number_of(self, task: asyncio.Task[Any]) -> int | None:
@@ -281,6 +310,8 @@ class Player(Boundary, AttemptObserver):
         """The next reading of the wall clock."""
         if self._is_read(tape.NOW):
             self._wall.take(self.take(tape.NOW)[1])
+            if self.outcome.started_s is not None:
+                self._wall_ahead_s = self._wall.last_s - self._steady.last_s
         return self._wall.last_s
 
     def monotonic(self) -> float:
@@ -310,8 +341,8 @@ class Player(Boundary, AttemptObserver):
         return now_s
 
     def random_number(self) -> Any:
-        """The next random number; 0 after the end."""
-        return self._read()
+        """The next random number; 0 after the end, and where only another configuration draws one."""
+        return 0 if self._is_other and self._next[0] != tape.READ else self._read()
 
     # ------------------------------------------------------------ calls
 
@@ -352,7 +383,7 @@ class Player(Boundary, AttemptObserver):
         outcome = self.outcome
         if self.is_over:
             return
-        if self._attempts_max is not None and outcome.attempts >= self._attempts_max:
+        if self._until.attempts is not None and outcome.attempts >= self._until.attempts:
             self.is_over = True
             return
         replayed = decided(cycle, decision)
@@ -376,8 +407,20 @@ class Player(Boundary, AttemptObserver):
         if self.is_over:
             return
         _, uid, recorded_result, recorded_message = self.take(tape.FAILED)
-        if (pod.uid, result, message) != (uid, recorded_result, recorded_message):
+        if not self._has_messages:
+            self._messages[recorded_message] = message
+            self._reveal(self._informers[PODS.path].get(pod.key))
+        is_told_alike = message == recorded_message or not self._has_messages
+        if (pod.uid, result) != (uid, recorded_result) or not is_told_alike:
             self.differ(f"pod {pod.key} was recorded as {recorded_result}: {recorded_message}; now {result}: {message}")
+
+    def _reveal(self, pod: Pod | None) -> None:
+        """Put what the replay itself has said in the place of its hash, as a condition that would say the same is not
+        written again.
+        """
+        for condition in () if pod is None else pod.status.conditions:
+            if (message := self._messages.get(condition.message)) is not None:
+                msgspec.structs.force_setattr(condition, "message", message)
 
 
 def _scores(info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision) -> Scores:

@@ -36,6 +36,7 @@ from podium.objects.pod_groups import PodGroup
 from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceType
 from podium.objects.wire import BrokenObject
 from podium.recording import tape
+from podium.recording.hashed_names import NameHasher
 from podium.recording.segments import SegmentWriter
 from podium.service.supervision import Tasks
 
@@ -55,18 +56,20 @@ class Recorder(Boundary, AttemptObserver):
 
     Args:
         description: what a replay needs besides the entries; JSON values.
+        hasher: makes names unreadable.
 
     Raises:
         RecordingError: the directory holds a recording already.
         OSError: the directory cannot be written.
     """
 
-    def __init__(self, directory: Path, description: dict[str, Any]) -> None:
+    def __init__(self, directory: Path, description: dict[str, Any], hasher: NameHasher | None = None) -> None:
         self.note: Callable[[tape.Entry], None]
         self._entries: deque[tape.Entry] = deque()
         self.note = self._entries.append
         self._clock = SystemClock()
-        self._writer = SegmentWriter(directory, description)
+        self._hide = _as_it_is if hasher is None else hasher.entry
+        self._writer = SegmentWriter(directory, description if hasher is None else hasher.description(description))
         self._directory = directory
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._write_all, name="recorder", daemon=True)
@@ -212,7 +215,7 @@ class Recorder(Boundary, AttemptObserver):
         if count > _WAITING_MAX:
             raise OSError("it does not take entries as fast as they come")
         if count:
-            content = tape.encode([entries.popleft() for _ in range(count)])
+            content = tape.encode([self._hide(entries.popleft()) for _ in range(count)])
             self._writer.write(content, self._clock.monotonic())
 
     def _give_up(self, why: str) -> None:
@@ -222,6 +225,11 @@ class Recorder(Boundary, AttemptObserver):
 
     def _stop_noting(self) -> None:
         self.note = _ignore
+
+
+def _as_it_is(entry: tape.Entry) -> tape.Entry:
+    """An entry whose names may be read."""
+    return entry
 
 
 def _ignore(_: tape.Entry) -> None:

@@ -1,6 +1,6 @@
 """Replays a recording: the daemon's own queue, cache, loop and engine decide again, in the recorded order and time.
 
-Owns how a scheduler is put together for that. Nothing is sent anywhere.
+Owns what is asked of a recording before, and what is told of the replay afterwards.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
-from typing import Any, NoReturn
+from typing import Any, Final
 
 import msgspec
 
 import podium
-from podium.client.informer_set import InformerSet
 from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.config import effective as effective_configuration
-from podium.daemon.observers import Observers
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.framework.contract.interface import Plugin
 from podium.recording import tape
+from podium.recording.limits import Pace, Until
 from podium.recording.player import LastReadings, Outcome, Player, Scores
 from podium.recording.replay_loop import ReplayLoop
 from podium.recording.segments import RecordingError, Segments, open_segments
-from podium.telemetry import Metrics
+from podium.recording.surroundings import scheduler_within
+
+_NO_END: Final = Until()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,27 +122,8 @@ def entries_of(segments: Segments) -> Iterator[tape.Entry]:
             return
 
 
-def replay(
-    directory: Path,
-    config: KubeSchedulerConfiguration,
-    plugins: Mapping[str, type[Plugin]],
-    *,
-    attempts_max: int | None = None,
-    is_other: bool = False,
-    keep_scores: int | None = None,
-    prepare: Callable[[Scheduler], None] = lambda _: None,
-) -> Replayed:
-    """Replay a recording with the configuration and plugins that it was made with.
-
-    Args:
-        attempts_max: the replay ends after this many attempts.
-        is_other: whether the configuration or the plugins are others. The replay ends at the first difference.
-        keep_scores: the number of the attempt at which the replay ends, having kept its scores.
-        prepare: called with the scheduler before anything runs.
-
-    Raises:
-        RecordingError: there is no recording, it cannot be read, or another version of podium is needed.
-    """
+def checked_segments(directory: Path) -> Segments:
+    """A recording that this podium can replay. Raises: RecordingError."""
     segments = open_segments(directory)
     version = segments.description.get("podium")
     if version != podium.__version__:
@@ -150,9 +131,43 @@ def replay(
             f"{directory} was recorded by podium {version}, and this is podium {podium.__version__}: "
             f"replay it with podium {version}"
         )
+    return segments
+
+
+def replay(
+    directory: Path,
+    config: KubeSchedulerConfiguration,
+    plugins: Mapping[str, type[Plugin]],
+    *,
+    until: Until = _NO_END,
+    speed: float | None = None,
+    is_other: bool = False,
+    keep_scores: int | None = None,
+    prepare: Callable[[Scheduler], None] = lambda _: None,
+) -> Replayed:
+    """Replay a recording with the configuration and plugins that it was made with.
+
+    Args:
+        until: where the replay ends.
+        speed: so many recorded seconds pass in one; None for as fast as it can.
+        is_other: whether the configuration or the plugins are others. The replay ends at the first difference.
+        keep_scores: the number of the attempt at which the replay ends, having kept its scores.
+        prepare: called with the scheduler before anything runs.
+
+    Raises:
+        RecordingError: there is no recording, it cannot be read, or another version of podium is needed.
+    """
+    segments = checked_segments(directory)
     options = recorded_options(segments.description, plugins)
     started_s = time.perf_counter()
-    player = Player(entries_of(segments), attempts_max, is_other=is_other, keep_scores=keep_scores)
+    player = Player(
+        entries_of(segments),
+        until,
+        pace=Pace(speed).reach,
+        is_other=is_other,
+        keep_scores=keep_scores,
+        has_messages=segments.description.get("names") != "hashed",
+    )
     with asyncio.Runner(loop_factory=ReplayLoop) as runner:
         try:
             runner.run(_play(player, config, options, prepare))
@@ -167,31 +182,10 @@ async def _play(
 ) -> None:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, ReplayLoop)
-    clock, metrics, nowhere = LastReadings(player), Metrics(), _NoServer()
-    observers = Observers(metrics, "recording")
-    observers.add(player)
-    informers = InformerSet(nowhere, clock=clock, random=Random(0), on_made=player.watched)  # type: ignore[arg-type]
-    scheduler = Scheduler(
-        config,
-        options,
-        nowhere,
-        informers,
-        observers,
-        clock=clock,
-        random=Random(0),
-        metrics=metrics,
-        boundary=player,
-    )
+    scheduler = scheduler_within(player, config, options, LastReadings(player))
     # A step that differs fails its task; what differs is told otherwise.
     loop.set_exception_handler(lambda *_: None)
     prepare(scheduler)
     ended = loop.play(player)
     player.start(loop, scheduler.tasks)
     await ended
-
-
-class _NoServer:
-    """Stands where a session to an API server would be; nothing may be asked of it."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AssertionError(f"a replay has asked the API server: {name}")

@@ -77,6 +77,13 @@ class Decided(NamedTuple):
     victims: tuple[str, ...]
 
 
+class AsValues(NamedTuple):
+    """An object in an entry as the values that it is encoded to, and the name of its type."""
+
+    kind: str
+    values: Any
+
+
 class Times:
     """Turns readings of a clock into steps and back, exactly: nanoseconds since the last one, or the reading itself."""
 
@@ -133,6 +140,8 @@ def _with_bytes(entry: Entry) -> Entry:
     *head, item = entry
     if entry[0] == ANSWER and entry[2] != OBJECT:
         return entry
+    if isinstance(item, AsValues):
+        return (*head, item.kind, _encode(item.values))
     return (*head, type(item).__name__, _encode(item))
 
 

@@ -7,10 +7,11 @@ Never decides or serves anything: the daemon serves the metrics.
 from podium.telemetry.logging import configure as configure_logging
 from podium.telemetry.logging import flush as flush_log
 from podium.telemetry.logging import lines_lost, lines_waiting, set_verbosity, verbosity
-from podium.telemetry.metrics import CONTENT_TYPE, Metrics
+from podium.telemetry.metrics import CONTENT_TYPE, OPEN_CONTENT_TYPE, Metrics
 
 __all__ = [
     "CONTENT_TYPE",
+    "OPEN_CONTENT_TYPE",
     "Metrics",
     "configure_logging",
     "flush_log",

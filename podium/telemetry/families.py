@@ -6,18 +6,24 @@ Why not prometheus_client's: on the same machine its histogram costs 1.1 us per 
 look-up of labels, against 0.4 us including the look-up here; its rendering costs 11 us per line against 0.7 us, which
 would block the loop. Not thread-safe for writers: one loop owns all metrics.
 
-Source: Prometheus text exposition format 0.0.4.
+Source: Prometheus text exposition format 0.0.4, OpenMetrics 1.0.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, repeat
 from operator import mul
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 LabelValues = tuple[str, ...]
+
+Exemplar = Sequence[tuple[str, str]]
+"""Names and values of labels that lead to what was observed."""
+
+EXEMPLAR_LENGTH_MAX: Final = 128
+"""Of all names and values of an exemplar together, in characters."""
 
 ReadValue = Callable[[], float]
 """The value of a family without labels, read at each scrape, on the loop."""
@@ -38,8 +44,9 @@ class Counter:
         """Increase the value."""
         self.value += amount
 
-    def lines(self, name: str, labels: str) -> list[str]:
-        """The lines of the text format; `labels` is `a="b",c="d"` or empty."""
+    def lines(self, name: str, labels: str, *, is_open: bool = False) -> list[str]:
+        """The lines of the text format, alike in OpenMetrics; `labels` is `a="b",c="d"` or empty."""
+        del is_open
         return [f"{name}{_braces(labels)} {number(self.value)}"]
 
 
@@ -54,13 +61,14 @@ class Gauge(Counter):
 
 
 class Bounds:
-    """The upper bounds of a histogram's buckets, ascending and without infinity, and their text."""
+    """The upper bounds of a histogram's buckets, ascending and without infinity, and their text in both formats."""
 
-    __slots__ = ("texts", "values")
+    __slots__ = ("open_texts", "texts", "values")
 
     def __init__(self, *values: float) -> None:
         self.values = values
         self.texts = (*(number(value) for value in values), "+Inf")
+        self.open_texts = (*(repr(float(value)) for value in values), "+Inf")
 
 
 class Histogram:
@@ -87,16 +95,57 @@ class Histogram:
         self._counts[bisect_left(self._values, value)] += 1
         self.total += value
 
-    def lines(self, name: str, labels: str) -> list[str]:
+    def lines(self, name: str, labels: str, *, is_open: bool = False) -> list[str]:
         """The lines of the text format: cumulative buckets, sum, count."""
         head = f"{name}_bucket{{{labels}{',' if labels else ''}le="
-        lines = [
-            f'{head}"{bound}"}} {count}'
-            for bound, count in zip(self._bounds.texts, accumulate(self._counts), strict=True)
-        ]
+        bounds = self._bounds.open_texts if is_open else self._bounds.texts
+        lines = [f'{head}"{bound}"}} {count}' for bound, count in zip(bounds, accumulate(self._counts), strict=True)]
         lines.append(f"{name}_sum{_braces(labels)} {number(self.total)}")
         lines.append(f"{name}_count{_braces(labels)} {sum(self._counts)}")
         return lines
+
+
+ObservedT = TypeVar("ObservedT")
+
+
+class ExemplarHistogram(Histogram, Generic[ObservedT]):
+    """A histogram that keeps for each bucket what was observed there last; OpenMetrics shows it as an exemplar.
+
+    Args:
+        exemplar: the labels that lead to what was observed, asked for when they are shown.
+
+    Cost: hardly more than an observation of a plain histogram: 0.36 against 0.32 us in one loop.
+    """
+
+    __slots__ = ("_exemplar", "_last")
+
+    def __init__(self, bounds: Bounds, exemplar: Callable[[ObservedT], Exemplar]) -> None:
+        super().__init__(bounds)
+        self._exemplar = exemplar
+        self._last: list[tuple[ObservedT, float] | None] = [None] * len(bounds.texts)
+
+    def observe_of(self, value: float, observed: ObservedT) -> None:
+        """Count one observation, and keep what it was made of."""
+        index = bisect_left(self._values, value)
+        self._counts[index] += 1
+        self.total += value
+        self._last[index] = observed, value
+
+    def lines(self, name: str, labels: str, *, is_open: bool = False) -> list[str]:
+        """As for every histogram, in OpenMetrics with exemplars."""
+        lines = super().lines(name, labels, is_open=is_open)
+        if is_open:
+            for index, last in enumerate(self._last):
+                if last is not None:
+                    lines[index] += self._exemplar_text(*last)
+        return lines
+
+    def _exemplar_text(self, observed: ObservedT, value: float) -> str:
+        exemplar = self._exemplar(observed)
+        if sum(len(name) + len(text) for name, text in exemplar) > EXEMPLAR_LENGTH_MAX:
+            return ""
+        names, texts = tuple(name for name, _ in exemplar), tuple(text for _, text in exemplar)
+        return f" # {{{label_text(names, texts)}}} {number(value)}"
 
 
 class Series(Protocol):
@@ -106,8 +155,8 @@ class Series(Protocol):
     def value(self) -> float:
         """The number, or the number of observations."""
 
-    def lines(self, name: str, labels: str) -> list[str]:
-        """The lines of the text format."""
+    def lines(self, name: str, labels: str, *, is_open: bool = False) -> list[str]:
+        """The lines of the text format, or of OpenMetrics."""
 
 
 S = TypeVar("S", bound=Series)
@@ -142,13 +191,13 @@ class Family(dict[LabelValues, S], Generic[S]):
         if not self.labels:
             self[()] = self._make()
 
-    def lines(self) -> Iterator[str]:
-        """The lines of the text format; none if there is no series."""
+    def lines(self, *, is_open: bool = False) -> Iterator[str]:
+        """The lines of the text format, or of OpenMetrics; none if there is no series."""
         if not self:
             return
-        yield from heading(self.name, self.kind, self.help)
+        yield from heading(self.name, self.kind, self.help, is_open=is_open)
         for values, series in self.items():
-            yield from series.lines(self.name, label_text(self.labels, values))
+            yield from series.lines(self.name, label_text(self.labels, values), is_open=is_open)
 
 
 class ReadFamily:
@@ -176,12 +225,12 @@ class ReadFamily:
             return {(label,): value for label, value in found.items()}
         return {(): found}
 
-    def lines(self) -> Iterator[str]:
-        """The lines of the text format; none if there are no values."""
+    def lines(self, *, is_open: bool = False) -> Iterator[str]:
+        """The lines of the text format, or of OpenMetrics; none if there are no values."""
         values = self.values()
         if not values:
             return
-        yield from heading(self.name, self.kind, self.help)
+        yield from heading(self.name, self.kind, self.help, is_open=is_open)
         for labels, value in values.items():
             yield f"{self.name}{_braces(label_text(self.labels, labels))} {number(value)}"
 
@@ -201,6 +250,13 @@ def histogram(name: str, help_text: str, bounds: Bounds, *labels: str) -> Family
     return Family(name, "histogram", help_text, labels, lambda: Histogram(bounds))
 
 
+def exemplar_histogram(
+    name: str, help_text: str, bounds: Bounds, exemplar: Callable[[ObservedT], Exemplar]
+) -> Family[ExemplarHistogram[ObservedT]]:
+    """A histogram that keeps exemplars."""
+    return Family(name, "histogram", help_text, (), lambda: ExemplarHistogram(bounds, exemplar))
+
+
 def read_counter(name: str, help_text: str, *labels: str) -> ReadFamily:
     """A family of counters that another component keeps."""
     return ReadFamily(name, "counter", help_text, labels)
@@ -216,8 +272,10 @@ def exponential(start: float, factor: float, count: int) -> Bounds:
     return Bounds(*accumulate(repeat(factor, count - 1), mul, initial=start))
 
 
-def heading(name: str, kind: str, help_text: str) -> tuple[str, str]:
-    """The two comment lines before a family's samples."""
+def heading(name: str, kind: str, help_text: str, *, is_open: bool = False) -> tuple[str, str]:
+    """The two comment lines before a family's samples; in OpenMetrics, a counter's are without `_total`."""
+    if is_open and kind == "counter":
+        name = name.removesuffix("_total")
     return f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"
 
 

@@ -83,16 +83,20 @@ class Cluster:
     # ------------------------------------------------------------ waiting
 
     async def wait_bound(self, names: Iterable[str], within_s: float = PATIENCE_S) -> dict[str, str]:
-        """Until all these pods have nodes; returns the nodes of all bound pods."""
-        wanted = set(names)
+        """Until all these pods have nodes; returns the nodes of all bound pods. No more may be bound for `within_s`."""
+        missing, placements = set(names), dict[str, str]()
 
-        async def placed() -> dict[str, str]:
+        async def some_more() -> bool:
+            nonlocal placements
             placements = await self.placements()
-            missing = sorted(wanted - placements.keys())
-            assert not missing, f"{len(missing)} not bound: {missing[:5]}"
-            return placements
+            left = missing - placements.keys()
+            assert not left or len(left) < len(missing), f"{len(left)} not bound: {sorted(left)[:5]}"
+            missing.intersection_update(left)
+            return True
 
-        return await eventually(placed, within_s) if wanted else {}
+        while missing:
+            await eventually(some_more, within_s)
+        return placements
 
     async def wait_condition(self, name: str, reason: str = "Unschedulable", within_s: float = PATIENCE_S) -> Json:
         """Until PodScheduled of the pod is False for that reason; returns the condition."""

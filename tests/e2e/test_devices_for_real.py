@@ -7,15 +7,16 @@ of its pod, again and again, with no device given to two claims.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
 import pytest
 
-from tests.e2e.cluster import PODS, Cluster, RealCluster, SandboxCluster
+from tests.device_kills.kills import check_no_device_twice, kill_at
+from tests.e2e.cluster import PODS, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
 from tests.e2e.test_devices import (
@@ -98,22 +99,6 @@ def partitions(node_name: str) -> list[Json]:
     ]
 
 
-async def devices_by_claim(cluster: Cluster) -> dict[str, list[tuple[str, str]]]:
-    """The pool and name of each device that each claim holds."""
-    found = {}
-    for item in await cluster.admin.list(CLAIMS):
-        results = item.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
-        found[item["metadata"]["name"]] = [(each["pool"], each["device"]) for each in results]
-    return found
-
-
-async def check_no_device_twice(cluster: Cluster) -> dict[str, list[tuple[str, str]]]:
-    held = await devices_by_claim(cluster)
-    counts = Counter(device for devices in held.values() for device in devices)
-    assert not [device for device, count in counts.items() if count > 1], held
-    return held
-
-
 @pytest.mark.control_plane
 async def test_claims_of_every_kind_get_devices_and_give_them_back(
     with_claim_controller: RealCluster, start: StartDaemon, tmp_path: Path
@@ -182,16 +167,7 @@ async def test_no_device_is_given_twice_however_often_podium_is_killed(
     await cluster.admin.create(TEMPLATES, template("one", {"exactly": exactly()}))
     names = [f"web-{at}" for at in range(40)]
     await cluster.create(*(from_template(name, "one") for name in names))
-    for goal in (5, 20):
-        # Slow enough that some claims are allocated and their pods not bound yet.
-        daemon = await start(cluster, configuration(qps=20, burst=5), ready=False)
-
-        async def has_come_so_far(goal: int = goal) -> bool:
-            return sum(map(bool, (await devices_by_claim(cluster)).values())) >= goal
-
-        await eventually(has_come_so_far)
-        daemon.kill()
-        await check_no_device_twice(cluster)
+    await kill_at(cluster, partial(start, cluster, ready=False), (5, 20), qps=20)
     await start(cluster)
     await cluster.wait_bound(names)
     held = await check_no_device_twice(cluster)

@@ -74,7 +74,7 @@ async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster
     assert "UnschedulablePodAdd: gone -> active" in table
 
     index = json.loads((await daemon.get("/"))[1])["paths"]
-    assert {"/configz", "/debug/queue", "/flagz", "/healthz", "/statusz"} <= set(index)
+    assert {"/configz", "/debug/pprof/profile", "/debug/queue", "/flagz", "/healthz", "/statusz"} <= set(index)
     assert "\nlogging-format: " in (await daemon.get("/flagz"))[1]
     assert f"Paths: {' '.join(index)}\n" in (await daemon.get("/statusz"))[1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 import yaml
@@ -12,7 +13,7 @@ from tests.helm.chart import CHART
 
 RULES: Final = CHART / "files" / "rules.yaml"
 DASHBOARD: Final = CHART / "files" / "dashboard.json"
-_METRIC: Final = re.compile(r"\b(?:scheduler|rest_client|leader_election|process)_\w+")
+_METRIC: Final = re.compile(r"(?<![\w:])(?:podium|scheduler|rest_client|leader_election|process)_\w+")
 
 Json = dict[str, Any]
 
@@ -34,17 +35,18 @@ def recorded_by_rules() -> list[str]:
 
 def metrics_of_rules() -> set[str]:
     """The metrics that the rules ask for."""
-    return {
-        name
-        for rule in rules()
-        for name in metrics_of(rule["expr"])
-        if not name.startswith("scheduler_pods_bound_late")
-    }
+    return {name for rule in rules() for name in metrics_of(rule["expr"])}
 
 
 def metrics_of(query: str) -> set[str]:
     """The metrics that a query asks for."""
     return set(_METRIC.findall(query))
+
+
+def jobs_with(metrics: Iterable[str], jobs: Iterable[str]) -> list[str]:
+    """The jobs that serve all of these metrics: podium alone has metrics of its own."""
+    are_podiums = any(name.startswith("podium_") for name in metrics)
+    return [job for job in jobs if job == "podium" or not are_podiums]
 
 
 def panels() -> list[Json]:

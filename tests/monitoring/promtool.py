@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.monitoring.files import metrics_of
+from tests.monitoring.files import jobs_with, metrics_of
 
 _STEPS: Final = 6
 _ANSWER: Final = re.compile(
@@ -35,7 +35,7 @@ class Scrapes:
 def missing_series(scrapes: Scrapes, names: Iterable[str]) -> list[str]:
     """The jobs and metrics that were not served later."""
     served = {job: {series.partition("{")[0] for series in _samples(job, text)} for job, text in scrapes.later.items()}
-    return sorted(f"{job} {name}" for name in names for job, found in served.items() if name not in found)
+    return sorted(f"{job} {name}" for name in names for job in jobs_with([name], served) if name not in served[job])
 
 
 def without_data(promtool: Path, folder: Path, scrapes: Scrapes, queries: Sequence[str]) -> list[str]:
@@ -49,7 +49,10 @@ def without_data(promtool: Path, folder: Path, scrapes: Scrapes, queries: Sequen
     # No samples are expected, so every query that gives some is told with what it gives.
     answers = {json.loads(f'"{query}"'): got for query, _, got in _ANSWER.findall(done.stderr + done.stdout)}
     return [
-        f"{job}: {query}" for query in queries for job in scrapes.later if not _has_number(answers.get(query, ""), job)
+        f"{job}: {query}"
+        for query in queries
+        for job in jobs_with(metrics_of(query), scrapes.later)
+        if not _has_number(answers.get(query, ""), job)
     ]
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from tests.simulation.observed import configuration
 from tests.simulation.recordings import replay_all
 from tests.simulation.simulation import History, simulate_quietly
 
@@ -27,14 +28,14 @@ _SEEDS_PER_PROCESS = 10
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.seed is not None:
-        history = simulate_quietly((options.seed, options.steps, options.devices), options.record)
+        history = simulate_quietly((options.seed, options.steps, options.devices, options.gangs), options.record)
         click.echo("\n".join(history.lines if options.show else history.lines[-_LINES_SHOWN:]))
         click.echo(_summary(history))
-        is_same = options.record is None or _replays(options.record)
+        is_same = options.record is None or _replays(options.record, gangs=options.gangs)
         click.echo(f"{_speed([history]):.0f} simulated hours per CPU hour")
         return int(history.violation is not None or not is_same)
     seeds = range(options.first, options.first + options.seeds)
-    return _run_all(seeds, options.steps, options.processes, devices=options.devices)
+    return _run_all(seeds, options.steps, options.processes, devices=options.devices, gangs=options.gangs)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,17 +46,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="(default: %(default)s)")
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument("--devices", action="store_true", help="nodes have devices, and pods claims for them")
+    parser.add_argument("--gangs", action="store_true", help="some pods are members of gangs")
     parser.add_argument("--record", type=Path, help="with --seed: record it into this new directory, and replay it")
     parser.add_argument("--show", action="store_true", help="with --seed: all of its history")
     return parser
 
 
-def _run_all(seeds: Iterable[int], steps: int, processes: int, *, devices: bool) -> int:
+def _run_all(seeds: Iterable[int], steps: int, processes: int, *, devices: bool, gangs: bool) -> int:
     started_s, histories = time.monotonic(), []
     # A fresh interpreter each, and now and then a new one: what a daemon freezes at its start is never collected.
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, maxtasksperchild=_SEEDS_PER_PROCESS) as pool:
-        for history in pool.imap_unordered(simulate_quietly, [(seed, steps, devices) for seed in seeds]):
+        for history in pool.imap_unordered(simulate_quietly, [(seed, steps, devices, gangs) for seed in seeds]):
             histories.append(history)
             if history.violation is not None:
                 click.echo("\n  ".join((f"seed {history.seed}:", *history.lines[-_LINES_SHOWN:])))
@@ -76,9 +78,9 @@ def _speed(histories: Sequence[History]) -> float:
     return sum(each.simulated_s for each in histories) / sum(each.cpu_s for each in histories)
 
 
-def _replays(directory: Path) -> bool:
+def _replays(directory: Path, *, gangs: bool) -> bool:
     """Whether every recording in the directory replays to the same decisions."""
-    replays = replay_all(directory)
+    replays = replay_all(directory, configuration(gangs=gangs))
     for life, each in enumerate(replays, 1):
         click.echo(f"life {life}: {json.dumps(each.summary())}")
         if each.outcome.differing is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from podium.cluster.pod_states import PodState
 from podium.evaluate.scenarios import Evaluator, Scenario
+from podium.objects.coscheduling import GROUP_LABEL
 from podium.queues.states import QueueState
 from podium.sandbox.journal import Change
 from tests.simulation import random_objects
@@ -133,7 +134,7 @@ def _key(pod: Json) -> str:
 
 
 def check_nobody_forgotten(app: ObservedApp, pods: list[Json], nodes: list[Json], besides: list[Json]) -> None:
-    """After a calm, no pod waits that would fit.
+    """After a calm, no pod waits that would fit. Members of gangs, which may have to wait all the same, do not count.
 
     Args: `besides` are the other objects that matter.
     """
@@ -141,6 +142,8 @@ def check_nobody_forgotten(app: ObservedApp, pods: list[Json], nodes: list[Json]
     for pod in pods:
         spec = pod["spec"]
         if spec["schedulerName"] != random_objects.OURS or spec.get("nodeName") or spec.get("schedulingGates"):
+            continue
+        if GROUP_LABEL in pod["metadata"].get("labels", {}):
             continue
         if "deletionTimestamp" in pod["metadata"] or pod["metadata"]["uid"] in left_alone:
             continue

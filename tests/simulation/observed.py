@@ -19,6 +19,7 @@ from podium.framework.profile.runtime import points_of
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS
 from podium.plugins import IN_TREE
+from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.recording.recorder import Recorder
 from podium.recording.replay import description
 from tests.simulation.random_objects import HESITANT, OURS
@@ -34,6 +35,7 @@ profiles:
     multiPoint:
       enabled: [{{name: Ledger}}, {{name: Hesitation}}]
 """
+_GANGS = "  pluginConfig: [{name: Coscheduling, args: {permitWaitingTimeSeconds: 10}}]"
 HESITATION_S = 4.0
 
 
@@ -73,14 +75,25 @@ class Hesitation(PermitPlugin):
         return Status(Code.WAIT), HESITATION_S
 
 
-PLUGINS = {**IN_TREE, "Ledger": Ledger, "Hesitation": Hesitation}
+PLUGINS = {**IN_TREE, "Coscheduling": Coscheduling, "Ledger": Ledger, "Hesitation": Hesitation}
 
 
-def configuration(plugins: str = "") -> KubeSchedulerConfiguration:
-    """The configuration. `plugins` is more YAML for the profile's `plugins`."""
-    own: dict[str, type[Plugin]] = {"Ledger": Ledger, "Hesitation": Hesitation}
+def configuration(plugins: str = "", *, gangs: bool = False) -> KubeSchedulerConfiguration:
+    """The configuration.
+
+    Args:
+        plugins: more YAML for the profile's `plugins`.
+        gangs: whether Coscheduling is enabled.
+    """
+    own: dict[str, type[Plugin]] = {"Ledger": Ledger, "Hesitation": Hesitation, "Coscheduling": Coscheduling}
     registry = {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in own.items()}}
-    return load(_CONFIGURATION + f"    {plugins}\n", "simulation", registry).config
+    text = _CONFIGURATION + f"    {plugins}\n"
+    if gangs:
+        text = (
+            text.replace("enabled: [", "disabled: [{name: PrioritySort}]\n      enabled: [{name: Coscheduling}, ")
+            + _GANGS
+        )
+    return load(text, "simulation", registry).config
 
 
 def have_calm_read(scheduler: Scheduler, is_calm: Callable[[], bool] = lambda: False) -> None:
@@ -101,8 +114,9 @@ class ObservedApp(App):
         *,
         avoids_conflicts: bool = False,
         recorded_to: Path | None = None,
+        gangs: bool = False,
     ) -> None:
-        config = configuration()
+        config = configuration(gangs=gangs)
         options = Options(master=url, secure_port=0, plugins=PLUGINS, avoids_conflicts=avoids_conflicts)
         self.recorder = None if recorded_to is None else Recorder(recorded_to, description(config, options))
         super().__init__(

@@ -28,6 +28,7 @@ from tests.simulation import checkers
 from tests.simulation.actors import Actors
 from tests.simulation.checkers import Violation
 from tests.simulation.devices import DeviceActors, check_devices, check_no_claim_held, objects
+from tests.simulation.gangs import GangActors, GangChecker, check_no_gang_forgotten
 from tests.simulation.network import SimulatedLoop
 from tests.simulation.observed import ObservedApp
 from tests.simulation.trials import OLDER_STATE, Trials
@@ -35,6 +36,7 @@ from tests.virtual_time import START_S
 
 CALM_EVERY: Final = 400
 _CALM_S: Final = 120.0
+_RIVALS_AFTER_S: Final = 60
 _DEATH_CHANCE: Final = 0.004
 _STOP_CHANCE: Final = 0.3
 _PODS = resource_named("pods")
@@ -63,20 +65,27 @@ class History:
 
 
 def simulate(
-    seed: int, steps: int, trial: str | None = None, *, devices: bool = False, recorded_to: Path | None = None
+    seed: int,
+    steps: int,
+    trial: str | None = None,
+    *,
+    devices: bool = False,
+    gangs: bool = False,
+    recorded_to: Path | None = None,
 ) -> History:
     """Run a seed to its end, or to the first violation.
 
     Args:
         trial: is held after every calm; without it one that is chosen by chance.
         devices: whether nodes have devices, and some pods claims for them.
+        gangs: whether some pods are members of gangs.
         recorded_to: each life of podium leaves a recording in this directory.
     """
     history = History(seed)
     started_s = time.process_time()
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         try:
-            runner.run(_Simulation(history, steps, trial, devices=devices, recorded_to=recorded_to).run())
+            runner.run(_Simulation(history, steps, trial, devices=devices, gangs=gangs, recorded_to=recorded_to).run())
         except* Violation as group:
             history.violation = _first(group)
             history.lines.append(f"VIOLATION {history.violation}")
@@ -88,12 +97,12 @@ def simulate(
     return history
 
 
-def simulate_quietly(job: tuple[int, int, bool], recorded_to: Path | None = None) -> History:
-    """A seed, a number of steps and whether there are devices, without podium's own log."""
+def simulate_quietly(job: tuple[int, int, bool, bool], recorded_to: Path | None = None) -> History:
+    """A seed, a number of steps, whether there are devices and whether there are gangs; without podium's own log."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
-        seed, steps, devices = job
-        return simulate(seed, steps, devices=devices, recorded_to=recorded_to)
+        seed, steps, devices, gangs = job
+        return simulate(seed, steps, devices=devices, gangs=gangs, recorded_to=recorded_to)
     except Exception as error:  # noqa: BLE001 - whatever it is
         # A group of errors does not find its way back from another process.
         raise RuntimeError(f"seed {job[0]}:\n{''.join(traceback.format_exception(error))}") from None
@@ -106,8 +115,16 @@ def _first(group: BaseExceptionGroup[Violation]) -> Violation:
 
 class _Simulation:
     def __init__(
-        self, history: History, steps: int, trial: str | None, *, devices: bool, recorded_to: Path | None
+        self,
+        history: History,
+        steps: int,
+        trial: str | None,
+        *,
+        devices: bool,
+        gangs: bool,
+        recorded_to: Path | None,
     ) -> None:
+        self._has_gangs, self._gang_checker = gangs, GangChecker()
         self._recorded_to = recorded_to
         self._history, self._steps, self._trial, self._has_devices = history, steps, trial, devices
         self._random = Random(history.seed)
@@ -134,6 +151,7 @@ class _Simulation:
             self._devices = DeviceActors(self._sandbox, self._history.seed) if self._has_devices else None
             if self._devices is not None:
                 self._devices.furnish()
+            self._gangs = GangActors(self._sandbox, self._history.seed) if self._has_gangs else None
             self._trials = Trials(self._sandbox, self._network, self._random, self._pause)
             self._pods = self._sandbox.store.collection(_PODS)
             self._cursor = self._pods.end
@@ -166,6 +184,8 @@ class _Simulation:
             self._history.claimants = self._devices.pods_made
             if done is not None:
                 self._tell(done)
+        if self._gangs is not None and (done := self._gangs.act()) is not None:
+            self._tell(done)
         await asyncio.sleep(self._random.choice((0.0, 0.001, 0.01, 0.1, 0.5, 1.5)))
         self._check()
 
@@ -185,6 +205,8 @@ class _Simulation:
         checkers.check_no_surprise(app)
         checkers.check_one_place(app)
         checkers.check_reserves(app)
+        if self._has_gangs:
+            self._gang_checker.check_none_holds_on(app, self._loop.time())
 
     async def _calm(self) -> None:
         """Let everything come to rest, see that nothing is left over, and hold a trial."""
@@ -196,8 +218,10 @@ class _Simulation:
         self._tell("calm")
         app = self._app
         assert app is not None
-        for _ in range(int(_CALM_S)):
+        for second in range(int(_CALM_S)):
             await asyncio.sleep(1.0)
+            if self._gangs is not None and second == _RIVALS_AFTER_S and (done := self._gangs.create_rivals()):
+                self._tell(done)
             if app.started:
                 app.is_calm = True
             self._check()
@@ -211,6 +235,10 @@ class _Simulation:
         checkers.check_nobody_forgotten(app, pods, nodes, others)
         if self._has_devices:
             check_no_claim_held(app, self._sandbox)
+        if self._gangs is not None:
+            self._gangs.check_rivals()
+            check_no_gang_forgotten(self._sandbox, self._gangs.min_members)
+            self._gangs.delete_rivals()
         names = [each for each in self._trials.all if not (self._has_devices and each == OLDER_STATE)]
         name = self._trial or self._random.choice(names)
         self._tell(f"trial: {name}")
@@ -227,8 +255,10 @@ class _Simulation:
             self._on_assumed,
             avoids_conflicts=self._avoids_conflicts,
             recorded_to=self._recorded_to and self._recorded_to / f"life-{self._history.lives:02}",
+            gangs=self._has_gangs,
         )
         self._assumed.clear()
+        self._gang_checker = GangChecker()
         self._life = anyio.CancelScope()
         self._ended = anyio.Event()
         self._tell("start podium" + " --avoid-conflicts" * self._avoids_conflicts)

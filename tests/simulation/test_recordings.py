@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-import structlog
 
-from podium.recording.replay import Replayed
-from podium.recording.segments import RecordingError
+from podium.recording.hashed_names import NameHasher
+from podium.recording.limits import Until
+from podium.recording.recorder import Recorder
+from podium.recording.replay import Replayed, replay
+from podium.recording.segments import RecordingError, open_segments
 from podium.recording.tape import Decided
-from tests.simulation.observed import configuration
+from tests.simulation import observed, random_objects
+from tests.simulation.observed import PLUGINS, configuration, have_calm_read
 from tests.simulation.recordings import replay_all
 from tests.simulation.simulation import simulate
+from tests.virtual_time import START_S
+
+pytestmark = pytest.mark.usefixtures("no_log")
 
 SEED, STEPS = 3, 60
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _quiet() -> Iterator[None]:
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    yield
-    structlog.configure(**before)
-
-
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory, _quiet: None) -> Path:
+def recorded(tmp_path_factory: pytest.TempPathFactory, no_log: None) -> Path:
     directory = tmp_path_factory.mktemp("recorded")
     assert simulate(SEED, STEPS, recorded_to=directory).violation is None
     return directory
@@ -60,6 +57,17 @@ def test_recording_changes_no_history(recorded: Path, tmp_path: Path) -> None:
     assert simulate(SEED, 20, recorded_to=tmp_path).lines == simulate(SEED, 20).lines
 
 
+def test_replay_ends_after_a_part_of_the_time(recorded: Path) -> None:
+    life = recorded / "life-01"
+    (whole,) = replay_all(recorded)
+    part = replay(life, configuration(), PLUGINS, until=Until(seconds=30.0), prepare=have_calm_read)
+    assert part.is_same
+    assert 0 < part.outcome.attempts < whole.outcome.attempts
+    assert part.virtual_s < 60.0 < whole.virtual_s
+    end = Until(wall_s=START_S + 30.0)
+    assert replay(life, configuration(), PLUGINS, until=end, prepare=have_calm_read).virtual_s < 60.0
+
+
 def test_recording_that_was_cut_replays_up_to_there(recorded: Path, tmp_path: Path) -> None:
     (tmp_path / "life").mkdir()
     content = (recorded / "life-01/000001.podium").read_bytes()
@@ -68,6 +76,23 @@ def test_recording_that_was_cut_replays_up_to_there(recorded: Path, tmp_path: Pa
     assert found.is_same
     assert found.is_cut
     assert "the block at byte" in found.damage
+
+
+@pytest.mark.parametrize(("seed", "devices"), [(2, False), (3, True)])
+def test_recording_with_hashed_names_replays_the_same_and_says_no_name(
+    seed: int, devices: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A plugin that looks for a label finds it only under a key that stays.
+    for module in (observed, random_objects):
+        monkeypatch.setattr(module, "HESITANT", "hesitant.k8s.io/wait")
+    monkeypatch.setattr(observed, "Recorder", partial(Recorder, hasher=NameHasher(b"secret")))
+    simulate(seed, 40, devices=devices, recorded_to=tmp_path)
+    replays = replay_all(tmp_path)
+    assert_same(replays)
+    assert sum(each.outcome.attempts for each in replays) > 20
+    for life in tmp_path.iterdir():
+        content = b"".join(open_segments(life).blocks())
+        assert [each for each in (b"pod-1", b"node-1", b"simulation", b"default/") if each in content] == []
 
 
 def test_recording_of_another_version_says_which_one_it_needs(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:

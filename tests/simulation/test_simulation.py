@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-import structlog
 
 from podium.binder.api_client import ApiClient
 from podium.client.consistency import Consistency
@@ -23,14 +21,18 @@ from podium.daemon.confirmations import Confirmations
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.handlers import NodeHandler
 from podium.devices import AllocatedDevices
+from podium.framework.contract.status import Status
 from podium.framework.profile.runtime import Framework
 from podium.objects.api_errors import TooManyRequests
 from podium.objects.wire import ObjectDecoder
+from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.queues import SchedulingQueue
 from podium.sandbox import pods
 from tests.simulation.simulation import CALM_EVERY, simulate
+
+pytestmark = pytest.mark.usefixtures("no_log")
 
 KEPT = {1: CALM_EVERY, 2: CALM_EVERY, 135: 5 * CALM_EVERY, 160: 3 * CALM_EVERY, 161: CALM_EVERY, 179: 2 * CALM_EVERY}
 """Seeds worth so many steps each time: those that broke a rule, and one each with and without `--avoid-conflicts`."""
@@ -38,14 +40,6 @@ KEPT = {1: CALM_EVERY, 2: CALM_EVERY, 135: 5 * CALM_EVERY, 160: 3 * CALM_EVERY, 
 _SEEDS_TRIED = range(1, 7)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    yield
-    structlog.configure(**before)
 
 
 @pytest.mark.parametrize(("seed", "steps"), KEPT.items())
@@ -62,6 +56,26 @@ def test_with_devices_a_seed_is_clean(seed: int) -> None:
     history = simulate(seed, CALM_EVERY, devices=True)
     assert history.violation is None, "\n".join(history.lines[-25:])
     assert sum("claimant" in line and " is bound" in line for line in history.lines) > 10
+
+
+def test_with_gangs_a_seed_is_clean() -> None:
+    history = simulate(3, CALM_EVERY, gangs=True)
+    assert history.violation is None, "\n".join(history.lines[-25:])
+    assert sum("gang-" in line and " is bound" in line for line in history.lines) > 5
+
+
+def _start_alone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Coscheduling, "permit", lambda *_: (None, 0.0))
+
+
+def _wait_for_ever(patch: pytest.MonkeyPatch) -> None:
+    permit = Coscheduling.permit
+
+    def wait_long(plugin: Coscheduling, *placed: Any) -> tuple[Status | None, float]:
+        return permit(plugin, *placed)[0], 900.0
+
+    patch.setattr(Coscheduling, "permit", wait_long)
+    patch.setattr(Coscheduling, "_reject_waiting", lambda *_: None)
 
 
 def test_a_seed_makes_one_history_and_another_seed_another() -> None:
@@ -86,18 +100,20 @@ def _bind_without_writing_claims(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plant", "checker"),
+    ("plant", "checker", "more"),
     [
-        (_see_no_devices_in_use, "device twice"),
-        (_keep_answers_for_ever, "device twice"),
-        (_bind_without_writing_claims, "bound without"),
+        (_start_alone, "gang in part", "gangs"),
+        (_wait_for_ever, "held on", "gangs"),
+        (_see_no_devices_in_use, "device twice", "devices"),
+        (_keep_answers_for_ever, "device twice", "devices"),
+        (_bind_without_writing_claims, "bound without", "devices"),
     ],
 )
-def test_the_checkers_of_devices_find_what_is_planted(
-    plant: Plant, checker: str, monkeypatch: pytest.MonkeyPatch
+def test_the_checkers_of_gangs_and_devices_find_what_is_planted(
+    plant: Plant, checker: str, more: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    violations = (simulate(seed, CALM_EVERY, devices=True).violation for seed in _SEEDS_TRIED)
+    violations = (simulate(seed, CALM_EVERY, **{more: True}).violation for seed in _SEEDS_TRIED)
     assert next(each for each in violations if each is not None).checker == checker
 
 

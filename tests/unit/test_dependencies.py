@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("runtime", "dev")
+LOCKS = ("runtime", "dev", "docs")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
 
@@ -38,3 +38,10 @@ def test_every_dependency_is_locked_and_development_runs_what_is_shipped() -> No
     runtime, dev = locked("runtime"), locked("dev")
     assert wanted <= runtime.keys()
     assert {name: dev.get(name) for name in runtime} == runtime
+
+
+def test_what_builds_the_documentation_changes_nothing_that_tests_run_on() -> None:
+    dev, docs = locked("dev"), locked("docs")
+    assert {name: docs[name] for name in dev.keys() & docs.keys()} == {
+        name: dev[name] for name in dev.keys() & docs.keys()
+    }

@@ -79,9 +79,7 @@ class FlightRecorder(AttemptObserver):
             ring, scored, node_name = self._rejected, None, ""
             examined, feasible = diagnosis.rejected_count, 0
         if scored is not None:
-            size += scored.rows.nbytes + scored.total.nbytes
-            if scored.raw is not None:
-                size += scored.raw.nbytes
+            size += scored.rows.nbytes + scored.total.nbytes + scored.raw.nbytes
             for plugin in scored.weighted:
                 size += scored.weighted[plugin].nbytes
         for rejection in diagnosis.rejections:

@@ -16,7 +16,7 @@ from podium.engine.flight_recorder.entry import BINDING, Entry, NodeNames
 from podium.engine.flight_recorder.segment import Segment
 from podium.framework.cycle.diagnosis import Diagnosis
 
-PENDING_MAX: Final = 256
+PENDING_MAX: Final = 128
 _PENDING_SHARE: Final = 4
 _HEADS_SHARE: Final = 4
 

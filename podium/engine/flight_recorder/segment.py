@@ -16,16 +16,21 @@ from podium.engine.flight_recorder.attempts import RESULTS, Details, RecordedAtt
 from podium.engine.flight_recorder.entry import Entry, NodeNames
 from podium.framework.contract.status import Status
 from podium.framework.cycle.diagnosis import Diagnosis, Rejection
+from podium.framework.cycle.scored import NO_SCORES, NONE, Scored
 from podium.lib.transitions import Transition
 
 _Column: TypeAlias = NDArray[Any]
 
 _OBJECT_BYTES: Final = 2048
 """A segment and what it consists of, beside its arrays and texts."""
+_SIGNATURE_BYTES: Final = 1024
+"""The weights and constant scores that attempts at pods of one signature share."""
 _STATUS_BYTES: Final = 512
 """A status with its verdict and its reasons, which many attempts may share."""
 _NUMBER_OF: Final = {each.value: number for number, each in enumerate(RESULTS)}
+_UINT16_MAX: Final = 65_535
 _UNKNOWN_S: Final = -1.0
+_NOT_SCORED: Final = Scored(NO_SCORES, NO_SCORES, {}, NO_SCORES, NONE, NONE)
 _KINDS: Final = [
     (kind, int(np.iinfo(kind).min), int(np.iinfo(kind).max))
     for kind in (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32)
@@ -150,36 +155,17 @@ class _DetailColumns:
 
     def __init__(self, entries: Sequence[Entry], diagnoses: Sequence[Diagnosis]) -> None:
         self.names = entries[0].names
-        scored = [each.scored for each in entries]
-        empty = np.zeros(0, np.int64)
-        self._rows = _Pieces([empty if each is None else each.rows for each in scored])
-        self._totals = _Pieces([empty if each is None else each.total for each in scored])
-        columns: dict[str, list[_Column]] = {}
-        constants: dict[str, list[int]] = {}
-        missing, none = [empty] * len(entries), [0] * len(entries)
-        at = -1
-        for each in scored:
-            at += 1
-            if each is None:
-                continue
-            row = -1
-            for plugin in each.weights:
-                row += 1
-                weight = each.weights[plugin]
-                assert each.raw is not None
-                if plugin not in columns:
-                    columns[plugin] = missing[:]
-                columns[plugin][at] = each.raw[row] if weight == 1 else each.raw[row] * weight
-            for plugin in each.weighted:
-                if plugin not in columns:
-                    columns[plugin] = missing[:]
-                columns[plugin][at] = each.weighted[plugin]
-            for plugin in each.constant:
-                if plugin not in constants:
-                    constants[plugin] = none[:]
-                constants[plugin][at] = each.constant[plugin]
-        self._columns = {plugin: _Pieces(pieces) for plugin, pieces in columns.items()}
-        self._constants = {plugin: _smallest(np.array(values, np.int64)) for plugin, values in constants.items()}
+        scored = [_NOT_SCORED if each.scored is None else each.scored for each in entries]
+        self._rows = _Pieces(
+            [each.rows for each in scored], np.uint16 if len(self.names.names) <= _UINT16_MAX else np.uint32
+        )
+        # The total is the sum of what the plugins gave, unless extenders added to it.
+        self._totals = _Pieces([each.total if each.is_extended else NO_SCORES for each in scored])
+        self._raw = _Pieces([each.raw for each in scored], np.uint8)
+        self._weights = tuple([each.weights for each in scored])
+        self._constants = tuple([each.constant for each in scored])
+        self._plugins = tuple([(*each.weighted,) for each in scored])
+        self._weighted = _Pieces([each.weighted[plugin] for each in scored for plugin in each.weighted])
         self._diagnosis_of = np.array([each.diagnosis for each in entries], np.int32)
         numbered = zip(range(len(diagnoses)), diagnoses, strict=True)
         owned = [(number, part) for number, each in numbered for part in each.rejections]
@@ -193,13 +179,17 @@ class _DetailColumns:
         self.nbytes = self._count_bytes()
 
     def _count_bytes(self) -> int:
-        pieces = (self._rows, self._totals, self._rejected, self._verdicts, *self._columns.values())
+        pieces = (self._rows, self._totals, self._raw, self._weighted, self._rejected, self._verdicts)
+        signatures = {id(each) for each in self._weights}
         meanings = (*self._meanings, *[each for each in self._single if each])
         statuses = sum([1 for each in meanings for _ in each])
         return (
             _OBJECT_BYTES
             + sum([each.ends.nbytes + each.values.nbytes for each in pieces])
-            + _array_bytes((self._diagnosis_of, self._ends, *self._constants.values()))
+            + _array_bytes((self._diagnosis_of, self._ends))
+            + 24 * len(self._weights)
+            + sum([40 + 8 * len(each) for each in self._plugins if each])
+            + _SIGNATURE_BYTES * len(signatures)
             + 8 * (len(self._meanings) + len(self._single) + len(self._absent))
             + _STATUS_BYTES * (statuses + len(self._absent))
         )
@@ -217,25 +207,37 @@ class _DetailColumns:
                     rejected[names[row]] = _told(status)
             for row, status in (self._single[number] or {}).items():
                 rejected[names[row]] = _told(status)
-        totals = {
-            names[row]: total
-            for row, total in zip(self._rows.of(position).tolist(), self._totals.of(position).tolist(), strict=True)
-        }
-        plugins: dict[str, Sequence[int]] = {
-            plugin: values for plugin, column in self._columns.items() if (values := column.of(position).tolist())
-        }
-        if totals:
-            for plugin, constants in self._constants.items():
-                plugins.setdefault(plugin, [int(constants[position])] * len(totals))
-        return Details(rejected, None if all_others is None else _told(all_others), totals, plugins)
+        compared = [names[row] for row in self._rows.of(position).tolist()]
+        plugins = self._scores(position, len(compared)) if compared else {}
+        extended = self._totals.of(position).tolist()
+        totals = extended or np.sum([*plugins.values(), np.zeros(len(compared), np.int64)], axis=0).tolist()
+        scores = {plugin: each.tolist() for plugin, each in plugins.items()}
+        told_of_all = None if all_others is None else _told(all_others)
+        return Details(rejected, told_of_all, dict(zip(compared, totals, strict=True)), scores)
+
+    def _scores(self, position: int, count: int) -> dict[str, NDArray[np.int64]]:
+        """The weighted scores of the nodes that the attempt compared, by plugin."""
+        weights, computed = self._weights[position], self._plugins[position]
+        raw = self._raw.of(position).reshape(len(weights), count)
+        found = {plugin: weights[plugin] * scores for plugin, scores in zip(weights, raw, strict=True)}
+        first = sum([len(each) for each in self._plugins[:position]])
+        found |= {plugin: self._weighted.of(first + at) for at, plugin in enumerate(computed)}
+        return found | {plugin: np.full(count, score) for plugin, score in self._constants[position].items()}
 
 
 class _Pieces:
-    """Arrays of different lengths, one after the other in one array of the smallest type."""
+    """Arrays of different sizes, one after the other in one array.
 
-    def __init__(self, pieces: Sequence[_Column]) -> None:
+    Args:
+        kind: the type that is known to hold them all; None for the smallest, which takes longer to find.
+    """
+
+    def __init__(self, pieces: Sequence[_Column], kind: type[np.unsignedinteger[Any]] | None = None) -> None:
         self.ends = np.add.accumulate(np.array([each.size for each in pieces], np.uint32), dtype=np.uint32)
-        self.values = _smallest(np.concatenate(pieces)) if pieces else np.zeros(0, np.uint8)
+        if kind is not None:
+            self.values = np.concatenate(pieces, axis=None, dtype=kind, casting="unsafe")
+        else:
+            self.values = _smallest(np.concatenate(pieces)) if pieces else NO_SCORES
 
     def of(self, position: int) -> NDArray[np.int64]:
         begin = int(self.ends[position - 1]) if position else 0

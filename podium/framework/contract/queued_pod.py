@@ -26,6 +26,8 @@ class QueuedPodInfo:
     backoff_expiration_s: float = 0.0
     was_flushed_from_unschedulable: bool = False
     initial_attempt_timestamp_s: float | None = None
+    schedulable_since_s: float | None = None
+    """When it was last admitted to the queue after it was added, gated or rejected; None if it waits for an event."""
     unschedulable_plugins: set[str] = field(default_factory=set)
     pending_plugins: set[str] = field(default_factory=set)
     gating_plugin: str = ""
@@ -37,6 +39,11 @@ class QueuedPodInfo:
     has_failed_at_gate: bool = False
     """Whether a PreEnqueue plugin failed, so that it is called again after the pod's backoff."""
     transitions: Transitions = field(default_factory=Transitions)
+
+    def exclude(self, seconds: float) -> None:
+        """Do not count so many of the seconds since it has been schedulable."""
+        if self.schedulable_since_s is not None:
+            self.schedulable_since_s += seconds
 
     @property
     def key(self) -> str:

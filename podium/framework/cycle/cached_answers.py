@@ -314,7 +314,10 @@ class CachedScores:
         known = [score for score in self.all.values() if not score.is_absolute]
         self.relative = [score for score in known if score.uniform is None]
         uniform = [score for score in known if score.uniform is not None]
-        self.constants = {score.scorer.name: score.weight * score.constant for score in uniform}
+        constants = {score.scorer.name: score.weight * score.constant for score in uniform}
+        if constants != self.constants:
+            # Recorded attempts share the mapping.
+            self.constants = constants
         self._constant = sum(self.constants.values())
 
 

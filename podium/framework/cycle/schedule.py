@@ -112,7 +112,7 @@ def attempt(
                 total, is_scored = yield from score_by_extenders(asked, cycle, rows, total)
                 choose_position = partial(choose_among_scored, is_scored, extenders.random)
                 if cycle.scored is not None:
-                    cycle.scored.total = total
+                    cycle.scored.total, cycle.scored.is_extended = total, True
             if explainer is not None:
                 explainer.totalled(cycle, rows, total)
             row = int(rows[choose_position(total)])

@@ -19,7 +19,7 @@ from podium.cluster import IntArray, Rows
 from podium.framework.contract.interface import MAX_NODE_SCORE
 from podium.framework.contract.status import MAY_REJECT, Code, ScheduleError, demand_status
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.scored import NONE, Scored
+from podium.framework.cycle.scored import NO_SCORES, NONE, Scored
 from podium.framework.cycle.signature_cache import PodSignature
 from podium.framework.profile.forms import Scorer, one_integer_each
 
@@ -61,7 +61,7 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
         total += weighted[scorer.name]
     framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
-        cycle.scored = Scored(rows, total, weighted, None, NONE, NONE)
+        cycle.scored = Scored(rows, total, weighted, NO_SCORES, NONE, NONE)
     return Scores(total, weighted)
 
 

@@ -13,7 +13,7 @@ from errno import ENOSPC
 from io import FileIO
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import anyio
 import anyio.lowlevel
@@ -34,7 +34,7 @@ from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SystemClock
 from podium.objects.core import Pod
-from podium.objects.resource_types import ResourceType
+from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.wire import BrokenObject
 from podium.recording.shadow.comparison import Comparison
 from podium.recording.shadow.metrics import ShadowMetrics
@@ -43,7 +43,7 @@ from podium.recording.shadow.scenarios import scenario_of
 from podium.recording.shadow.shadow import SETTLED_S, Shadow
 from podium.service.serving import health_page, metrics_page, serve_plain
 from podium.service.signals import stop_on_signal
-from podium.service.supervision import Supervisor
+from podium.service.supervision import Supervisor, Tasks
 
 log = get_logger("shadow")
 
@@ -120,7 +120,7 @@ class ShadowApp:
                 on_handler_error=lambda resource, _: self.metrics.count_unexpected_error("handler", resource),
             )
             for resource in shadow.resources:
-                informers.informer(resource).add_handler(_Teller(shadow, resource, informers))
+                informers.informer(resource).add_handler(Teller(shadow, resource, informers))
             await stack.enter_async_context(self._endpoints())
             await self._run_tasks(shadow, informers, started)
             for _ in shadow.settle(all_of_them=True):
@@ -129,36 +129,28 @@ class ShadowApp:
         return shadow.report
 
     async def _run_tasks(self, shadow: Shadow, informers: InformerSet, started: Callable[[], None]) -> None:
-        async with anyio.create_task_group() as group:
-            supervisor = Supervisor(group, "shadow", lambda part: self.metrics.count_unexpected_error("task", part))
+        def synced() -> None:
+            self._is_synced = True
+            garbage_collection.exempt_present_objects()
+            log.info("Comparing", schedulers=sorted(each.scheduler_name for each in self._options.config.profiles))
+            started()
 
-            async def start() -> None:
-                await informers.wait_synced()
-                self._is_synced = True
-                garbage_collection.exempt_present_objects()
-                log.info("Comparing", schedulers=sorted(each.scheduler_name for each in self._options.config.profiles))
-                started()
-                if self._options.for_s is not None:
-                    await anyio.sleep(self._options.for_s)
-                    self.stop()
+        async def look_again() -> None:
+            while True:
+                for _ in shadow.settle():
+                    await anyio.lowlevel.checkpoint()
+                await anyio.sleep(_LOOK_S)
 
-            async def look_again() -> None:
-                while True:
-                    for _ in shadow.settle():
-                        await anyio.lowlevel.checkpoint()
-                    await anyio.sleep(_LOOK_S)
-
-            supervisor.start(
-                {
-                    "signals": lambda: stop_on_signal(self.stop, self._stop.is_set),
-                    "informers": informers.run,
-                    "start": start,
-                    "disagreements": look_again,
-                }
-            )
-            await self._stop.wait()
-            log.info("Stopping")
-            group.cancel_scope.cancel()
+        await watch_until(
+            self._stop,
+            "shadow",
+            informers,
+            synced,
+            for_s=self._options.for_s,
+            more={"disagreements": look_again},
+            on_error=lambda part: self.metrics.count_unexpected_error("task", part),
+        )
+        log.info("Stopping")
 
     @asynccontextmanager
     async def _endpoints(self) -> AsyncIterator[None]:
@@ -179,11 +171,61 @@ class ShadowApp:
             yield
 
 
-class _Teller:
+async def watch_until(
+    stop: anyio.Event,
+    name: str,
+    informers: InformerSet,
+    synced: Callable[[], None],
+    *,
+    for_s: float | None,
+    more: Tasks | None = None,
+    on_error: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Run the informers until `stop` is set: by a signal, by the time limit, or by somebody else.
+
+    Args:
+        synced: called once all objects are known; the time limit counts from then.
+        more: what else runs meanwhile.
+        on_error: called with the name of each task that fails.
+    """
+    async with anyio.create_task_group() as group:
+
+        async def start() -> None:
+            await informers.wait_synced()
+            synced()
+            if for_s is not None:
+                await anyio.sleep(for_s)
+                stop.set()
+
+        Supervisor(group, name, on_error).start(
+            {
+                "signals": lambda: stop_on_signal(stop.set, stop.is_set),
+                "informers": informers.run,
+                "start": start,
+                **(more or {}),
+            }
+        )
+        await stop.wait()
+        group.cancel_scope.cancel()
+
+
+class Told(Protocol):
+    """Is told of every change; `Shadow` is one."""
+
+    def put(self, resource: ResourceType[Any], item: Any, *, is_complete: bool = True) -> None:
+        """An object was added or has changed; see `Shadow.put`."""
+        ...
+
+    def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
+        """An object was deleted."""
+        ...
+
+
+class Teller:
     """Implements `podium.client.informer.Handler`: passes every change of one kind on."""
 
-    def __init__(self, shadow: Shadow, resource: ResourceType[Any], informers: InformerSet) -> None:
-        self._shadow = shadow
+    def __init__(self, told: Told, resource: ResourceType[Any], informers: InformerSet) -> None:
+        self._told = told
         self._resource = resource
         self._informers = informers
 
@@ -191,7 +233,7 @@ class _Teller:
         """Pass on an added object."""
         is_complete = self._informers.synced and self._informers.consistency.is_consistent
         try:
-            self._shadow.put(self._resource, new, is_complete=is_complete)
+            self._told.put(self._resource, new, is_complete=is_complete)
         except ManifestError as error:
             log.error("Object cannot be read", kind=self._resource.kind, object=new.key, error=str(error))
 
@@ -202,7 +244,7 @@ class _Teller:
 
     def on_delete(self, old: Any, /) -> None:
         """Pass on a deletion."""
-        self._shadow.drop(self._resource, old)
+        self._told.drop(self._resource, old)
 
     def on_broken(self, broken: BrokenObject, /) -> None:
         """Log an object that cannot be read, and ignore it."""

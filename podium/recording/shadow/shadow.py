@@ -137,6 +137,12 @@ class Shadow:
         self._pending.pop(item.metadata.uid, None)
         self._observed.drop(resource, item, self.clock.monotonic())
 
+    def remove(self, resource: ResourceType[Any], key: str) -> None:
+        """Tell of the deletion of the object with that key."""
+        known = self._observed.cluster.store.get(resource, key)
+        if known is not None:
+            self.drop(resource, known)
+
     def settle(self, *, all_of_them: bool = False) -> Iterator[None]:
         """Look again at the disagreements that are due, oldest first, one comparison at a time.
 

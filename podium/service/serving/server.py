@@ -7,7 +7,7 @@ the metrics; /configz; /statusz, /flagz and an index of all paths at /; the page
 A middleware authorizes each request before its handler runs: see `guard`.
 
 Source: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/secure_serving.go (1.36.2).
-Differs: pprof is not served; the number of connections is limited.
+Differs: of pprof, two profiles are served (`daemon.profile_pages`); the number of connections is limited.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from podium.lib.endpoints import serving
 from podium.lib.log import get_logger
 from podium.service.serving.health import Check, Endpoint, Health, Report, report_one
 from podium.service.serving.listener import listen
+from podium.service.serving.media_types import prefers_open_metrics
 from podium.service.serving.requests import CountingRequestLog
 from podium.service.serving.status_pages import status_pages
 from podium.service.serving.tls import ServingTls
-from podium.telemetry import CONTENT_TYPE, Metrics
+from podium.telemetry import CONTENT_TYPE, OPEN_CONTENT_TYPE, Metrics
 
 log = get_logger("serving")
 
@@ -122,6 +123,17 @@ def metrics_page(render: Callable[[], bytes]) -> Handler:
     return show
 
 
+def _negotiated(metrics: Metrics) -> Handler:
+    """Answers with the metrics: as OpenMetrics, with exemplars, to whoever prefers that."""
+
+    async def show(request: web.Request) -> web.Response:
+        is_open = prefers_open_metrics(request.headers.get("Accept", ""))
+        content_type = OPEN_CONTENT_TYPE if is_open else CONTENT_TYPE
+        return web.Response(body=metrics.render(is_open=is_open), headers={"Content-Type": content_type})
+
+    return show
+
+
 def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) -> list[web.RouteDef]:
     """The handlers of all paths."""
 
@@ -133,7 +145,7 @@ def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) ->
         return web.Response(body=orjson.dumps(configz()), content_type="application/json")
 
     routes = [
-        web.get("/metrics", metrics_page(metrics.render)),
+        web.get("/metrics", _negotiated(metrics)),
         web.delete("/metrics", reset_metrics),
         web.get("/configz", show_configz),
         *(web.get(path, handler) for path, handler in pages.items()),

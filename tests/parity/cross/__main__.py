@@ -1,8 +1,8 @@
 """`python -m tests.parity.cross --seed N`: new questions, answered by upstream's own code and by podium.
 
-Recorded scenarios, queues, changes and configuration files are crossed by chance from the seed. kube-scheduler's own
-packages answer the first three, the kube-scheduler binary reads the fourth. Exits with 1 where podium says anything
-else.
+Recorded scenarios, queues, changes, pods with devices and configuration files are crossed by chance from the seed. The
+kube-scheduler binary reads the files, kube-scheduler's own packages answer the rest. Exits with 1 where podium says
+anything else.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from tests.parity.cross.comparison import (
     recorded_questions,
 )
 from tests.parity.cross.configurations import crossed_configurations
+from tests.parity.cross.devices import about_one_pod, crossed_devices
 from tests.parity.cross.scenarios import crossed_scenarios, crossed_sequences
-from tests.parity.recorded import HINTS, SCENARIOS, SEQUENCES
+from tests.parity.recorded import DEVICE_HINTS, DEVICES, HINTS, SCENARIOS, SEQUENCES
 
 SHOWN, LINES_SHOWN = 5, 4
 
@@ -37,11 +38,14 @@ def outcomes(
     seed: int, counts: dict[str, int], recorder_binary: Path, scheduler_binary: Path, kept: Keeping
 ) -> Iterator[tuple[str, Outcome]]:
     """What comes of so many questions of each kind, kind by kind."""
-    recorded = {name: recorded_questions(name) for name in (SCENARIOS, SEQUENCES, HINTS)}
+    recorded = {name: recorded_questions(name) for name in (SCENARIOS, SEQUENCES, HINTS, DEVICES, DEVICE_HINTS)}
+    with_devices = about_one_pod(recorded[DEVICES])
     crossings: dict[str, Callable[[int], Iterator[dict[str, object]]]] = {
         "scenarios": lambda count: crossed_scenarios(recorded[SCENARIOS], seed, count),
         "sequences": lambda count: crossed_sequences(recorded[SEQUENCES], seed, count),
         "changes": lambda count: crossed_changes(recorded[HINTS], recorded[SCENARIOS], seed, count),
+        "devices": lambda count: crossed_devices(with_devices, seed, count),
+        "device changes": lambda count: crossed_changes(recorded[DEVICE_HINTS], with_devices, seed, count),
     }
     with tempfile.TemporaryDirectory(prefix="podium-parity-") as directory:
         for name, crossed in crossings.items():
@@ -63,6 +67,10 @@ def show(name: str, outcome: Outcome) -> None:
 @click.option("--scenarios", type=int, default=1000, show_default=True, help="Single attempts.")
 @click.option("--sequences", type=int, help="Queues of 20 to 60 pods.  [default: a 20th of the scenarios]")
 @click.option("--changes", type=int, help="Changes of a cluster.  [default: half of the scenarios]")
+@click.option("--devices", type=int, help="Attempts at pods with devices.  [default: a fifth of the scenarios]")
+@click.option(
+    "--device-changes", type=int, help="Changes where a pod waits for devices.  [default: a fifth of the scenarios]"
+)
 @click.option("--configurations", type=int, help="Configuration files.  [default: a fifth of the scenarios]")
 @click.option(
     "--keep",
@@ -77,6 +85,8 @@ def main(
     scenarios: int,
     sequences: int | None,
     changes: int | None,
+    devices: int | None,
+    device_changes: int | None,
     configurations: int | None,
     keep: Path,
     build_only: bool,
@@ -85,6 +95,8 @@ def main(
         "scenarios": scenarios,
         "sequences": scenarios // 20 if sequences is None else sequences,
         "changes": scenarios // 2 if changes is None else changes,
+        "devices": scenarios // 5 if devices is None else devices,
+        "device changes": scenarios // 5 if device_changes is None else device_changes,
         "configurations": scenarios // 5 if configurations is None else configurations,
     }
     progress = Progress()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,10 @@ from benchmarks.workloads import WORKLOADS, Workload
 from podium.engine.flight_recorder import AttemptObserver, FlightRecorder
 from podium.engine.flight_recorder.ring import PENDING_MAX
 from podium.objects.core import Pod
+from podium.telemetry import Metrics
+from tests import builders
 from tests.unit.framework.profiles import Recorder
+from tests.unit.queues.builders import QueueBench
 
 NODES, ATTEMPTS, WARM_UP = 300, 20, 20
 
@@ -33,6 +36,8 @@ CALLS_MAX = {
 
 With Python 3.11; others need fewer.
 """
+QUEUE_CALLS_MAX = 85
+"""As many for a pod's way through the queue, with the reading of how long it took."""
 KINDS = {"mixed": 6}
 KEPT = ("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit")
 KEPT_SCORES = ("TaintToleration", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality")
@@ -58,6 +63,16 @@ def work_of(workload: Workload, running: int) -> Work:
 
 def calls_of(engine: FullCluster, pods: Sequence[Pod]) -> int:
     """The calls of functions while these pods are tried."""
+
+    def attempt_all() -> None:
+        for pod in pods:
+            engine.attempt(pod)
+
+    return counted(attempt_all)
+
+
+def counted(do: Callable[[], None]) -> int:
+    """The calls of functions that this makes."""
     calls = 0
 
     def count_call(frame: Any, event: str, arg: Any) -> None:
@@ -67,11 +82,11 @@ def calls_of(engine: FullCluster, pods: Sequence[Pod]) -> int:
     before = sys.getprofile()
     sys.setprofile(count_call)
     try:
-        for pod in pods:
-            engine.attempt(pod)
+        do()
     finally:
         sys.setprofile(before)
-    return calls
+    # Not those of the function itself, and of what ends the counting.
+    return calls - 2
 
 
 @pytest.mark.parametrize("name", CALLS_MAX)
@@ -100,6 +115,20 @@ def test_the_flight_recorder_adds_one_hundredth_of_an_attempts_calls():
     # The observer that does nothing is called, too: two calls for an attempt.
     added = (calls[FlightRecorder] - calls[AttemptObserver]) / (2 * PENDING_MAX) + 2
     assert added <= 0.01 * CALLS_MAX["plain"]
+
+
+def test_the_latency_of_a_pod_is_measured_with_one_hundredth_of_an_attempts_calls():
+    """What is called for that alone; the queue notes the time while it moves the pod, for which it reads no clock."""
+    metrics, bound = Metrics(), builders.pod("web-1")
+    assert 0 < counted(lambda: metrics.observe_latency(0.01, bound)) <= 0.01 * CALLS_MAX["plain"]
+    bench = QueueBench()
+
+    def schedule() -> None:
+        bench.queue.add(bound)
+        bench.queue.seconds_waited(bench.pop())
+        bench.queue.done(bound.uid)
+
+    assert counted(schedule) <= QUEUE_CALLS_MAX
 
 
 def test_rows_that_nobody_changed_are_not_looked_at_again():

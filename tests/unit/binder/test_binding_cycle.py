@@ -257,6 +257,24 @@ async def test_what_a_plugin_raises_is_told_unless_it_is_the_api_servers_word() 
 # ---------------------------------------------------------------- PreBind
 
 
+@pytest.mark.parametrize("answer", [None, error_status("no disk")])
+async def test_the_outcome_says_how_long_others_were_waited_for(answer: Answer) -> None:
+    bench = BinderBench()
+    bench.waiting_pods.add(pod(), "n1", {"Gang": 60.0})
+    async with anyio.create_task_group() as tasks:
+
+        async def allow() -> None:
+            await anyio.sleep(7)
+            waiting = bench.waiting_pods.get(pod().uid)
+            assert waiting is not None
+            waiting.allow("Gang")
+
+        tasks.start_soon(allow)
+        plugins = Plugins([Binds("A", bench, takes_s=3.0)], [PreBinds("Volumes", bench, answer, takes_s=20.0)])
+        outcome = await bench.run(plugins)
+    assert (outcome.is_bound, outcome.waited_s) == (answer is None, pytest.approx(27.0))
+
+
 async def test_a_pod_with_pre_bind_work_is_nominated_before_it_begins() -> None:
     bench = BinderBench()
     outcome = await bench.run(Plugins([Binds("A", bench)], [PreBinds("Volumes", bench)]))

@@ -148,3 +148,9 @@ def test_a_cluster_without_nodes_has_nothing_that_can_go(tmp_path):
 def test_thousands_of_pools_are_no_trouble(tmp_path):
     path = _cluster(tmp_path / "cluster.yaml", node("a"), *(node_pool(f"pool-{number}") for number in range(5000)))
     assert _json("-f", path)["commands"] == []
+
+
+def test_podiums_rules_place_the_pods_of_nodes_that_go(half_empty):
+    plan = _json("-f", half_empty, "--adopt-nodes", "--rules", "podium")
+    assert [each["nodes"] for each in plan["commands"]] == [["a"], ["b"]]
+    assert plan["commands"][1]["moves"] == {"default/b": "c"}

@@ -63,6 +63,7 @@ def test_every_command_that_answers_has_the_same_formats_under_the_same_option()
         "completion",
         "estimator serve",
         "provisioner run",
+        "record",
         "run",
         "sandbox",
     }

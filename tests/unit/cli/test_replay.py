@@ -73,3 +73,13 @@ def test_content_that_is_no_entries_is_told(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "cannot be understood" in done.output
     assert "the 0 attempts before it were replayed" in done.output
+
+
+def test_until_is_a_number_a_duration_or_a_time(tmp_path: Path) -> None:
+    directory = described(tmp_path, complete())
+    for until in ("5", "10m", "2026-05-04T03:00:00Z", "2026-05-04T03:00:00+02:00"):
+        assert run("replay", directory, "--until", until, "--speed", "2.5").exit_code == 0
+    for wrong in ("0", "-5", "soon", "2026-05-04T03:00:00", "-10m"):
+        done = run("replay", directory, f"--until={wrong}")
+        assert done.exit_code == 2
+        assert "no duration such as 10m" in done.output

@@ -228,6 +228,7 @@ def test_a_configuration_that_cannot_be_used_starts_nothing(started: Started, tm
         ("--pod-max-in-unschedulable-pods-duration", "-1s"),
         ("--bind-address", "localhost"),
         ("surplus",),
+        ("--hash-names",),
     ],
 )
 def test_options_that_make_no_sense_are_usage_errors(started: Started, arguments: tuple[str, ...]) -> None:

@@ -1,11 +1,8 @@
 from pathlib import Path
 
-import click
 import pytest
 
-from podium.cli.shadow import for_schedulers
 from podium.cli.shadow_table import print_report
-from podium.config import default_configuration
 from podium.recording.shadow.report import Report
 from tests.manifests import node
 from tests.unit.recording.shadow.following import Following, web
@@ -40,16 +37,3 @@ def test_the_report_is_as_the_page_shows_it(report, capsys):
 def test_a_report_without_pods_is_short(capsys):
     print_report(Report())
     assert capsys.readouterr().out == "0 pod(s) compared, podium agrees on 0\n"
-
-
-def test_the_default_profile_serves_any_name():
-    found = for_schedulers(default_configuration(), ("a", "b", "a"), is_default=True)
-    assert [each.scheduler_name for each in found.profiles] == ["a", "b"]
-    assert for_schedulers(default_configuration(), (), is_default=True) == default_configuration()
-
-
-def test_a_scheduler_that_the_configuration_does_not_have_is_refused():
-    with pytest.raises(click.UsageError, match="--scheduler yours: the configuration has no such profile, only def"):
-        for_schedulers(default_configuration(), ("yours",), is_default=False)
-    found = for_schedulers(default_configuration(), ("default-scheduler",), is_default=False)
-    assert found == default_configuration()

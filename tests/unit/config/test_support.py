@@ -29,7 +29,6 @@ def test_file_that_asks_for_nothing_new_is_fine(text):
     ("text", "path"),
     [
         ("profiles: [{schedulerName: podium}]", "leaderElection.resourceName"),
-        (QUIET + "enableProfiling: true", "enableProfiling"),
         (QUIET + "enableContentionProfiling: true", "enableContentionProfiling"),
         (QUIET + "parallelism: 16", "parallelism"),
         (
@@ -52,6 +51,7 @@ def test_field_without_effect_is_warned_about_by_name(text, path):
     "text",
     [
         "enableProfiling: false",
+        "enableProfiling: true",
         "clientConnection: {contentType: application/json, acceptContentTypes: application/json}",
         "delayCacheUntilActive: true",
         "profiles: [{schedulerName: podium}]",

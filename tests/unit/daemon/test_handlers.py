@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from podium.binder import failed_scheduling
 from podium.cluster.pod_states import PodState
-from podium.daemon.handlers import RESOURCE_EVENTS, ResourceHandler
+from podium.daemon.handlers import RESOURCE_EVENTS, ResourceClaimHandler, ResourceHandler
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -20,6 +22,7 @@ from podium.framework.contract.cluster_event import (
     EventResource,
 )
 from podium.lib.clock import ManualClock
+from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS
 from podium.objects.unreadable import UnreadablePod
@@ -410,6 +413,19 @@ def test_changes_of_other_kinds_are_events_of_their_resource(bench: Watched, res
     assert bench.calls() == labels
     for label in labels:
         assert bench.metrics.value("scheduler_event_handling_duration_seconds", event=label) == 1
+
+
+def test_an_allocated_claim_that_is_gone_has_lost_its_allocation_first(bench: Watched) -> None:
+    """Between two lists nobody sees it lose the allocation, and that is what pods wait for."""
+    events = EventResource.RESOURCE_CLAIM
+    handler = ResourceClaimHandler(events, bench.queue, bench.clock, bench.metrics)
+    free = msgspec.convert({"metadata": {"name": "free", "namespace": "default", "uid": "1"}}, ResourceClaim)
+    held = replace(free, status=ResourceClaimStatus(AllocationResult()))
+    for each in (free, held):
+        handler.on_delete(each)
+    assert bench.told.objects == [(free, None), (held, free), (held, None)]
+    actions = (ActionType.DELETE, ActionType.UPDATE, ActionType.DELETE)
+    assert bench.calls() == [ClusterEvent(events, action).label for action in actions]
 
 
 def test_pods_and_nodes_have_handlers_of_their_own() -> None:

@@ -20,6 +20,7 @@ def read(text: str) -> KubeSchedulerConfiguration:
         ("podInitialBackoffSeconds: 2\npodMaxBackoffSeconds: 20", "podInitialBackoffSeconds, podMaxBackoffSeconds"),
         ("extenders: [{urlPrefix: 'http://there', filterVerb: filter}]", "extenders"),
         ("delayCacheUntilActive: true", "delayCacheUntilActive"),
+        ("enableProfiling: false", "enableProfiling"),
         ("profiles: [{schedulerName: other}]", "profiles[*].schedulerName"),
         (
             "profiles: [{plugins: {queueSort: {enabled: [{name: Own}], disabled: [{name: '*'}]}}}]",

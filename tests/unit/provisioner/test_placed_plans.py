@@ -6,6 +6,7 @@ from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.reading import read_objects
 from podium.provisioner.settings import Settings
 from tests.unit.provisioner.clusters import (
+    HOSTNAME,
     NOW,
     TYPES,
     ZONE,
@@ -62,6 +63,15 @@ def test_the_rules_of_pods_that_run_count():
     (launch,) = plan.launches.values()
     assert launch.offering.zone != "zone-1"
     assert plan.errors == {}
+
+
+def test_a_pod_that_has_to_be_with_a_later_one_is_tried_again():
+    first = pod("a-first", affinity=pod_affinity("web", HOSTNAME))
+    plan = _plan(node(), first, pod("b-second", labels=_APART))
+    assert {name: _keys(pods) for name, pods in plan.pods.items()} == {
+        "node-1": ["default/a-first", "default/b-second"]
+    }
+    assert (plan.launches, plan.errors) == ({}, {})
 
 
 def test_pods_that_podium_spreads_get_as_many_nodes_as_that_takes():

@@ -125,4 +125,4 @@ def test_pods_that_podium_preempts_are_named():
     high = pod("high", cpu="3", priority=1000, nodeSelector={"kubernetes.io/hostname": "node-1"})
     plan = placed(node(cpu="4"), low, high)
     assert plan.as_dict()["preempted"] == ["default/low"]
-    assert plan.why("high")["outcome"] == "waits until the pods that it preempts are gone"
+    assert plan.why("high")["outcome"] == "goes to node node-1"

@@ -623,7 +623,57 @@ def test_how_long_a_pod_has_waited_does_not_depend_on_the_wall_clock(set_by_s: i
     bench.clock.advance(4)
     info = bench.queue.get(web)
     assert info is not None
-    assert bench.queue.seconds_since_first_attempt(info) == 7
+    assert bench.queue.seconds_waited(info) == (7, 7)
+
+
+def test_a_pod_is_schedulable_since_its_gates_have_gone() -> None:
+    bench = QueueBench()
+    bench.add(gated := pod(gates=["quota"]))
+    bench.clock.advance(60)
+    bench.update(gated, pod())
+    bench.queue.activate([gated])
+    bench.clock.advance(2)
+    assert bench.queue.seconds_waited(bench.pop()) == (2, 2)
+
+
+def test_a_rejected_pod_is_schedulable_since_an_event_has_requeued_it() -> None:
+    bench = QueueBench(FIT)
+    bench.rejected(pod(), "Fit")
+    bench.clock.advance(60)
+    bench.queue.move_all(NODE_ADD)
+    bench.clock.advance(2)
+    assert bench.queue.seconds_waited(bench.pop()) == (62, 2)
+
+
+def test_backing_off_after_an_event_counts_and_the_attempt_that_it_overtook_does_not() -> None:
+    bench = QueueBench(FIT)
+    bench.add(pod())
+    info = bench.pop()
+    bench.clock.advance(3)
+    bench.queue.move_all(NODE_ADD)
+    assert bench.reject(info, "Fit") is QueueState.BACKOFF
+    bench.clock.advance(1)
+    assert bench.queue.seconds_waited(bench.pop()) == (4, 1)
+
+
+def test_an_error_does_not_make_a_pod_schedulable_anew() -> None:
+    bench = QueueBench(FIT)
+    info = bench.rejected(pod())
+    bench.advance(3)
+    assert bench.queue.seconds_waited(bench.pop()) == (3, 3)
+    bench.queue.done(info.pod.uid)
+    bench.reject(info)
+    bench.advance(5)
+    assert bench.queue.seconds_waited(bench.pop()) == (8, 8)
+
+
+def test_time_that_is_excluded_is_not_counted() -> None:
+    bench = QueueBench()
+    bench.add(pod())
+    info = bench.pop()
+    bench.clock.advance(5)
+    info.exclude(4)
+    assert bench.queue.seconds_waited(info) == (5, 1)
 
 
 # ---------------------------------------------------------------- groups

@@ -6,6 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from podium.telemetry.families import (
     Bounds,
     counter,
+    exemplar_histogram,
     exponential,
     gauge,
     histogram,
@@ -32,6 +33,20 @@ def test_an_observation_on_a_bound_counts_as_below_it():
     assert [samples["wait_seconds_bucket", (("le", le),)] for le in ("1", "2", "4", "+Inf")] == [1, 3, 3, 4]
     assert samples["wait_seconds_sum", ()] == 9.5
     assert samples["wait_seconds_count", ()] == 4
+
+
+def test_exemplars_are_the_last_of_each_bucket_and_left_out_where_they_are_too_long():
+    family = exemplar_histogram("wait_seconds", "Waiting.", Bounds(1, 2), lambda who: (("who", who),))
+    for value, who in ((0.5, "a"), (0.75, 'b"'), (1.5, "c" * 200), (9, "d")):
+        family[()].observe_of(value, who)
+    assert list(family.lines(is_open=True))[2:] == [
+        'wait_seconds_bucket{le="1.0"} 2 # {who="b\\""} 0.75',
+        'wait_seconds_bucket{le="2.0"} 3',
+        'wait_seconds_bucket{le="+Inf"} 4 # {who="d"} 9',
+        "wait_seconds_sum 11.75",
+        "wait_seconds_count 4",
+    ]
+    assert "#" not in "".join(list(family.lines())[2:])
 
 
 def test_exponential_bounds_are_multiplied_up_one_by_one():

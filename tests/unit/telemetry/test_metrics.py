@@ -1,8 +1,11 @@
 import pytest
 from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
 from prometheus_client.parser import text_string_to_metric_families
 
 from podium.telemetry import Metrics
+from podium.telemetry.metrics import pod_exemplar
+from tests.builders import pod
 
 # name → type, labels, number of finite buckets; as kube-scheduler 1.36.2 has them
 UPSTREAM = {
@@ -60,6 +63,7 @@ def used():
     metrics.count_attempt("scheduled", "podium", 0.003)
     metrics.observe_algorithm(0.001)
     metrics.count_bound(1, 0.01)
+    metrics.observe_latency(0.02, pod("web-1"))
     metrics.count_bound(16, 100, after_flush=True)
     metrics.observe_extension_point("Filter", "Success", "podium", 0.0002)
     metrics.observe_plugin("NodeName", "Filter", "Success", 0.00001)
@@ -107,6 +111,27 @@ def test_every_metric_has_its_name_type_labels_and_buckets(used, expected):
 def test_only_podiums_own_metrics_go_beyond_upstream(used):
     own = {name for name in families(used) if name not in UPSTREAM}
     assert all(name.startswith(("podium_", "process_", "python_gc_")) for name in own)
+
+
+def test_open_metrics_tell_the_same_and_which_pod_took_so_long(used):
+    shown = {family.name: family for family in open_families(used.render(is_open=True).decode())}
+    for family in text_string_to_metric_families(used.render().decode()):
+        samples = {(each.name, len(each.labels)) for each in family.samples}
+        assert {(each.name, len(each.labels)) for each in shown[family.name].samples} == samples
+        assert shown[family.name].type == family.type
+    latency = shown["podium_pod_scheduling_latency_seconds"].samples
+    exemplars = {each.labels["le"]: each.exemplar for each in latency if each.exemplar}
+    assert list(exemplars) == ["0.02"]
+    assert exemplars["0.02"].labels == {"namespace": "default", "pod": "web-1", "uid": "uid-web-1"}
+    assert exemplars["0.02"].value == 0.02
+
+
+def test_the_text_format_has_no_exemplars(used):
+    assert b"web-1" not in used.render()
+
+
+def test_an_exemplar_of_a_pod_with_a_long_name_is_its_uid():
+    assert pod_exemplar(pod("w" * 100)) == (("uid", "uid-" + "w" * 100),)
 
 
 def test_no_creation_times_are_shown(used):

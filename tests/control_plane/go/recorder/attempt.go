@@ -33,7 +33,25 @@ func answerAttempt(ctx context.Context, asked *question) (fields, error) {
 	state.SetRecordPluginMetrics(false)
 	tried := &attempt{world: inside, pod: pod, state: state, answer: fields{}}
 	tried.diagnosis.NodeToStatus = framework.NewDefaultNodeToStatus()
-	return tried.run(ctx)
+	held := tried.preEnqueue(ctx)
+	answer, err := tried.run(ctx)
+	if held != nil && answer != nil {
+		answer["preenqueue"] = held
+	}
+	return answer, err
+}
+
+// preEnqueue is why a pod with claims would not be let into the queue, if it would not.
+func (tried *attempt) preEnqueue(ctx context.Context) fields {
+	if len(tried.pod.Spec.ResourceClaims) == 0 {
+		return nil
+	}
+	for _, plugin := range tried.framework.PreEnqueuePlugins() {
+		if status := plugin.PreEnqueue(ctx, tried.pod); !status.IsSuccess() {
+			return fields{"code": status.Code().String(), "plugin": plugin.Name(), "reasons": status.Reasons()}
+		}
+	}
+	return nil
 }
 
 func (tried *attempt) run(ctx context.Context) (fields, error) {
@@ -48,6 +66,9 @@ func (tried *attempt) run(ctx context.Context) (fields, error) {
 	case failure != nil:
 		return fields{"error": failure.AsError().Error()}, nil
 	case len(feasible) > 0:
+		if err := tried.allocate(ctx, feasible); err != nil {
+			return nil, err
+		}
 		return tried.score(ctx, feasible), nil
 	default:
 		return tried.postFilter(ctx), nil
@@ -106,6 +127,34 @@ func (tried *attempt) filter(ctx context.Context, candidates []fwk.NodeInfo) ([]
 	return feasible, nil
 }
 
+// allocate reads what Filter has found for the pod's claims: each feasible node is reserved for a moment.
+func (tried *attempt) allocate(ctx context.Context, feasible []fwk.NodeInfo) error {
+	if len(tried.pod.Spec.ResourceClaims) == 0 {
+		return nil
+	}
+	tracker := tried.framework.SharedDRAManager().ResourceClaims()
+	claims, err := tracker.List()
+	if err != nil {
+		return err
+	}
+	allocations := fields{}
+	for _, info := range feasible {
+		name, found := info.Node().Name, fields{}
+		if status := tried.framework.RunReservePluginsReserve(ctx, tried.state, tried.pod, name); !status.IsSuccess() {
+			return status.AsError()
+		}
+		for _, claim := range claims {
+			if allocation := tracker.GetPendingAllocation(claim.UID); allocation != nil {
+				found[claim.Namespace+"/"+claim.Name] = allocation
+			}
+		}
+		tried.framework.RunReservePluginsUnreserve(ctx, tried.state, tried.pod, name)
+		allocations[name] = found
+	}
+	tried.answer["allocations"] = allocations
+	return nil
+}
+
 func (tried *attempt) score(ctx context.Context, feasible []fwk.NodeInfo) fields {
 	if status := tried.framework.RunPreScorePlugins(ctx, tried.state, tried.pod, feasible); !status.IsSuccess() {
 		return fields{"error": status.AsError().Error()}
@@ -143,6 +192,7 @@ func (tried *attempt) postFilter(ctx context.Context) fields {
 	}
 	tried.answer["message"] = failed.Error()
 	tried.answer["victims"] = tried.deletions.sorted()
+	tried.answer["deallocated"] = tried.deallocations.sorted()
 	return tried.answer
 }
 

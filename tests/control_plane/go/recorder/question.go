@@ -5,8 +5,10 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	resourcedefaults "k8s.io/kubernetes/pkg/apis/resource/v1"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	configscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 )
@@ -59,14 +61,22 @@ func (asked *question) cluster() ([]runtime.Object, error) {
 }
 
 // read decodes an object by its kind. A pod without a scheduler's name is nobody's, so that its nomination counts for
-// nothing.
+// nothing. A claim gets what API servers fill in.
 func read(text []byte) (runtime.Object, error) {
 	object, _, err := clientscheme.Codecs.UniversalDeserializer().Decode(text, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	if pod, ok := object.(*v1.Pod); ok && pod.Namespace == "" {
-		pod.Namespace = v1.NamespaceDefault
+	switch item := object.(type) {
+	case *v1.Pod:
+		if item.Namespace == "" {
+			item.Namespace = v1.NamespaceDefault
+		}
+	case *resourceapi.ResourceClaim:
+		resourcedefaults.SetObjectDefaults_ResourceClaim(item)
+		if item.ResourceVersion == "" {
+			item.ResourceVersion = "1"
+		}
 	}
 	return object, nil
 }

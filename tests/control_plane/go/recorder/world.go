@@ -9,6 +9,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -37,6 +39,9 @@ var copied = map[schema.GroupVersionResource]runtime.Object{
 	v1.SchemeGroupVersion.WithResource("nodes"):                  &v1.Node{},
 	v1.SchemeGroupVersion.WithResource("persistentvolumes"):      &v1.PersistentVolume{},
 	v1.SchemeGroupVersion.WithResource("persistentvolumeclaims"): &v1.PersistentVolumeClaim{},
+
+	resourceapi.SchemeGroupVersion.WithResource("resourceclaims"): &resourceapi.ResourceClaim{},
+	resourceapi.SchemeGroupVersion.WithResource("deviceclasses"):  &resourceapi.DeviceClass{},
 }
 
 // world is a scheduler that has seen one cluster, in order of namespace and name, and does nothing by itself.
@@ -44,7 +49,9 @@ type world struct {
 	*scheduler.Scheduler
 	framework framework.Framework
 	snapshot  *cache.Snapshot
-	deletions deletions
+	deletions noted
+	// deallocations are the claims that were taken back or deleted.
+	deallocations noted
 }
 
 // newWorld has a scheduler see the question's cluster and these pods too.
@@ -68,6 +75,8 @@ func newWorld(ctx context.Context, asked *question, schedulerName string, sampli
 	made := &world{}
 	client := fake.NewSimpleClientset(objects...)
 	client.PrependReactor("delete", "pods", made.deletions.react)
+	client.PrependReactor("delete", "resourceclaims", made.deallocations.react)
+	client.PrependReactor("update", "resourceclaims", made.deallocations.react)
 	if err := made.start(ctx, client, config); err != nil {
 		return nil, err
 	}
@@ -138,23 +147,38 @@ func stopSampling(config *schedulerconfig.KubeSchedulerConfiguration) {
 	}
 }
 
-// deletions are the pods that somebody wanted deleted, as namespace/name.
-type deletions struct {
+// noted are the objects of calls to the API that were kept from it, as namespace/name.
+type noted struct {
 	lock sync.Mutex
-	pods []string
+	keys []string
 }
 
-func (seen *deletions) react(action clienttesting.Action) (bool, runtime.Object, error) {
-	seen.lock.Lock()
-	defer seen.lock.Unlock()
-	seen.pods = append(seen.pods, action.GetNamespace()+"/"+action.(clienttesting.DeleteAction).GetName())
-	return true, nil, nil
+func (seen *noted) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	switch call := action.(type) {
+	case clienttesting.DeleteAction:
+		seen.add(action.GetNamespace(), call.GetName())
+		return true, nil, nil
+	case clienttesting.UpdateAction:
+		written, err := meta.Accessor(call.GetObject())
+		if err != nil {
+			return true, nil, err
+		}
+		seen.add(action.GetNamespace(), written.GetName())
+		return true, call.GetObject(), nil
+	}
+	return false, nil, nil
 }
 
-func (seen *deletions) sorted() []string {
+func (seen *noted) add(namespace, name string) {
 	seen.lock.Lock()
 	defer seen.lock.Unlock()
-	return slices.Sorted(slices.Values(seen.pods))
+	seen.keys = append(seen.keys, namespace+"/"+name)
+}
+
+func (seen *noted) sorted() []string {
+	seen.lock.Lock()
+	defer seen.lock.Unlock()
+	return slices.Sorted(slices.Values(seen.keys))
 }
 
 // handlers are those that keep copies.

@@ -163,6 +163,26 @@ async def test_idle_connections_and_slow_headers_have_a_deadline(monkeypatch: py
                 await anyio.aclose_forcefully(stream)
 
 
+async def test_a_client_that_does_not_take_leave_is_hung_up_on_though_the_loop_had_no_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inbound, "_LEAVE_S_MAX", 0.0)
+    monkeypatch.setattr(inbound, "_HUNG_UP_S_MAX", 0.0)
+    made: list[inbound.InboundConnections] = []
+
+    class Seen(inbound.InboundConnections):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            made.append(self)
+
+    monkeypatch.setattr(endpoints, "InboundConnections", Seen)
+    async with serving() as port:
+        idle = await connected(port)
+    (connections,) = made
+    assert not connections._open
+    await anyio.aclose_forcefully(idle)
+
+
 async def test_a_request_under_way_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "IDLE_S_MAX", 0.1)
     monkeypatch.setattr(inbound, "_LOOK_EVERY_S", 0.02)

@@ -12,7 +12,8 @@ from aiohttp import web
 
 from podium.lib import endpoints
 from podium.service.serving import Health, ServingError, ServingTls, TlsLimits, self_signed, serve
-from podium.telemetry import CONTENT_TYPE, Metrics
+from podium.telemetry import CONTENT_TYPE, OPEN_CONTENT_TYPE, Metrics
+from tests.builders import pod
 from tests.control_plane.processes import free_ports
 from tests.patience import PATIENCE_S
 
@@ -84,6 +85,21 @@ async def test_health_endpoints_answer_as_kube_schedulers_do():
         synced = True
         assert await get(session, "/readyz") == (200, "ok")
         assert await get(session, "/readyz/sched-handler-sync") == (200, "ok")
+
+
+async def test_prometheus_is_given_open_metrics_and_others_the_text_format():
+    metrics = Metrics()
+    metrics.observe_latency(0.1, pod("web-1"))
+    prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1"
+    async with serving(metrics=metrics) as server, client(server) as session:
+        async with session.get("/metrics", headers={"Accept": prometheus}) as answer:
+            assert answer.headers["Content-Type"] == OPEN_CONTENT_TYPE
+            text = await answer.text()
+            assert text.endswith("# EOF\n")
+            assert 'pod="web-1"' in text
+        async with session.get("/metrics", headers={"Accept": "*/*"}) as answer:
+            assert answer.headers["Content-Type"] == CONTENT_TYPE
+            assert "web-1" not in await answer.text()
 
 
 async def test_a_client_without_tls_13_is_turned_away_where_that_is_the_least():

@@ -14,7 +14,7 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Code, Status
 from podium.framework.cycle.diagnosis import Diagnosis, FitError, Rejection
 from podium.framework.cycle.schedule import DoesNotFit, Suggested
-from podium.framework.cycle.scored import NONE, Scored
+from podium.framework.cycle.scored import NO_SCORES, NONE, Scored
 from podium.objects.core import Pod
 from tests.builders import pod
 
@@ -55,7 +55,7 @@ def cycle(cluster: Cluster, pod: Pod, *rejections: Rejection, scored: Scored | N
 def scores(rows: _Rows, **plugins: _Rows) -> Scored:
     weighted = {name: np.array(values) for name, values in plugins.items()}
     total = np.sum(list(weighted.values()), axis=0)
-    return Scored(np.array(rows), total, weighted, None, NONE, NONE)
+    return Scored(np.array(rows), total, weighted, NO_SCORES, NONE, NONE)
 
 
 def place(

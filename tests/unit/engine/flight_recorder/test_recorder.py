@@ -11,7 +11,7 @@ from podium.engine.flight_recorder import FlightRecorder, Result
 from podium.engine.flight_recorder.explaining import explain_attempt
 from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
 from podium.engine.flight_recorder.ring import PENDING_MAX, Ring
-from podium.framework.cycle.scored import Scored
+from podium.framework.cycle.scored import NONE, Scored
 from tests.builders import pod
 from tests.recorder_memory import measure
 from tests.unit.engine.flight_recorder.recording import (
@@ -63,7 +63,40 @@ def test_cached_scores_are_weighted_and_constant_ones_are_filled_in():
     place(recorder, THREE, pod("web"), 2, scored=kept)
     seal(recorder)
     (attempt,) = recorder.newest_first()
-    assert recorder.details(attempt).plugins == {"Fit": [10, 20], "Spread": [6, 8], "Taints": [300, 300]}
+    details = recorder.details(attempt)
+    assert details.plugins == {"Fit": [10, 20], "Spread": [6, 8], "Taints": [300, 300]}
+    assert details.totals == {"n0": 316, "n2": 328}
+
+
+def test_attempts_of_different_signatures_keep_their_own_scores():
+    recorder = FlightRecorder(MEMORY_BYTES_MIN)
+    rows, none = np.array([0, 2]), np.zeros(2, np.int64)
+    place(recorder, THREE, pod("a"), scored=Scored(rows, none, {}, np.array([[100, 0]]), {"Fit": 3}, {"Taints": 7}))
+    place(recorder, THREE, pod("b"), scored=scores([1, 0], Spread=[300, 5], Own=[-1, 70_000]))
+    place(recorder, THREE, pod("alone"))
+    both = Scored(rows, none, {"Spread": np.array([8, 9])}, np.array([[1, 2], [3, 4]]), {"Fit": 1, "Own": 2}, NONE)
+    place(recorder, THREE, pod("c"), scored=both)
+    seal(recorder)
+    kept = {each.name: recorder.details(each) for each in recorder.newest_first()}
+    assert {name: each.plugins for name, each in kept.items()} == {
+        "a": {"Fit": [300, 0], "Taints": [7, 7]},
+        "b": {"Spread": [300, 5], "Own": [-1, 70_000]},
+        "alone": {},
+        "c": {"Fit": [1, 2], "Own": [6, 8], "Spread": [8, 9]},
+    }
+    assert kept["a"].totals == {"n0": 307, "n2": 7}
+    assert kept["b"].totals == {"n1": 299, "n0": 70_005}
+    assert kept["c"].totals == {"n0": 15, "n2": 19}
+
+
+def test_total_that_extenders_added_to_is_kept():
+    recorder = FlightRecorder(MEMORY_BYTES_MIN)
+    scored = scores([1, 0], Fit=[50, 40])
+    scored.total, scored.is_extended = np.array([50, 1040]), True
+    place(recorder, THREE, pod("web"), scored=scored)
+    seal(recorder)
+    (attempt,) = recorder.newest_first()
+    assert recorder.details(attempt).totals == {"n1": 50, "n0": 1040}
 
 
 def test_rejected_pod_keeps_why_and_which_nodes():

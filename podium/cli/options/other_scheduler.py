@@ -1,0 +1,60 @@
+"""The options of commands that look on beside another scheduler: which cluster, which pods, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from podium.cli.options.configuration import plugin_option
+from podium.cli.options.durations import duration
+from podium.config import KubeSchedulerConfiguration
+
+_OPTIONS = (
+    click.option(
+        "--kubeconfig", help="The kubeconfig of the cluster. By default the pod's own credentials, or kubectl's."
+    ),
+    click.option("--context", help="The context of the kubeconfig."),
+    click.option(
+        "--scheduler",
+        "schedulers",
+        multiple=True,
+        metavar="NAME",
+        help="The scheduler name of the pods to compare. Repeatable. By default those of the configuration's profiles.",
+    ),
+    click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        help="The other scheduler's KubeSchedulerConfiguration. By default kube-scheduler's defaults.",
+    ),
+    plugin_option,
+    click.option("--for", "for_s", callback=duration, metavar="DURATION", help="Stop after that long, such as 10m."),
+)
+
+
+def other_scheduler_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add them: `kubeconfig`, `context`, `schedulers`, `config`, `plugins` and `for_s`."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def for_schedulers(
+    config: KubeSchedulerConfiguration, names: tuple[str, ...], *, is_default: bool
+) -> KubeSchedulerConfiguration:
+    """The configuration with the profiles of these scheduler names; the default profile serves any name."""
+    if not names:
+        return config
+    if is_default:
+        (profile,) = config.profiles
+        return replace(config, profiles=tuple(replace(profile, scheduler_name=name) for name in dict.fromkeys(names)))
+    known = {each.scheduler_name: each for each in config.profiles}
+    for name in names:
+        if name not in known:
+            raise click.UsageError(
+                f"--scheduler {name}: the configuration has no such profile, only {', '.join(known)}"
+            )
+    return replace(config, profiles=tuple(known[name] for name in dict.fromkeys(names)))

@@ -1,0 +1,66 @@
+"""`podium record`: record what the watches of a cluster show, beside any scheduler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from podium.cli import event_loop
+from podium.cli.options.configuration import usable
+from podium.cli.options.logs import logging_options
+from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options
+from podium.config.effective import apply_extenders
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
+@other_scheduler_options
+@click.option(
+    "--hash-names",
+    "hashes_names",
+    is_flag=True,
+    help="Make names, and the values of labels and annotations, unreadable in the recording.",
+)
+@logging_options
+def command(
+    directory: Path,
+    kubeconfig: str | None,
+    context: str | None,
+    schedulers: tuple[str, ...],
+    config: Path | None,
+    plugins: tuple[str, ...],
+    for_s: float | None,
+    hashes_names: bool,
+) -> None:
+    """Record what happens in a cluster into a new or empty directory, until SIGTERM or SIGINT.
+
+    It reads only, and never Secrets. `podium replay DIR` then says for each pod that the scheduler bound what podium
+    would have done.
+    """
+    from podium.client.credentials import ConnectionConfigError
+    from podium.config import ConfigError
+    from podium.framework.contract.status import PluginError
+    from podium.recording.hashed_names import NameHasher
+    from podium.recording.segments import RecordingError
+    from podium.recording.watched import Options, RecordApp
+    from podium.service.supervision import ComponentFailedError
+
+    good = usable(config, plugins, change=apply_extenders)
+    options = Options(
+        directory=directory,
+        config=for_schedulers(good.config, schedulers, is_default=config is None),
+        classes=good.plugins,
+        references=plugins,
+        kubeconfig=kubeconfig,
+        context=context,
+        for_s=for_s,
+        hasher=NameHasher.with_new_key() if hashes_names else None,
+    )
+    changes = 0
+    ends = (ConnectionConfigError, RecordingError, PluginError, ConfigError, ComponentFailedError, OSError)
+    try:
+        changes = event_loop.run(RecordApp(options).run)
+    except* ends as group:
+        raise click.ClickException("\n".join(event_loop.messages(group))) from None
+    click.echo(f"Recorded {changes} changes in {directory}.")

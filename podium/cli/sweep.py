@@ -1,0 +1,212 @@
+"""`podium sweep`: what many configurations would have come to on recorded days."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from podium.cli.interrupts import exit_at_sigint
+from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.options.logs import no_log
+from podium.cli.output import TEXT, as_json, output_option, print_value
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from podium.recording.sweep import Combination, MakeExecutor, Result
+
+_COLUMNS = {
+    "configuration": "CONFIGURATION",
+    "placed": "PLACED",
+    "pending": "PENDING",
+    "bind_s_p50": "BIND P50 S",
+    "bind_s_p99": "BIND P99 S",
+    "cpu": "CPU",
+    "memory": "MEMORY",
+    "fragmentation": "FRAGMENTED",
+    "spread": "SPREAD",
+    "preemptions": "PREEMPTED",
+}
+
+
+def _weights(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Each plugin and its weights, of the form `NodeResourcesFit=1,2,5`."""
+    del context, option
+    found = []
+    for text in given:
+        plugin, _, listed = text.partition("=")
+        weights = tuple(int(each) for each in listed.split(",") if each.isdecimal() and int(each) > 0)
+        if not plugin or len(weights) != len(listed.split(",")):
+            raise click.BadParameter(f"{text!r} is not of the form PLUGIN=WEIGHT,WEIGHT…, with weights from 1")
+        found.append((plugin, tuple(dict.fromkeys(weights))))
+    return tuple(found)
+
+
+@click.command()
+@click.argument("directories", type=click.Path(path_type=Path), metavar="DIR...", nargs=-1, required=True)
+@click.option(
+    "--config", "configs", type=click.Path(path_type=Path), multiple=True, help="A configuration to try. Repeatable."
+)
+@click.option(
+    "--grid",
+    "grid",
+    callback=_weights,
+    multiple=True,
+    metavar="PLUGIN=WEIGHT,...",
+    help="Score weights to try, in every configuration; of several, all combinations. Repeatable.",
+)
+@plugin_option
+@click.option("--workers", type=click.IntRange(min=1), help="Processes. By default as many as there are CPUs.")
+@click.option("--dask", metavar="ADDRESS", help="Use the Dask cluster with this scheduler; needs podium[sweep].")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Keep results in this file, a JSON line each, and do not compute again what it holds.",
+)
+@output_option()
+def command(
+    directories: tuple[Path, ...],
+    configs: tuple[Path, ...],
+    grid: tuple[tuple[str, tuple[int, ...]], ...],
+    plugins: tuple[str, ...],
+    workers: int | None,
+    dask: str | None,
+    resume: Path | None,
+    output: str,
+) -> None:
+    """Replay recordings to their ends with many configurations, and compare what these come to.
+
+    Without --config, the recorded configuration is varied. A star marks the Pareto front: what no other configuration
+    beats.
+    """
+    click.get_current_context().with_resource(exit_at_sigint())
+    click.get_current_context().with_resource(no_log())
+    from podium.recording.segments import RecordingError
+    from podium.recording.sweep import SweepError, sweep, table
+
+    if not configs and not grid:
+        raise click.UsageError("Give --config or --grid: there is nothing to compare.")
+    try:
+        combinations = list(_combinations(directories, configs, dict(grid), plugins))
+        known = {} if resume is None else _read_results(resume)
+        make, lost = _local(workers) if dask is None else _on_dask(dask)
+        results = []
+        for result in sweep(combinations, make, known, lost=lost):
+            results.append(result)
+            if resume is not None and result.key not in known:
+                _keep(resume, result)
+            click.echo(f"\r{len(results)} of {len(combinations)} combinations", err=True, nl=False)
+        click.echo(err=True)
+    except (RecordingError, SweepError) as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or dask}: {error.strerror or error}") from None
+    rows = table(results)
+    if output == TEXT:
+        _print(rows)
+    else:
+        for row in rows:
+            print_value(row, output)
+    if any(row["error"] for row in rows):
+        click.get_current_context().exit(1)
+
+
+def _combinations(
+    directories: Sequence[Path], configs: Sequence[Path], grid: Mapping[str, Sequence[int]], plugins: tuple[str, ...]
+) -> Iterator[Combination]:
+    from podium.cli.replay import made_with
+    from podium.config import effective
+    from podium.recording.replay import checked_segments
+    from podium.recording.sweep import Combination, fingerprint_of, grid_documents
+
+    for directory in directories:
+        described = checked_segments(directory).description
+        gates, references = tuple(described.get("feature_gates", ())), plugins or tuple(described.get("plugins", ()))
+        if configs:
+            bases = [(str(path), usable(path, references, gates, to_run=False)) for path in configs]
+        else:
+            bases = [("", made_with(described, plugins))]
+        for name, good in bases:
+            for weights, document in grid_documents(effective(good.config), grid):
+                shown = " ".join(filter(None, (name, weights)))
+                place = str(directory.absolute())
+                yield Combination(place, shown, document, references, gates, fingerprint_of(directory))
+
+
+def _read_results(file: Path) -> dict[str, Result]:
+    """The results in the file; a last line that was cut off is left out."""
+    import json
+
+    from podium.recording.sweep import SweepError, result_of
+
+    found = {}
+    content = file.read_text() if file.exists() else ""
+    for number, line in enumerate(content.splitlines(keepends=True), 1):
+        if not line.endswith("\n"):
+            file.write_text(content[: -len(line)])
+            break
+        try:
+            result = result_of(json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            raise SweepError(f"{file}: line {number} is not a result of podium sweep") from None
+        if not result.error:
+            found[result.key] = result
+    return found
+
+
+def _keep(file: Path, result: Result) -> None:
+    with file.open("ab") as written:
+        written.write(as_json(result.as_value()) + b"\n")
+
+
+def _local(workers: int | None) -> tuple[MakeExecutor, tuple[type[Exception], ...]]:
+    """A pool of processes on this machine."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    count = workers or os.cpu_count() or 1
+    return lambda: ProcessPoolExecutor(count, mp_context=get_context("spawn")), (BrokenExecutor,)
+
+
+def _on_dask(address: str) -> tuple[MakeExecutor, tuple[type[Exception], ...]]:
+    """The workers of a Dask cluster."""
+    try:
+        from distributed import Client, KilledWorker
+    except ImportError:
+        raise click.ClickException("--dask needs the extra: pip install 'podium[sweep]'") from None
+
+    @contextmanager
+    def connected() -> Iterator[Executor]:
+        with Client(address) as client, client.get_executor(pure=False) as executor:
+            yield executor
+
+    return connected, (KilledWorker,)
+
+
+def _print(rows: Sequence[Mapping[str, Any]]) -> None:
+    for recording in dict.fromkeys(row["recording"] for row in rows):
+        click.echo(recording)
+        good = [row for row in rows if row["recording"] == recording and "placed" in row]
+        lines = [["", *_COLUMNS.values()]]
+        lines += [["*" if row["on_front"] else "", *(_cell(row[name]) for name in _COLUMNS)] for row in good]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for line in lines:
+            click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        for row in rows:
+            if row["recording"] == recording and row["error"]:
+                click.echo(f"{row['configuration']}: {row['error']}")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,90 @@
+"""The pages /debug/pprof/profile and /debug/pprof/heap: where the time goes, and the memory, of a running podium.
+
+Source: kube-scheduler's paths of the same names (net/http/pprof), with `enableProfiling`.
+Differs: the answer is a file for https://www.speedscope.app instead of a protobuf. A profile takes one minute at most,
+and there is one at a time. `heap` shows what was allocated while it was measured.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import anyio.to_thread
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from podium.service.profiling import Document, cpu_profile, memory_profile
+from podium.service.serving.server import Pages
+
+_SECONDS_MAX: Final = 60.0
+
+_INDEX: Final = """\
+/debug/pprof/profile?seconds=30   what the event loop spends its CPU time on
+/debug/pprof/heap?seconds=10      what allocates memory that is not freed meanwhile; slows podium down while it lasts
+
+Each takes at most 60 seconds, and answers with a file for https://www.speedscope.app.
+"""
+
+
+class ProfilePages:
+    """Answers with profiles of the thread that it was made in, one at a time."""
+
+    def __init__(self) -> None:
+        self._thread_id = threading.get_ident()
+        self._is_busy = False
+
+    @property
+    def pages(self) -> Pages:
+        """The handlers by path."""
+        return {
+            "/debug/pprof/": _show_index,
+            "/debug/pprof/profile": self._page("cpu", 30.0, self._cpu),
+            "/debug/pprof/heap": self._page("heap", 10.0, memory_profile),
+        }
+
+    def _cpu(self, seconds: float, stopped: threading.Event) -> Document:
+        return cpu_profile(self._thread_id, seconds, stopped)
+
+    def _page(self, name: str, default_s: float, measure: Callable[[float, threading.Event], Document]) -> Handler:
+        headers = {"Content-Disposition": f'attachment; filename="podium-{name}.speedscope.json"'}
+
+        async def show(request: web.Request) -> web.Response:
+            seconds = _seconds(request, default_s)
+            if self._is_busy:
+                raise web.HTTPConflict(text="a profile is being made already, try again later\n")
+            self._is_busy = True
+            stopped = threading.Event()
+
+            def make() -> bytes:
+                try:
+                    return orjson.dumps(measure(seconds, stopped))
+                finally:
+                    # Here, not where it is awaited: a request that is given up does not end the thread at once.
+                    self._is_busy = False
+
+            try:
+                body = await anyio.to_thread.run_sync(make, abandon_on_cancel=True)
+            finally:
+                stopped.set()
+            return web.Response(body=body, content_type="application/json", headers=headers)
+
+        return show
+
+
+async def _show_index(_: web.Request) -> web.Response:
+    return web.Response(text=_INDEX)
+
+
+def _seconds(request: web.Request, default_s: float) -> float:
+    text = request.query.get("seconds", "")
+    try:
+        seconds = float(text) if text else default_s
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= _SECONDS_MAX:
+        raise web.HTTPBadRequest(text=f"seconds: a number up to {_SECONDS_MAX:g}, not {text!r}\n")
+    return seconds

@@ -1,0 +1,139 @@
+"""What would become of the pods if some nodes went, judged by podium: each pod is placed by podium's own plugins.
+
+Owns the cluster that podium's plugins see while nodes are taken away. Decides nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podium.engine.cluster import Cluster
+from podium.objects.core import Pod
+from podium.objects.requests import Requests
+from podium.objects.resource_types import NODES, PODS
+from podium.provisioner.amounts import requests_of, total
+from podium.provisioner.candidates import Candidate
+from podium.provisioner.evictions import Evictions
+from podium.provisioner.instance_type_columns import InstanceTypeColumns
+from podium.provisioner.labels import INSTANCE_TYPE
+from podium.provisioner.launches import Launch
+from podium.provisioner.objects import ClusterObjects
+from podium.provisioner.placed_plans import plan_with_podium
+from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.plans import Outcome, Purchase
+from podium.provisioner.requirements import Requirement
+from podium.provisioner.simulation import Simulation, Simulator, uninitialized_text
+from podium.provisioner.templates import Template
+
+_PREEMPTED: Final = "would be preempted"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaunchedClaim:
+    """A node that is bought in one way only, with its pods."""
+
+    launch: Launch
+    pods: Sequence[Pod]
+    columns: InstanceTypeColumns
+
+    @property
+    def template(self) -> Template:
+        """That of its NodePool."""
+        return self.launch.template
+
+    def final_requests(self) -> Requests:
+        """What its pods take, those of DaemonSets too."""
+        return total(self.launch.group.overhead, *(requests_of(each) for each in self.pods))
+
+    def purchase(self) -> Purchase:
+        """The node to buy."""
+        launch = self.launch
+        named = Requirement.of(INSTANCE_TYPE, "In", (launch.instance_type.name,))
+        return Purchase(
+            self, launch.requirements.union(launch.offering.requirements).add(named), (launch.instance_type,)
+        )
+
+
+class PlacingSimulator(Simulator):
+    """Simulates what is left of a cluster as podium's plugins see it. Nodes under `consolidateAfter` take pods, too.
+
+    Args:
+        cluster: the cluster before anything went, and the profiles that place the pods. It is not changed.
+    """
+
+    def __init__(self, cluster: Cluster, basis: PlanBasis, evictions: Evictions, now: float) -> None:
+        super().__init__(basis, evictions, now)
+        self._cluster, self._now = cluster, now
+
+    def without(
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        is_consolidation: bool = False,  # noqa: ARG002
+        is_strict: bool = False,  # noqa: ARG002
+        credit: Mapping[str, int] | None = None,  # noqa: ARG002
+    ) -> Simulation | None:
+        """As `Simulator.without`. Reservations are left out."""
+        basis = self._basis
+        if not basis.pools:
+            return None
+        objects = self._objects_without(candidates)
+        plan = plan_with_podium(basis.with_nodes_of(objects), _as_in(self._cluster, objects), self._now)
+        errors = {**plan.errors, **dict.fromkeys(plan.preempted, _PREEMPTED)}
+        for state in self._active:
+            if not state.is_initialized:
+                text = uninitialized_text(state)
+                errors.update((pod.key, text) for pod in plan.pods.get(state.name, ()))
+        columns = basis.types_filter.columns
+        purchases = tuple(
+            LaunchedClaim(launch, plan.pods.get(name, ()), columns).purchase() for name, launch in plan.launches.items()
+        )
+        existing = {name: pods for name, pods in plan.pods.items() if name not in plan.launches}
+        waited = {each.key for each in basis.objects.pods if not each.node_name}
+        stranded = {key: text for key, text in errors.items() if key not in waited}
+        return Simulation(Outcome(existing, purchases, errors), stranded)
+
+    def _objects_without(self, candidates: Sequence[Candidate]) -> ClusterObjects:
+        """The cluster without these nodes; the pods that are placed elsewhere wait."""
+        moving = {
+            pod.key for each in candidates for pod in each.pods if self._evictions.is_currently_reschedulable(pod)
+        }
+        nodes = {each.name for each in candidates}
+        claims = {each.claim.metadata.name for each in candidates}
+        objects = self._basis.objects
+        return dataclasses.replace(
+            objects,
+            nodes=tuple(each for each in objects.nodes if each.name not in nodes),
+            node_claims=tuple(each for each in objects.node_claims if each.metadata.name not in claims),
+            pods=tuple(
+                Pod(metadata=each.metadata, spec=each.spec) if each.key in moving else each
+                for each in objects.pods
+                if each.key in moving or each.node_name not in nodes
+            ),
+        )
+
+
+def _as_in(cluster: Cluster, objects: ClusterObjects) -> Cluster:
+    """A fork of the cluster with just the nodes and pods of the objects."""
+    world = cluster.fork()
+    nodes = {each.name: each for each in objects.nodes}
+    pods = {each.key: each for each in objects.pods}
+    for pod in world.pods:
+        if pod.key not in pods:
+            world.drop(PODS, pod)
+    for node in world.nodes:
+        if node.name not in nodes:
+            world.drop(NODES, node)
+    for name, node in nodes.items():
+        if world.store.get(NODES, name) is None:
+            world.put(NODES, node)
+    for key, pod in pods.items():
+        known = world.store.get(PODS, key)
+        if known is not None and known.node_name != pod.node_name:
+            world.put(
+                PODS, known.on_node(pod.node_name) if pod.node_name else Pod(metadata=known.metadata, spec=known.spec)
+            )
+    return world

@@ -1,0 +1,60 @@
+"""Puts the daemon's own scheduler together without an API server: what surrounds it is played to it.
+
+Owns how that is wired. Nothing is sent anywhere.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, NoReturn
+
+from podium.client.informer import Informer
+from podium.client.informer_set import InformerSet
+from podium.config import KubeSchedulerConfiguration
+from podium.daemon.boundary import Boundary
+from podium.daemon.observers import Observers
+from podium.daemon.options import Options
+from podium.daemon.scheduler import Scheduler
+from podium.engine.flight_recorder import AttemptObserver
+from podium.lib.clock import Clock
+from podium.telemetry import Metrics
+
+
+class Surroundings(Boundary, AttemptObserver):
+    """What a scheduler without an API server sees and reads, and what hears of its decisions."""
+
+    def watched(self, informer: Informer[Any]) -> None:
+        """The scheduler watches a resource; what its watch brings is to be told to this informer."""
+        raise NotImplementedError
+
+
+def scheduler_within(
+    surroundings: Surroundings, config: KubeSchedulerConfiguration, options: Options, clock: Clock
+) -> Scheduler:
+    """A scheduler of which nothing runs yet.
+
+    Args:
+        clock: what is read where the surroundings do not put their own in its place.
+    """
+    metrics, nowhere = Metrics(), _NoServer()
+    observers = Observers(metrics, "recording")
+    observers.add(surroundings)
+    informers = InformerSet(nowhere, clock=clock, random=Random(0), on_made=surroundings.watched)  # type: ignore[arg-type]
+    return Scheduler(
+        config,
+        options,
+        nowhere,
+        informers,
+        observers,
+        clock=clock,
+        random=Random(0),
+        metrics=metrics,
+        boundary=surroundings,
+    )
+
+
+class _NoServer:
+    """Stands where a session to an API server would be; nothing may be asked of it."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AssertionError(f"a replay has asked the API server: {name}")

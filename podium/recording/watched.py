@@ -1,0 +1,277 @@
+"""Records what watches show beside any scheduler, and compares its bindings with podium's choices afterwards.
+
+Owns what such a recording holds: the changes of objects, when they were seen, and whether anything was being listed
+meanwhile. It has no decisions of podium's: another scheduler made them, and the watches show them as bindings. A replay
+tells `shadow.Shadow` of everything at the recorded times, so its answers are those of `podium shadow`.
+
+Tasks: `signals` · `informers` · `start` · with a time limit `end`. The session sends no writes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import anyio
+
+import podium
+from podium.client.credentials import load
+from podium.client.informer_set import InformerSet
+from podium.client.outage import Outage
+from podium.client.session import ApiSession
+from podium.config import KubeSchedulerConfiguration
+from podium.config import effective as effective_configuration
+from podium.engine.cluster import Cluster
+from podium.engine.errors import ManifestError
+from podium.engine.store import ObjectStore
+from podium.framework.contract.interface import Plugin
+from podium.lib.clock import ManualClock
+from podium.lib.log import get_logger
+from podium.lib.system_clock import SystemClock
+from podium.objects.core import Pod
+from podium.objects.resource_types import ALL, KubeObject, ResourceType
+from podium.recording import tape
+from podium.recording.hashed_names import NameHasher
+from podium.recording.limits import Pace, Until
+from podium.recording.recorder import Recorder
+from podium.recording.replay import entries_of
+from podium.recording.segments import RecordingError, Segments, open_segments
+from podium.recording.shadow.app import Teller, watch_until
+from podium.recording.shadow.comparison import Comparison
+from podium.recording.shadow.observed import ObservedCluster
+from podium.recording.shadow.report import Disagreement, Report
+from podium.recording.shadow.shadow import Shadow
+
+log = get_logger("record")
+
+_NO_END: Final = Until()
+WATCHED: Final = "watched"
+"""What the description of such a recording says under `kind`."""
+_RESOURCES: Final = {each.path: each for each in ALL}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to record.
+
+    Attributes:
+        config: the other scheduler's configuration; its pods are those that name one of the profiles.
+        references: the custom plugins in it, as `--plugin` names them.
+        for_s: stop after that long; None for never.
+        hasher: makes names unreadable.
+    """
+
+    directory: Path
+    config: KubeSchedulerConfiguration
+    classes: Mapping[str, type[Plugin]]
+    references: tuple[str, ...] = ()
+    kubeconfig: str | None = None
+    context: str | None = None
+    for_s: float | None = None
+    hasher: NameHasher | None = None
+
+
+class WatchRecorder:
+    """Notes every change that it is told of. Implements `podium.recording.shadow.app.Told`.
+
+    Attributes:
+        changes: how many it was told of.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._clock = recorder.clock(SystemClock())
+        self._is_complete: bool | None = None
+        self.changes = 0
+
+    def put(self, resource: ResourceType[Any], item: Any, *, is_complete: bool = True) -> None:
+        """An object was added or has changed."""
+        self._begin(is_complete=is_complete)
+        self._recorder.note((tape.PUT, resource.path, item))
+
+    def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
+        """An object was deleted."""
+        self._begin(is_complete=self._is_complete is True)
+        self._recorder.note((tape.REMOVE, resource.path, item.key))
+
+    def _begin(self, *, is_complete: bool) -> None:
+        if not self.changes:
+            self._clock.now()
+        self.changes += 1
+        self._clock.monotonic()
+        if is_complete is not self._is_complete:
+            self._is_complete = is_complete
+            self._recorder.note((tape.READ, is_complete))
+
+
+class RecordApp:
+    """Records what the watches show, until stopped."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._stop = anyio.Event()
+
+    def stop(self) -> None:
+        """Begin to stop."""
+        self._stop.set()
+
+    async def run(self, started: Callable[[], None] = lambda: None) -> int:
+        """Record until SIGTERM, SIGINT, `stop` or the time limit, and return the number of recorded changes.
+
+        Args:
+            started: called once all objects are known.
+
+        Raises:
+            ConnectionConfigError, RecordingError, PluginError, ConfigError, OSError: it cannot start.
+            ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
+        """
+        options, clock = self._options, SystemClock()
+        credentials = await load(options.kubeconfig, clock, context=options.context)
+        resources = ObservedCluster(Cluster(options.config, ObjectStore(()), options.classes)).resources
+        recorder = Recorder(options.directory, _description(options), options.hasher)
+
+        def synced() -> None:
+            log.info("Recording", directory=str(options.directory))
+            started()
+
+        try:
+            told = WatchRecorder(recorder)
+            async with ApiSession(credentials, may_write=lambda: False, outage=Outage(credentials.base_url)) as session:
+                informers = InformerSet(session, clock=clock, random=Random())
+                for resource in resources:
+                    informers.informer(resource).add_handler(Teller(told, resource, informers))
+                await watch_until(self._stop, "record", informers, synced, for_s=options.for_s)
+            recorder.stopping()
+        finally:
+            recorder.close()
+        return told.changes
+
+
+def _description(options: Options) -> dict[str, Any]:
+    # Extenders are not asked afterwards either; `Shadow` names them as a reason.
+    return {
+        "podium": podium.__version__,
+        "kind": WATCHED,
+        "config": effective_configuration(replace(options.config, extenders=())),
+        "plugins": list(options.references),
+        "feature_gates": [],
+    }
+
+
+# ---------------------------------------------------------------- afterwards
+
+
+def is_watched(segments: Segments) -> bool:
+    """Whether the recording was made beside another scheduler."""
+    return segments.description.get("kind") == WATCHED
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedReplay:
+    """How podium's choices relate to the bindings in a recording.
+
+    Attributes:
+        digest: of every comparison.
+        damage, is_cut: as in `podium.recording.replay.Replayed`.
+    """
+
+    report: Report
+    digest: str
+    virtual_s: float
+    wall_s: float
+    damage: str
+    is_cut: bool
+
+    def summary(self) -> dict[str, Any]:
+        """The last line of `--output json`."""
+        return {
+            "compared": self.report.compared,
+            "agreed": self.report.agreed,
+            "digest": self.digest,
+            "virtual_s": round(self.virtual_s, 3),
+            "wall_s": round(self.wall_s, 3),
+        }
+
+
+class _Digest:
+    """Implements `podium.recording.shadow.shadow.Listener`."""
+
+    def __init__(self) -> None:
+        self.sha256 = hashlib.sha256()
+
+    def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
+        """Take a comparison in."""
+        del evaluation_s, binding_s
+        self.sha256.update(repr(sorted(comparison.to_json().items())).encode())
+
+    def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
+        """Take the reason in."""
+        del pod, states
+        self.sha256.update(f"{disagreement.pod} {disagreement.reason} {disagreement.view}".encode())
+
+
+def compare_bindings(
+    directory: Path,
+    config: KubeSchedulerConfiguration,
+    classes: Mapping[str, type[Plugin]],
+    *,
+    until: Until = _NO_END,
+    speed: float | None = None,
+) -> WatchedReplay:
+    """Compare every binding in the recording with what podium would have chosen on the state seen before it.
+
+    Args:
+        until: where to end; an attempt is a binding.
+        speed: so many recorded seconds pass in one; None for as fast as it can.
+
+    Raises:
+        RecordingError: there is no recording, or it cannot be read.
+        PluginError, ConfigError: a profile cannot be built.
+    """
+    segments = open_segments(directory)
+    clock, digest, times, started_s = ManualClock(), _Digest(), tape.Times(), time.perf_counter()
+    shadow = Shadow(config, classes, clock, [digest])
+    is_complete, first_s, wall_s, pace = False, None, None, Pace(speed)
+    for entry in entries_of(segments):
+        if until.attempts is not None and shadow.report.compared >= until.attempts:
+            break
+        if entry[0] == tape.NOW:
+            wall_s = tape.Times().take(entry[1])
+        elif entry[0] == tape.MONOTONIC:
+            now_s = times.take(entry[1])
+            first_s = now_s if first_s is None else first_s
+            if until.is_time_up(now_s - first_s, wall_s and wall_s + now_s - first_s):
+                break
+            pace.reach(now_s)
+            clock.advance(now_s - clock.monotonic())
+            for _ in shadow.settle():
+                pass
+        elif entry[0] == tape.READ:
+            is_complete = entry[1]
+        else:
+            _tell(shadow, entry, is_complete=is_complete)
+    for _ in shadow.settle(all_of_them=True):
+        pass
+    virtual_s = 0.0 if first_s is None else times.last_s - first_s
+    took_s = time.perf_counter() - started_s
+    return WatchedReplay(shadow.report, digest.sha256.hexdigest(), virtual_s, took_s, segments.damage, segments.is_cut)
+
+
+def _tell(shadow: Shadow, entry: tape.Entry, *, is_complete: bool) -> None:
+    if entry[0] not in (tape.PUT, tape.REMOVE):
+        return
+    resource = _RESOURCES.get(entry[1])
+    if resource is None:
+        raise RecordingError(f"the recording has objects that this podium does not know: {entry[1]}")
+    if entry[0] == tape.PUT:
+        try:
+            shadow.put(resource, tape.item_of(entry), is_complete=is_complete)
+        except ManifestError as error:
+            log.error("Object cannot be read", kind=resource.kind, error=str(error))
+    else:
+        shadow.remove(resource, entry[2])

@@ -1,0 +1,43 @@
+from pathlib import Path
+
+import pytest
+
+from tests.control_plane.requirement import built_or_skipped
+from tests.docs_site import links, site
+
+
+@pytest.fixture(scope="module")
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built once from this clone without a warning; a process of its own keeps MkDocs' imports to itself."""
+    folder = tmp_path_factory.mktemp("site")
+    built_or_skipped(request.config, "site of the documentation", lambda _: site.build_apart(folder / "docs"))
+    return folder / "docs"
+
+
+def test_no_link_of_the_site_is_dead(built: Path) -> None:
+    found = links.pages(built)
+    assert len(found) > 20
+    assert list(links.dead(built, found)) == []
+
+
+def test_a_page_fetches_nothing_from_another_server(built: Path) -> None:
+    fetched = {each for page in links.pages(built).values() for each in page.fetched}
+    assert {each for each in fetched if "://" in each or each.startswith("//")} == set()
+    assert {each for each in fetched if each.endswith(".js")}
+    styles = "\n".join(path.read_text() for path in built.rglob("*.css"))
+    assert "url(http" not in styles
+    assert "@import" not in styles
+
+
+def test_links_are_found_dead_where_file_or_anchor_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top">a</h1><a href="b.html#here">1</a><a href="b.html#gone">2</a><a href="c.html">3</a>'
+        '<a href="#top">4</a><a href="http://plain.example">5</a><img src="no.png"><a href="https://ok.example/x">6</a>'
+    )
+    (tmp_path / "b.html").write_text('<h2 id="here">b</h2>')
+    assert list(links.dead(tmp_path, links.pages(tmp_path))) == [
+        "a.html: b.html#gone: no such anchor",
+        "a.html: c.html: no such file",
+        "a.html: http://plain.example: not an https address",
+        "a.html: no.png: no such file",
+    ]

@@ -1,0 +1,113 @@
+"""A cluster that is recorded beside a scheduler that binds by hand, and what a replay says of its bindings."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from podium.config import default_configuration
+from podium.objects.core import Pod
+from podium.plugins import IN_TREE
+from podium.recording import tape
+from podium.recording.hashed_names import NameHasher
+from podium.recording.replay import entries_of
+from podium.recording.segments import RecordingError, open_segments
+from podium.recording.watched import Options, RecordApp, WatchedReplay, compare_bindings
+from podium.sandbox import Sandbox
+from tests.control_plane.client import Client
+from tests.e2e.waiting import eventually
+from tests.manifests import node, pod
+
+pytestmark = pytest.mark.anyio
+
+
+def seen(directory: Path) -> list[Any]:
+    """All states of objects in a recording that is still written."""
+    try:
+        return [tape.item_of(each) for each in entries_of(open_segments(directory)) if each[0] == tape.PUT]
+    except RecordingError:
+        return []
+
+
+async def recorded(directory: Path, tmp_path: Path, hasher: NameHasher | None = None) -> None:
+    """Record a cluster with two nodes, whose scheduler chooses the better one, and then the worse one."""
+    async with Sandbox(kubelets=False) as sandbox, Client(sandbox.url) as admin:
+        kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")
+        for each in (
+            node("big", "16"),
+            node("small", "4"),
+            *(pod(name, "1", scheduler="default-scheduler") for name in "ab"),
+        ):
+            sandbox.store.create(each)
+        options = Options(
+            directory=directory,
+            config=default_configuration(),
+            classes=IN_TREE,
+            kubeconfig=str(kubeconfig),
+            hasher=hasher,
+        )
+        app, started = RecordApp(options), anyio.Event()
+
+        async def shows(count: int) -> bool:
+            return sum(isinstance(each, Pod) and bool(each.node_name) for each in seen(directory)) >= count
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(app.run, started.set)
+            await started.wait()
+            for count, (name, on) in enumerate((("a", "big"), ("b", "small")), 1):
+                target = {"apiVersion": "v1", "kind": "Node", "name": on}
+                binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+                await admin.create(f"/api/v1/namespaces/default/pods/{name}/binding", binding)
+                await eventually(lambda count=count: shows(count))  # type: ignore[misc]
+            app.stop()
+
+
+def replayed(directory: Path) -> WatchedReplay:
+    return compare_bindings(directory, default_configuration(), IN_TREE)
+
+
+async def test_bindings_in_a_recording_are_compared(tmp_path: Path) -> None:
+    await recorded(tmp_path / "recording", tmp_path)
+    first, second = replayed(tmp_path / "recording"), replayed(tmp_path / "recording")
+    assert (first.report.compared, first.report.agreed) == (2, 1)
+    assert first.report.disagreements[0].comparison.choice == "big"
+    assert first.digest == second.digest
+    assert (first.damage, first.is_cut) == ("", False)
+
+
+async def test_hashed_names_change_no_comparison_and_cannot_be_read(tmp_path: Path) -> None:
+    await recorded(tmp_path / "recording", tmp_path, NameHasher(b"secret"))
+    found = replayed(tmp_path / "recording")
+    assert (found.report.compared, found.report.agreed) == (2, 1)
+    assert b"small" not in b"".join(open_segments(tmp_path / "recording").blocks())
+
+
+async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_path: Path) -> None:
+    podium, directory = [sys.executable, "-m", "podium"], tmp_path / "recording"
+    async with Sandbox() as sandbox:
+        kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")
+        sandbox.store.create(node("n1"))
+        command = [*podium, "record", str(directory), "--kubeconfig", str(kubeconfig)]
+        process = await anyio.open_process(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+        async def holds_the_node() -> bool:
+            return bool(seen(directory))
+
+        await eventually(holds_the_node)
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 0
+        assert process.stdout is not None
+        assert b"Recorded " in await process.stdout.receive()
+        await process.aclose()
+    done = await anyio.run_process([*podium, "replay", str(directory), "--expect", "-o", "json"])
+    assert json.loads(done.stdout.splitlines()[-1])["compared"] == 0
+    refused = await anyio.run_process([*podium, "diff", str(directory), str(directory)], check=False)
+    assert refused.returncode == 1
+    assert b"holds no decisions" in refused.stderr

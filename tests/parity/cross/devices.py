@@ -1,0 +1,69 @@
+"""New questions about devices: recorded ones in which claims, slices and classes have parts of others.
+
+Every object keeps its name, and so does the pod, to whom its claims belong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from tests.parity.cross.drawing import Json, chance, copied, of_kind
+from tests.parity.recorded import category_of
+
+_CLAIM, _CLASS, _SLICE = "ResourceClaim", "DeviceClass", "ResourceSlice"
+_OF_A_SLICE = ("devices", "sharedCounters", "perDeviceNodeSelection")
+"""What belongs together: devices name counters, and may say themselves where they are."""
+
+
+def about_one_pod(recorded: Sequence[Json]) -> list[Json]:
+    """The attempts among recorded questions, which are queues as well."""
+    return [question for question in recorded if "pod" in question]
+
+
+def crossed_devices(recorded: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
+    """As many attempts at one pod with claims, or with extended resources that devices stand behind."""
+    attempts = about_one_pod(recorded)
+    objects = [item for question in attempts for item in question["objects"]]
+    pool = {kind: of_kind(objects, kind) for kind in (_CLAIM, _CLASS, _SLICE)}
+    for number in range(count):
+        random = chance(seed, number)
+        question: Json = copied({**random.choice(attempts), "expect": None})
+        del question["expect"]
+        _name_each_claim_once(question["pod"]["spec"])
+        for item in question["objects"]:
+            _change(random, item, pool)
+        question["id"] = f"{category_of(question['id'])}-{seed}x{number}"
+        yield question
+
+
+def _name_each_claim_once(spec: Json) -> None:
+    """Of a claim that is named twice the recorder sees the first allocation, and podium shows the last."""
+    named = spec.get("resourceClaims", ())
+    claims = {each.get("resourceClaimName", each["name"]): each for each in reversed(named)}
+    if len(claims) < len(named):
+        spec["resourceClaims"] = list(reversed(claims.values()))
+
+
+def _change(random: Random, item: Json, pool: dict[str, list[Json]]) -> None:
+    kind = item["kind"]
+    if kind == _CLAIM:
+        if item.get("status") and random.random() < 0.1:
+            del item["status"]
+        if not item.get("status") and random.random() < 0.5:
+            item["spec"] = copied(random.choice(pool[kind])["spec"])
+    elif kind == _CLASS and random.random() < 0.1:
+        item["spec"] = copied(random.choice(pool[kind])["spec"])
+    elif kind == _SLICE:
+        _change_slice(random, item["spec"], random.choice(pool[kind])["spec"])
+
+
+def _change_slice(random: Random, spec: Json, other: Json) -> None:
+    """The slice may get what another one has; where that is by device, it must be in both."""
+    if spec.get("perDeviceNodeSelection") == other.get("perDeviceNodeSelection") and random.random() < 0.25:
+        for name in _OF_A_SLICE:
+            spec.pop(name, None)
+            if name in other:
+                spec[name] = copied(other[name])
+    if spec.get("devices") and random.random() < 0.15:
+        random.shuffle(spec["devices"])

@@ -1,0 +1,129 @@
+"""Pods with claims, whose volumes are bound and made while podium waits, replay to the same decisions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from podium.recording import tape
+from podium.recording.replay import entries_of
+from podium.recording.segments import open_segments
+from podium.sandbox.store import Store
+from tests.manifests import HOSTNAME, node, pod
+from tests.planted.lives import Json, creating, deleting, record
+from tests.unit.cli.commands import run
+
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+API = "storage.k8s.io/v1"
+
+
+def storage_class(name: str, provisioner: str) -> Json:
+    mode = "WaitForFirstConsumer"
+    metadata = {"name": name}
+    return {
+        "apiVersion": API,
+        "kind": "StorageClass",
+        "metadata": metadata,
+        "provisioner": provisioner,
+        "volumeBindingMode": mode,
+    }
+
+
+def volume(name: str, node_name: str, class_name: str, claim: Json | None = None) -> Json:
+    on = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [node_name]}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "10Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": class_name,
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [on]}},
+            **({"claimRef": claim} if claim else {}),
+        },
+        "status": {"phase": "Available"},
+    }
+
+
+def claim(name: str, class_name: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": class_name,
+            "resources": {"requests": {"storage": "5Gi"}},
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+def user(name: str, *claims: str) -> Json:
+    return pod(name, volumes=[{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims])
+
+
+def controllers(store: Store) -> None:
+    """Bind claims to the volumes that podium has kept for them, and make those that it wants made."""
+    for seen in store.list("persistentvolumeclaims"):
+        item = json.loads(json.dumps(seen))
+        metadata = item["metadata"]
+        kept = [each for each in store.list("persistentvolumes") if _is_kept_for(each, metadata["name"])]
+        selected = metadata.get("annotations", {}).get(SELECTED_NODE)
+        if kept and not item["spec"].get("volumeName"):
+            item["spec"]["volumeName"] = kept[0]["metadata"]["name"]
+            metadata.setdefault("annotations", {})["pv.kubernetes.io/bind-completed"] = "yes"
+            store.update(item)
+        elif selected and not kept:
+            reference = {"namespace": "default", "name": metadata["name"], "uid": metadata["uid"]}
+            store.create(volume(f"made-for-{metadata['name']}", selected, "made", reference))
+
+
+def _is_kept_for(item: Json, name: str) -> bool:
+    reference = item["spec"].get("claimRef")
+    return bool(reference) and reference["name"] == name
+
+
+@pytest.mark.parametrize("hashed", [False, True])
+def test_pods_with_claims_replay_to_the_same_decisions(hashed: bool, tmp_path: Path) -> None:
+    objects = [
+        *(node(f"n{at}") for at in range(3)),
+        storage_class("local", "kubernetes.io/no-provisioner"),
+        storage_class("made", "csi.example.com"),
+        *(volume(f"local-{at}", f"n{at}", "local") for at in range(3)),
+        *(claim(f"c{at}", "local") for at in range(3)),
+        *(claim(f"d{at}", "made") for at in range(2)),
+    ]
+    pair = user("b", "c1", "d0")
+    steps = [
+        creating(user("a", "c0")),
+        controllers,
+        creating(pair, user("c", "d1")),
+        controllers,
+        controllers,
+        creating(user("d", "missing")),
+        creating(claim("missing", "local"), user("e", "c2")),
+        controllers,
+        deleting(pair),
+    ]
+    config = tmp_path / "config.yaml"
+    profiles = [{"schedulerName": "podium"}]
+    config.write_text(
+        json.dumps(
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "leaderElection": {"leaderElect": False},
+                "profiles": profiles,
+            }
+        )
+    )
+    record(tmp_path / "recording", config, (), objects, steps, hashes_names=hashed)
+    assert run("replay", tmp_path / "recording", "--expect").exit_code == 0
+    entries = list(entries_of(open_segments(tmp_path / "recording")))
+    assert sum(each[0] == tape.DECIDED for each in entries) >= 6
+    written = [each for each in entries if each[0] == tape.ANSWER and each[2] == tape.OBJECT]
+    assert len(written) == 5

@@ -1,0 +1,1 @@
+"""What `podium plan` and `podium consolidate` say by podium's own rules, held against what podium then does."""

@@ -1,0 +1,71 @@
+"""Carries plans out, and says what of them did not hold.
+
+python -m tests.provisioned --plans 300 --consolidations 300
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+from collections.abc import Sequence
+
+from tests.provisioned.consolidations import CheckedConsolidation, check_consolidation
+from tests.provisioned.plans import CheckedPlan, check_plan
+
+_SEEDS_PER_PROCESS = 20
+
+
+def main() -> int:
+    """Print each fault, and how much was asked."""
+    parser = argparse.ArgumentParser("python -m tests.provisioned", description=__doc__)
+    parser.add_argument("--plans", type=int, default=0, help="how many clusters to buy nodes for (default: none)")
+    parser.add_argument("--consolidations", type=int, default=0, help="how many to consolidate (default: none)")
+    parser.add_argument("--first", type=int, default=1, help="the seed of the first (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="(default: %(default)s)")
+    options = parser.parse_args()
+    # A fresh interpreter each, and now and then a new one: what a daemon freezes at its start is never collected.
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(options.processes, maxtasksperchild=_SEEDS_PER_PROCESS) as pool:
+        plans = pool.map(check_plan, range(options.first, options.first + options.plans), chunksize=1)
+        seeds = range(options.first, options.first + options.consolidations)
+        consolidations = pool.map(check_consolidation, seeds, chunksize=1)
+    wrong = 0
+    if plans:
+        wrong += _said_of_plans(plans)
+    if consolidations:
+        wrong += _said_of_consolidations(consolidations)
+    return int(wrong > 0)
+
+
+def _said_of_plans(plans: Sequence[CheckedPlan]) -> int:
+    wrong = _faulty("plan", plans)
+    sys.stdout.write(
+        f"{len(plans)} plans, {sum(each.bought for each in plans)} nodes bought, each left out once, "
+        f"{sum(each.promised for each in plans)} pods bound, {sum(each.staying for each in plans)} pending, "
+        f"{sum(each.preempted for each in plans)} preempted: {wrong} plans did not hold\n"
+    )
+    return wrong
+
+
+def _said_of_consolidations(consolidations: Sequence[CheckedConsolidation]) -> int:
+    wrong = _faulty("consolidation", consolidations)
+    sys.stdout.write(
+        f"{len(consolidations)} consolidations, {sum(each.commands for each in consolidations)} commands, "
+        f"{sum(each.removed for each in consolidations)} nodes removed, "
+        f"{sum(each.moved for each in consolidations)} pods moved, "
+        f"{sum(each.saved for each in consolidations):.2f} per hour saved: {wrong} consolidations did not hold\n"
+    )
+    return wrong
+
+
+def _faulty(what: str, cases: Sequence[CheckedPlan | CheckedConsolidation]) -> int:
+    for each in cases:
+        for fault in each.faults:
+            sys.stdout.write(f"{what} {each.seed}: {fault}\n")
+    return sum(bool(each.faults) for each in cases)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

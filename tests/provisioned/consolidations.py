@@ -1,0 +1,179 @@
+"""Whether what `podium consolidate --rules podium` says is what then happens: its commands are carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from podium.engine.cluster import Cluster
+from podium.engine.files import Found
+from podium.provisioner.cases import read_settings
+from podium.provisioner.consolidation_plan import (
+    ConsolidationOptions,
+    ConsolidationPlan,
+    PlannedCommand,
+    plan_consolidation,
+)
+from podium.provisioner.disruption_state import DisruptionState
+from podium.provisioner.manifests import read_cluster
+from podium.provisioner.placing_simulator import LaunchedClaim, PlacingSimulator
+from podium.provisioner.searches import Search
+from podium.sandbox.embedded import Sandbox
+from podium.sandbox.errors import ApiError
+from podium.sandbox.pods import evict
+from tests.manifests import Json
+from tests.provisioned.fleets import Fleet, any_fleet
+from tests.provisioned.sandboxed import at_rest, daemon_beside, nodes_of_pods, run, sandbox_of
+from tests.unit.provisioner.clusters import NOW, catalogue
+from tests.unit.provisioner.fleets import INSTANCE_TYPE
+from tests.unit.provisioner.random_fleets import TYPES
+
+_TICK_S: Final = 0.2
+_DRAIN_S_MAX: Final = 300.0
+_TAINT: Final = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
+
+
+@dataclass(slots=True)
+class CheckedConsolidation:
+    """One case.
+
+    Attributes:
+        saved: What was saved in an hour.
+        faults: What the plan said that did not hold.
+    """
+
+    seed: int
+    commands: int = 0
+    removed: int = 0
+    moved: int = 0
+    saved: float = 0.0
+    faults: list[str] = field(default_factory=list)
+
+
+def check_consolidation(seed: int) -> CheckedConsolidation:
+    """Plan a random cluster with both searches, and carry out the commands of one of them."""
+    fleet = any_fleet(seed)
+    plans = {search: _planned(fleet, search) for search in ("prefix", "greedy")}
+    plan = plans["greedy" if seed % 2 else "prefix"]
+    found = CheckedConsolidation(seed, len(plan.commands))
+    if plans["greedy"].savings < plans["prefix"].savings - 1e-9:
+        found.faults.append("greedy saves less than prefix")
+    run(lambda: _carry_out(fleet, plan, found))
+    if not math.isclose(found.saved, plan.savings, abs_tol=1e-9):
+        found.faults.append(f"saves {found.saved:.4f} per hour instead of {plan.savings:.4f}")
+    return found
+
+
+def _planned(fleet: Fleet, search: Search) -> ConsolidationPlan:
+    objects = read_cluster([Found(each, "fleet") for each in (*fleet.objects, *fleet.managed)])
+    make_simulator = partial(PlacingSimulator, Cluster.load(fleet.objects))
+    state = DisruptionState.of(objects, catalogue(*TYPES), read_settings({}), NOW, make_simulator)
+    return plan_consolidation(state, ConsolidationOptions(search=search))
+
+
+async def _carry_out(fleet: Fleet, plan: ConsolidationPlan, found: CheckedConsolidation) -> None:
+    async with sandbox_of(fleet.objects, controllers=True) as sandbox, daemon_beside(sandbox, found.seed):
+        await at_rest(sandbox)
+        cost = _cost(sandbox)
+        pools = {each: fleet.pool_of(each) for each in _nodes(sandbox)}
+        for number, command in enumerate(plan.commands, 1):
+            found.faults += [f"command {number}: {each}" for each in _over_budget(fleet, pools, command)]
+            pools.update((each.name, each.purchase.claim.template.name) for each in command.new)
+            found.faults += [f"command {number}: {each}" for each in await _run_command(sandbox, fleet, command)]
+            for name in command.nodes:
+                del pools[name]
+            found.removed += len(command.nodes)
+            found.moved += len(command.moves)
+        found.saved = cost - _cost(sandbox)
+
+
+async def _run_command(sandbox: Sandbox, fleet: Fleet, command: PlannedCommand) -> Sequence[str]:
+    """What went wrong on the way."""
+    store, found = sandbox.store, []
+    for each in command.new:
+        claim = each.purchase.claim
+        assert isinstance(claim, LaunchedClaim)
+        store.create(dict(next(claim.launch.manifests(each.name))))
+    for name in command.nodes:
+        store.patch("nodes", name, {"spec": {"unschedulable": True, "taints": [_TAINT]}})
+    leaving = [each for each in store.list("pods") if each["spec"].get("nodeName") in command.nodes]
+    leaving.sort(key=lambda each: (-each["spec"].get("priority", 0), each["metadata"]["name"]))
+    loop, waiting = asyncio.get_running_loop(), list(leaving)
+    limit = loop.time() + _DRAIN_S_MAX
+    while waiting:
+        if loop.time() > limit:
+            return [*found, f"not evicted: {', '.join(each['metadata']['name'] for each in waiting)}"]
+        waiting = [each for each in waiting if not await _moved(sandbox, each)]
+        found += _too_few(sandbox, fleet)
+        await asyncio.sleep(_TICK_S)
+    for name in command.nodes:
+        store.delete("nodes", name)
+    await at_rest(sandbox)
+    pending = fleet.running - nodes_of_pods(sandbox).keys()
+    return [*found, f"pending: {', '.join(sorted(pending))}"] if pending else found
+
+
+async def _moved(sandbox: Sandbox, pod: Json) -> bool:
+    """Evict the pod, and make it again as its workload would; False if a PodDisruptionBudget holds it now."""
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+    try:
+        evict(sandbox.store, namespace, name, {"deleteOptions": {"gracePeriodSeconds": 0}})
+    except ApiError as error:
+        if error.code != 429:
+            raise
+        return False
+    containers = [{**each, "image": "app"} for each in pod["spec"]["containers"]]
+    spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"} | {"containers": containers}
+    metadata = {"name": name, "namespace": namespace, "labels": pod["metadata"].get("labels", {})}
+    sandbox.store.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    # For the stand-in controllers, which count the pods of budgets.
+    await asyncio.sleep(_TICK_S)
+    return True
+
+
+def _too_few(sandbox: Sandbox, fleet: Fleet) -> list[str]:
+    pods = sandbox.store.list("pods")
+    found = []
+    for app, least in fleet.available_min.items():
+        count = sum(
+            each["metadata"]["labels"].get("app") == app and bool(each["spec"].get("nodeName")) for each in pods
+        )
+        if count < least:
+            found.append(f"{count} pods of {app} are left, fewer than its PodDisruptionBudget allows")
+    return found
+
+
+def _over_budget(fleet: Fleet, pools: Mapping[str, str], command: PlannedCommand) -> list[str]:
+    found = []
+    for pool, text in fleet.nodes_at_once.items():
+        going = sum(pools[each] == pool for each in command.nodes)
+        nodes = sum(each == pool for each in pools.values())
+        share = math.ceil(nodes * int(text[:-1]) / 100) if text.endswith("%") else int(text)
+        if going > share:
+            found.append(f"{going} nodes of {pool} go at once, more than its budget of {text}")
+    return found
+
+
+def _nodes(sandbox: Sandbox) -> list[str]:
+    return [each["metadata"]["name"] for each in sandbox.store.list("nodes")]
+
+
+def _cost(sandbox: Sandbox) -> float:
+    """What the nodes cost in an hour, by the catalogue's file."""
+    types = {each["name"]: each["offerings"] for each in TYPES}
+    return math.fsum(
+        _price(types[each["metadata"]["labels"][INSTANCE_TYPE]], each["metadata"]["labels"])
+        for each in sandbox.store.list("nodes")
+    )
+
+
+def _price(offerings: Sequence[Json], labels: Mapping[str, str]) -> float:
+    for each in offerings:
+        wanted = (one for one in each["requirements"] if one["operator"] == "In")
+        if all(labels.get(one["key"]) in one["values"] for one in wanted):
+            return float(each["price"])
+    raise AssertionError(f"no offering has {labels}")

@@ -1,0 +1,86 @@
+"""Whether what `podium plan --rules podium` says of a cluster is what podium's daemon then does."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from podium.engine.cluster import Cluster
+from podium.engine.files import Found
+from podium.provisioner.cases import read_settings
+from podium.provisioner.manifests import read_cluster
+from podium.provisioner.placed_plans import PlacedPlan, plan_with_podium
+from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.planned_nodes import PlannedNode
+from podium.provisioner.sandbox_nodes import manifest_of
+from tests.manifests import Json
+from tests.provisioned.clusters import PlannedCluster, daemon_pod, planned_cluster
+from tests.provisioned.sandboxed import bound_pods
+from tests.virtual_time import START_S
+
+
+@dataclass(slots=True)
+class CheckedPlan:
+    """One case.
+
+    Attributes:
+        faults: What the plan said that did not hold.
+    """
+
+    seed: int
+    bought: int = 0
+    promised: int = 0
+    staying: int = 0
+    preempted: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+def check_plan(seed: int) -> CheckedPlan:
+    """Plan a random cluster, make the nodes of the plan, and let podium bind."""
+    cluster = planned_cluster(seed)
+    plan, nodes = plan_for(cluster)
+    waiting = set(cluster.waiting)
+    promised = {each.metadata.name for pods in plan.pods.values() for each in pods}
+    staying = {key.rpartition("/")[2] for key in plan.errors}
+    found = CheckedPlan(seed, len(nodes), len(promised), len(staying), len(plan.preempted))
+    after = _bound(cluster, nodes, seed)
+    bound = after & waiting
+    if missing := promised - bound:
+        found.faults.append(f"not bound: {_list(missing)}")
+    if surplus := bound - promised:
+        found.faults.append(f"bound, although the plan does not say so: {_list(surplus)}")
+    if neither := waiting - promised - staying:
+        found.faults.append(f"not told of: {_list(neither)}")
+    for left_out in nodes:
+        others = [each for each in nodes if each is not left_out]
+        # A node may also be what keeps pods that run from being preempted.
+        if after <= _bound(cluster, others, seed):
+            found.faults.append(f"can be left out: {left_out.text}")
+    return found
+
+
+def plan_for(cluster: PlannedCluster) -> tuple[PlacedPlan, tuple[PlannedNode, ...]]:
+    """The plan, and its nodes as they are made.
+
+    They get the plan's names: among equally good nodes podium goes by their order.
+    """
+    manifests = [*cluster.objects, *cluster.pools]
+    objects = read_cluster([Found(each, "cluster") for each in manifests])
+    basis = PlanBasis(objects, cluster.catalogue, read_settings({}))
+    plan = plan_with_podium(basis, Cluster.load(cluster.objects), START_S)
+    return plan, tuple(PlannedNode(name, launch, plan.pods.get(name, ())) for name, launch in plan.launches.items())
+
+
+def _bound(cluster: PlannedCluster, nodes: Iterable[PlannedNode], seed: int) -> set[str]:
+    """The names of the pods that have a node once podium has these nodes, but for the DaemonSets' pods on them."""
+    daemons = [each for each in cluster.objects if each["kind"] == "DaemonSet"]
+    made: list[Json] = []
+    for node in nodes:
+        manifest: Mapping[str, object] = manifest_of(node, START_S)
+        made += [dict(manifest), *(daemon_pod(each, node.name) for each in daemons)]
+    own = {each["metadata"]["name"] for each in cluster.objects if each["kind"] == "Pod"}
+    return own & bound_pods([*cluster.objects, *made], seed).keys()
+
+
+def _list(names: Collection[str]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,117 @@
+"""The whole daemon beside the sandbox in virtual time, until nothing happens any more."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
+from random import Random
+from typing import Any, Final, TypeVar
+
+import anyio
+import structlog
+
+from podium.config import default_configuration
+from podium.daemon.app import App
+from podium.daemon.faces import FACES, stall_watch
+from podium.daemon.options import Options
+from podium.sandbox.embedded import Sandbox
+from tests.manifests import Json
+from tests.simulation.network import SimulatedLoop
+from tests.virtual_time import START_S, LoopClock
+
+REST_S: Final = 30.0
+"""Of virtual time: when no pod has changed for so long, none will. Backoff lasts 10 s at most."""
+
+_REST_S_MAX: Final = 600.0
+_TICK_S: Final = 1.0
+_T = TypeVar("_T")
+
+
+def bound_pods(objects: Iterable[Json], seed: int) -> Mapping[str, str]:
+    """The pods that the daemon binds in a cluster of these objects, by name, each with its node."""
+
+    async def bind() -> Mapping[str, str]:
+        async with sandbox_of(objects) as sandbox, daemon_beside(sandbox, seed):
+            await at_rest(sandbox)
+            return nodes_of_pods(sandbox)
+
+    return run(bind)
+
+
+def run(main: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+    """Run in virtual time, without podium's own log."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+            return runner.run(main())
+    finally:
+        # The daemon freezes what it finds at its start; the next run must not carry this one's objects along.
+        gc.unfreeze()
+
+
+def sandbox_of(objects: Iterable[Json], *, controllers: bool = False) -> AbstractAsyncContextManager[Sandbox]:
+    """A sandbox with these objects, whose time is the loop's."""
+    loop, uids = asyncio.get_running_loop(), Random(1)
+    sandbox = Sandbox(
+        now=lambda: datetime.fromtimestamp(START_S + loop.time(), UTC),
+        new_uid=lambda: f"{uids.getrandbits(64):016x}",
+        controllers=controllers,
+        bookmark_interval_s=1000.0,
+    )
+    for each in objects:
+        sandbox.store.put_raw(each)
+    return sandbox
+
+
+@asynccontextmanager
+async def daemon_beside(sandbox: Sandbox, seed: int) -> Any:
+    """The daemon as it is, with one source of randomness."""
+    started, ended = anyio.Event(), anyio.Event()
+    app = App(
+        default_configuration(),
+        Options(master=sandbox.url, secure_port=0, recorder_bytes=0),
+        clock=LoopClock(),
+        random=Random(seed),
+        # Virtual time stands still while anybody works: the stall watch would see nothing.
+        faces=tuple(face for face in FACES if face is not stall_watch),
+    )
+
+    async def live() -> None:
+        await app.run(started.set)
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(live)
+        await started.wait()
+        yield
+        app.stop()
+        await ended.wait()
+
+
+async def at_rest(sandbox: Sandbox) -> None:
+    """Wait until no pod has changed for a while."""
+    loop = asyncio.get_running_loop()
+    since, seen, limit = loop.time(), _pods(sandbox), loop.time() + _REST_S_MAX
+    while loop.time() < since + REST_S:
+        assert loop.time() < limit, f"pods still change after {_REST_S_MAX} s"
+        await asyncio.sleep(_TICK_S)
+        now = _pods(sandbox)
+        if now != seen:
+            since, seen = loop.time(), now
+
+
+def nodes_of_pods(sandbox: Sandbox) -> Mapping[str, str]:
+    """The pods that have a node, by name."""
+    return {
+        each["metadata"]["name"]: each["spec"]["nodeName"]
+        for each in sandbox.store.list("pods")
+        if each["spec"].get("nodeName")
+    }
+
+
+def _pods(sandbox: Sandbox) -> list[tuple[str, str]]:
+    return [(each["metadata"]["uid"], each["spec"].get("nodeName", "")) for each in sandbox.store.list("pods")]

@@ -1,0 +1,24 @@
+"""A few of the cases that `python -m tests.provisioned` tries."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.provisioned.consolidations import check_consolidation
+from tests.provisioned.plans import check_plan
+
+# 16: a node is needed only until another one is left out.
+# 162: what keeps a pod that runs from being preempted.
+KEPT = (1, 4, 5, 16, 162)
+
+
+@pytest.mark.parametrize("seed", KEPT)
+def test_podium_binds_just_the_pods_of_the_plan_and_needs_each_of_its_nodes(seed: int) -> None:
+    assert check_plan(seed).faults == []
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 6, 8])
+def test_a_consolidation_that_is_carried_out_keeps_every_pod_and_saves_what_it_promised(seed: int) -> None:
+    found = check_consolidation(seed)
+    assert found.faults == []
+    assert found.removed

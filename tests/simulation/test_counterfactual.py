@@ -1,0 +1,50 @@
+"""What another configuration would have come to; with the recorded one, that is what was recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.recording.counterfactual import Counterfactual, replay_counterfactually
+from tests.simulation.calm import record_calm
+from tests.simulation.observed import PLUGINS, configuration, have_calm_read
+from tests.simulation.simulation import simulate
+
+pytestmark = pytest.mark.usefixtures("no_log")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, no_log: None) -> Path:
+    directory = tmp_path_factory.mktemp("recorded") / "life"
+    record_calm(directory)
+    return directory
+
+
+def decide_again(directory: Path, plugins: str = "") -> Counterfactual:
+    return replay_counterfactually(directory, configuration(plugins), PLUGINS, prepare=have_calm_read)
+
+
+def placements(found: Counterfactual) -> dict[str, str]:
+    return {uid: story.node for uid, story in found.stories.items() if story.bound_s is not None}
+
+
+def test_recorded_configuration_places_every_pod_as_recorded(recorded: Path) -> None:
+    found = decide_again(recorded)
+    assert placements(found) == found.recorded_nodes
+    assert found.outcomes.placed > 40
+    assert found.outcomes.preemptions > 0
+
+
+def test_other_configuration_is_carried_to_the_end(recorded: Path) -> None:
+    found = decide_again(recorded, 'score: {disabled: [{name: "*"}], enabled: [{name: ImageLocality}]}')
+    again = decide_again(recorded, 'score: {disabled: [{name: "*"}], enabled: [{name: ImageLocality}]}')
+    assert placements(found) != found.recorded_nodes
+    assert found.outcomes.placed + found.outcomes.pending > 40
+    assert (found.outcomes, found.stories) == (again.outcomes, again.stories)
+
+
+def test_recording_with_faults_and_all_kinds_of_pods_is_carried_to_the_end(tmp_path: Path) -> None:
+    assert simulate(3, 40, recorded_to=tmp_path).violation is None
+    for life in sorted(tmp_path.iterdir()):
+        assert decide_again(life, "score: {enabled: [{name: NodeResourcesFit, weight: 90}]}").outcomes.attempts > 0

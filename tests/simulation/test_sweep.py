@@ -1,0 +1,67 @@
+"""`podium sweep` over a recorded day, with processes of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from dask import config as dask_config
+from distributed import LocalCluster
+
+from tests.simulation.calm import record_calm
+from tests.unit.cli.commands import run
+
+PLUGINS = ("--plugin", "tests.simulation.observed:Ledger", "--plugin", "tests.simulation.observed:Hesitation")
+
+
+def test_sweep_is_resumed_from_its_file(tmp_path: Path) -> None:
+    day, file = tmp_path / "day", tmp_path / "results"
+    record_calm(day, pods=20)
+    grid = ("--grid", "NodeResourcesFit=1,90", "--grid", "ImageLocality=1,3")
+    command = ("sweep", day, *grid, *PLUGINS, "--workers", "2", "--resume", file, "-o", "json")
+    done = run(*command)
+    assert done.exit_code == 0, done.output
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == 4
+    assert any(row["on_front"] for row in rows)
+    assert all(row["placed"] + row["pending"] > 0 for row in rows)
+    kept = file.read_text()
+    file.write_text(kept[: -len(kept.splitlines()[-1]) // 2])
+    assert run(*command).stdout == done.stdout
+    assert len(file.read_text().splitlines()) == 4
+
+
+def test_line_that_is_no_result_is_named(tmp_path: Path) -> None:
+    day, file = tmp_path / "day", tmp_path / "results"
+    record_calm(day, pods=5)
+    file.write_text("{}\n")
+    done = run("sweep", day, "--grid", "NodeResourcesFit=1", *PLUGINS, "--resume", file)
+    assert done.exit_code == 1
+    assert "line 1 is not a result of podium sweep" in done.output
+
+
+@pytest.fixture(scope="module")
+def dask() -> Iterator[str]:
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster.scheduler_address
+
+
+def test_dask_cluster_finds_what_a_pool_finds(dask: str, tmp_path: Path) -> None:
+    day = tmp_path / "day"
+    record_calm(day, pods=20)
+    command = ("sweep", day, "--grid", "NodeResourcesFit=1,90", *PLUGINS, "-o", "json")
+    done, pooled = run(*command, "--dask", dask), run(*command, "--workers", "1")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == pooled.stdout
+    assert len(done.stdout.splitlines()) == 2
+
+
+def test_dask_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
+    day = tmp_path / "day"
+    record_calm(day, pods=5)
+    with dask_config.set({"distributed.comm.timeouts.connect": "200ms"}):
+        done = run("sweep", day, "--grid", "NodeResourcesFit=1", *PLUGINS, "--dask", "tcp://127.0.0.1:1")
+    assert done.exit_code == 1
+    assert "tcp://127.0.0.1:1" in done.output
