@@ -275,11 +275,11 @@ class _Play:
             await self._cluster.session.post(_DEPLOYMENTS, orjson.dumps(body))
         self._screen.tell(f"Load comes: {wanted} pods in {len(_WORKLOADS)} Deployments, and no node")
         await self._until("pods and nodes", lambda seen: seen.pods == wanted and bool(seen.nodes))
-        await self._until("all pods to be bound", lambda seen: seen.bound == wanted)
+        # From now on pods may move to cheaper nodes: while they do, the old ones and the new ones would both count.
+        await self._until("all pods to be bound", lambda seen: seen.pods == seen.bound == wanted)
         self.full = self._cluster.seen()
         self._screen.tell(f"All pods are bound: {self.full.text}")
         await self._quiet(_SHOWN_S)
-        self.full = self._cluster.seen()
         left = sum(count for _, _, count, *_ in _WORKLOADS)
         for name, _, count, *_ in _WORKLOADS:
             change = orjson.dumps({"spec": {"replicas": count}})
