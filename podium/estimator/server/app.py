@@ -10,7 +10,7 @@ Source: karmada cmd/scheduler-estimator/app, v1.18.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -36,7 +36,7 @@ from podium.lib.descriptors import inbound_connections_max
 from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SystemClock
-from podium.service.serving import ServingError, health_page, metrics_page, serve_plain
+from podium.service.serving import ServingError, serve_health_and_metrics
 from podium.service.signals import stop_on_signal
 from podium.service.supervision import Supervisor
 
@@ -125,9 +125,16 @@ class EstimatorApp:
             await folder.look()
             follows["directory of kubeconfigs"] = folder.run
         service = EstimatorService(members, self._metrics, self._clock)
-        async with AsyncExitStack() as stack:
-            port = await stack.enter_async_context(_grpc_server(service, options.address, credentials))
-            await stack.enter_async_context(_endpoints(options, members, self._metrics))
+
+        def not_listed() -> str | None:
+            missing = members.unsynced()
+            return f"not listed yet: {missing}" if missing else None
+
+        addresses = options.health_address, options.metrics_address
+        async with (
+            _grpc_server(service, options.address, credentials) as port,
+            serve_health_and_metrics(*addresses, self._metrics.render, not_ready=not_listed),
+        ):
             mode = "accurate, sets of components as in parity mode" if options.is_accurate else "parity"
             log.info("Serving estimates", address=options.address, port=port, clusters=len(members), mode=mode)
             async with anyio.create_task_group() as group:
@@ -185,22 +192,3 @@ async def _grpc_server(
     finally:
         with anyio.move_on_after(_STOP_S_MAX + 1.0, shield=True):
             await server.stop(_STOP_S_MAX)
-
-
-@asynccontextmanager
-async def _endpoints(options: Options, members: Members, metrics: EstimatorMetrics) -> AsyncIterator[None]:
-    """Serve health and metrics over plain HTTP, as upstream does."""
-
-    def not_listed() -> str | None:
-        missing = members.unsynced()
-        return f"not listed yet: {missing}" if missing else None
-
-    health = {"/healthz": health_page(), "/livez": health_page(), "/readyz": health_page(not_listed)}
-    async with AsyncExitStack() as stack:
-        for address, pages in (
-            (options.health_address, health),
-            (options.metrics_address, {"/metrics": metrics_page(metrics.render)}),
-        ):
-            if address is not None:
-                await stack.enter_async_context(serve_plain(*address, pages))
-        yield

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import platform
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Literal, TypeVar
@@ -64,7 +64,7 @@ from podium.service.election import (
     ending_if_stopped_for_too_long,
     request_deadline_s,
 )
-from podium.service.serving import health_page, metrics_page, serve_plain
+from podium.service.serving import serve_health_and_metrics
 from podium.service.signals import stop_on_signal
 from podium.service.supervision import Supervisor
 
@@ -172,7 +172,15 @@ class ProvisionerApp:
             if options.provider == "karpenter":
                 await demand_node_claims(session)
             parts = _Parts(options, session, self._clock, self._random, self.metrics, self._is_muted)
-            await stack.enter_async_context(self._endpoints())
+            addresses = options.health_address, options.metrics_address
+            await stack.enter_async_context(
+                serve_health_and_metrics(
+                    *addresses,
+                    self.metrics.render,
+                    not_ready=lambda: None if self._is_synced else "not synced yet",
+                    not_live=lambda: None if self._term is None else self._term.health(),
+                )
+            )
             elector = None
             if self._term is not None:
                 stack.enter_context(ending_if_stopped_for_too_long(self._term))
@@ -240,31 +248,6 @@ class ProvisionerApp:
             recorder.record(leader_election(CONTROLLER, lock.reference, note))
 
         return Elector(term, lock, SuspendAwareClock(), self._random, self.metrics, tell, _METRICS_NAME)
-
-    @asynccontextmanager
-    async def _endpoints(self) -> AsyncIterator[None]:
-        """Serve health and metrics over plain HTTP, as Karpenter does."""
-
-        def not_ready() -> str | None:
-            return None if self._is_synced else "not synced yet"
-
-        def not_live() -> str | None:
-            return None if self._term is None else self._term.health()
-
-        health = {
-            "/healthz": health_page(not_live),
-            "/livez": health_page(not_live),
-            "/readyz": health_page(not_ready),
-        }
-        options = self._options
-        async with AsyncExitStack() as stack:
-            for address, pages in (
-                (options.health_address, health),
-                (options.metrics_address, {"/metrics": metrics_page(self.metrics.render)}),
-            ):
-                if address is not None:
-                    await stack.enter_async_context(serve_plain(*address, pages))
-            yield
 
 
 class _Parts:

@@ -6,8 +6,8 @@ Tasks: `signals` · `informers` · `start` · `disagreements` (looks at them aga
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from errno import ENOSPC
 from io import FileIO
@@ -41,7 +41,7 @@ from podium.recording.shadow.metrics import ShadowMetrics
 from podium.recording.shadow.report import Disagreement, Report
 from podium.recording.shadow.scenarios import scenario_of
 from podium.recording.shadow.shadow import SETTLED_S, Shadow
-from podium.service.serving import health_page, metrics_page, serve_plain
+from podium.service.serving import serve_health_and_metrics
 from podium.service.signals import stop_on_signal
 from podium.service.supervision import Supervisor, Tasks
 
@@ -121,7 +121,14 @@ class ShadowApp:
             )
             for resource in shadow.resources:
                 informers.informer(resource).add_handler(Teller(shadow, resource, informers))
-            await stack.enter_async_context(self._endpoints())
+            addresses = options.health_address, options.metrics_address
+            await stack.enter_async_context(
+                serve_health_and_metrics(
+                    *addresses,
+                    self.metrics.render,
+                    not_ready=lambda: None if self._is_synced else "not synced yet",
+                )
+            )
             await self._run_tasks(shadow, informers, started)
             for _ in shadow.settle(all_of_them=True):
                 pass
@@ -151,24 +158,6 @@ class ShadowApp:
             on_error=lambda part: self.metrics.count_unexpected_error("task", part),
         )
         log.info("Stopping")
-
-    @asynccontextmanager
-    async def _endpoints(self) -> AsyncIterator[None]:
-        """Serve health and metrics over plain HTTP."""
-
-        def not_ready() -> str | None:
-            return None if self._is_synced else "not synced yet"
-
-        health = {"/healthz": health_page(), "/livez": health_page(), "/readyz": health_page(not_ready)}
-        options = self._options
-        async with AsyncExitStack() as stack:
-            for address, pages in (
-                (options.health_address, health),
-                (options.metrics_address, {"/metrics": metrics_page(self.metrics.render)}),
-            ):
-                if address is not None:
-                    await stack.enter_async_context(serve_plain(*address, pages))
-            yield
 
 
 async def watch_until(

@@ -10,7 +10,7 @@ from podium.service.serving.checks import failure
 from podium.service.serving.followed_files import FollowedFiles
 from podium.service.serving.health import Check, CheckError, Health, Report, ping
 from podium.service.serving.listener import ServingError, listen
-from podium.service.serving.plain import health_page, serve_plain
+from podium.service.serving.plain import health_page, serve_health_and_metrics, serve_plain
 from podium.service.serving.server import Server, metrics_page, serve
 from podium.service.serving.stand_in import ProbeStandIn
 from podium.service.serving.tls import ServingTls, serving_tls
@@ -41,6 +41,7 @@ __all__ = [
     "ping",
     "self_signed",
     "serve",
+    "serve_health_and_metrics",
     "serve_plain",
     "serving_tls",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -12,7 +12,7 @@ from podium.lib.descriptors import inbound_connections_max
 from podium.lib.endpoints import serving
 from podium.service.serving.listener import listen
 from podium.service.serving.requests import RequestLog
-from podium.service.serving.server import Pages
+from podium.service.serving.server import Pages, metrics_page
 
 
 @asynccontextmanager
@@ -32,6 +32,36 @@ async def serve_plain(host: str, port: int, pages: Pages) -> AsyncIterator[int]:
     port = listener.getsockname()[1]
     async with serving(app, listener, RequestLog(), connections_max=inbound_connections_max()):
         yield port
+
+
+@asynccontextmanager
+async def serve_health_and_metrics(
+    health_address: tuple[str, int] | None,
+    metrics_address: tuple[str, int] | None,
+    render: Callable[[], bytes],
+    *,
+    not_ready: Callable[[], str | None],
+    not_live: Callable[[], str | None] = lambda: None,
+) -> AsyncIterator[None]:
+    """Serve `/healthz`, `/livez`, `/readyz` at one address and `/metrics` at another, while the context is open.
+
+    Args:
+        health_address, metrics_address: a host and a port as `serve_plain` takes them; None for no such endpoint.
+        render: the metrics in the Prometheus text format.
+        not_ready, not_live: why not, or None.
+
+    Raises: ServingError if a port cannot be listened on.
+    """
+    health = {
+        "/healthz": health_page(not_live),
+        "/livez": health_page(not_live),
+        "/readyz": health_page(not_ready),
+    }
+    async with AsyncExitStack() as stack:
+        for address, pages in ((health_address, health), (metrics_address, {"/metrics": metrics_page(render)})):
+            if address is not None:
+                await stack.enter_async_context(serve_plain(*address, pages))
+        yield
 
 
 def health_page(check: Callable[[], str | None] = lambda: None) -> Handler:
