@@ -10,9 +10,11 @@ import click
 
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import plugin_option
+from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import no_log
 from podium.cli.output import TEXT, output_option, print_value
-from podium.cli.replay import made_with, print_scores, told
+from podium.cli.pages.decisions import told
+from podium.cli.replay import made_with, print_scores
 
 if TYPE_CHECKING:
     from podium.recording.comparison import Difference, RecordedDecision
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 @click.argument("one", type=click.Path(path_type=Path), metavar="DIR")
 @click.argument("other", type=click.Path(path_type=Path), metavar="OTHER")
 @plugin_option
+@html_option("the first decision that differs, with the scores of both")
 @output_option()
-def command(one: Path, other: Path, plugins: tuple[str, ...], output: str) -> None:
+def command(one: Path, other: Path, plugins: tuple[str, ...], html: Path | None, output: str) -> None:
     """Compare the decisions of two recordings, and show the first that differs.
 
     It is shown with the event before it and the scores of both, which are found by replaying each recording up to it.
@@ -51,6 +54,11 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], output: str) -> No
     for each in both:
         if each.damage:
             click.echo(f"Not all of it could be read: {each.damage}.", err=True)
+    if html is not None:
+        from podium.cli.pages.diff import page_of
+
+        damages = "; ".join(each.damage for each in both if each.damage)
+        write_page(html, page_of((str(one), str(other)), found, scores, damages))
     sides = () if found is None else (found.one, found.other)
     if output != TEXT:
         value = [

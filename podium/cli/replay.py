@@ -11,8 +11,10 @@ import click
 
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import Change, Usable, plugin_option, usable
+from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import no_log
 from podium.cli.output import TEXT, output_option, print_value
+from podium.cli.pages.decisions import told
 from podium.config import parse_duration
 from podium.objects.times import parse_time
 from podium.recording.limits import Until
@@ -20,7 +22,7 @@ from podium.recording.limits import Until
 if TYPE_CHECKING:
     from podium.recording.player import Differing
     from podium.recording.replay import Replayed
-    from podium.recording.tape import Decided
+    from podium.recording.timeline import Timeline
     from podium.recording.watched import WatchedReplay
 
 _NODES_SHOWN = 10
@@ -66,6 +68,7 @@ def _until(_: click.Context, parameter: click.Parameter, text: str | None) -> Un
 @click.option(
     "--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write a trace for Perfetto into this file."
 )
+@html_option("nodes, waiting pods and zones over time, and the first decision that differs")
 @click.option("--expect", is_flag=True, help="Exit with 1 if a decision differs from the recorded one.")
 @click.option(
     "--counterfactual",
@@ -80,6 +83,7 @@ def command(
     until: Until,
     speed: float | None,
     trace: Path | None,
+    html: Path | None,
     expect: bool,
     counterfactual: bool,
     output: str,
@@ -94,7 +98,7 @@ def command(
     click.get_current_context().with_resource(exit_at_sigint())
     click.get_current_context().with_resource(no_log())
     if counterfactual:
-        is_partial = until != Until() or speed is not None or expect or trace is not None
+        is_partial = until != Until() or speed is not None or expect or bool(trace or html)
         _print_counterfactual(directory, config, plugins, output, is_partial=is_partial)
         return
     from podium.recording.replay import replay
@@ -107,7 +111,10 @@ def command(
         segments = open_segments(directory)
         described = segments.description
         if is_watched(segments):
-            _compare_bindings(directory, described, config, plugins, until, speed, expect=expect, output=output)
+            compared = _compare_bindings(directory, described, config, plugins, until, speed, html)
+            _print_bindings(compared, output, is_whole=not until.is_set)
+            if expect and compared.report.agreed < compared.report.compared:
+                click.get_current_context().exit(1)
             return
         good = _configured(described, config, plugins)
         is_other = config is not None
@@ -115,6 +122,11 @@ def command(
         differing = replayed.outcome.differing
         if differing is not None and differing.recorded is not None:
             differing.recorded_scores = _recorded_scores(directory, described, plugins, replayed)
+        if html is not None:
+            from podium.cli.pages.replay import page_of
+
+            shown = _timeline(directory, replayed.virtual_s if until.is_set else None)
+            write_page(html, page_of(directory.name, replayed, shown))
     if output == TEXT:
         _print(replayed)
     else:
@@ -132,7 +144,9 @@ def _print_counterfactual(
 ) -> None:
     """Say what the configuration would have come to by the end of the recording."""
     if is_partial:
-        raise click.UsageError("--counterfactual cannot be combined with --until, --speed, --expect or --trace.")
+        raise click.UsageError(
+            "--counterfactual cannot be combined with --until, --speed, --expect, --trace or --html."
+        )
     from podium.recording.counterfactual import replay_counterfactually
     from podium.recording.segments import open_segments
 
@@ -155,26 +169,32 @@ def _compare_bindings(
     plugins: tuple[str, ...],
     until: Until,
     speed: float | None,
-    *,
-    expect: bool,
-    output: str,
-) -> None:
-    """Say how podium's choices relate to what another scheduler did, as `podium shadow` does."""
-    from podium.cli.shadow_table import print_report
+    html: Path | None,
+) -> WatchedReplay:
+    """Find out how podium's choices relate to what another scheduler did, as `podium shadow` does."""
     from podium.config.effective import apply_extenders
     from podium.recording.watched import compare_bindings
 
     good = _configured(described, config, plugins, change=apply_extenders)
     compared = compare_bindings(directory, good.config, good.plugins, until=until, speed=speed)
+    if html is not None:
+        from podium.cli.pages.shadow import page_of
+
+        timeline = _timeline(directory, compared.virtual_s if until.is_set else None)
+        write_page(html, page_of(f"Bindings in {directory.name}", compared.report, timeline, compared.damage))
+    return compared
+
+
+def _print_bindings(compared: WatchedReplay, output: str, *, is_whole: bool) -> None:
+    from podium.cli.shadow_table import print_report
+
     if output == TEXT:
         print_report(compared.report)
     else:
         print_value(compared.report.to_json(), output)
         print_value(compared.summary(), output)
-    if not until.is_set:
+    if is_whole:
         _tell_damage(compared, f"the {compared.report.compared} bindings before it were compared")
-    if expect and compared.report.agreed < compared.report.compared:
-        click.get_current_context().exit(1)
 
 
 @contextmanager
@@ -220,6 +240,20 @@ def _write_trace(directory: Path, file: Path) -> None:
             written.write(separator + as_json(event))
             separator = b",\n"
         written.write(b"\n]}\n")
+
+
+def _timeline(directory: Path, seconds: float | None) -> Timeline:
+    """What the recording, or so much of it, shows of the cluster."""
+    from podium.recording.replay import entries_of
+    from podium.recording.segments import RecordingError, open_segments
+    from podium.recording.timeline import read_timeline
+
+    segments = open_segments(directory)
+    try:
+        names = [each["schedulerName"] for each in segments.description["config"]["profiles"]]
+    except (KeyError, TypeError) as error:
+        raise RecordingError(f"the recording does not say whose pods it is about: {error!r}") from None
+    return read_timeline(entries_of(segments), names, seconds=seconds)
 
 
 def _recorded_scores(
@@ -277,14 +311,6 @@ def _print(replayed: Replayed) -> None:
     click.echo(f"  replayed: {told(differing.replayed)}")
     for name, table in (("recorded", differing.recorded_scores), ("replayed", differing.replayed_scores)):
         print_scores(name, table)
-
-
-def told(decision: Decided) -> str:
-    """The decision in a few words."""
-    if decision.node:
-        return f"pod {decision.pod} to node {decision.node}, of {decision.feasible} feasible nodes"
-    room = f"; room is to be made on {decision.nominated}" if decision.nominated else ""
-    return f"pod {decision.pod} to no node{room}"
 
 
 def print_scores(name: str, table: Mapping[str, Mapping[str, int]]) -> None:

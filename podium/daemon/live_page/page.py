@@ -31,9 +31,9 @@ _STREAM_S_MAX: Final = 100.0
 _SILENCE_S_MAX: Final = 5.0
 _WRITE_S_MAX: Final = 10.0
 _FILES: Final = {
-    "/ui": ("page.html", "text/html"),
-    "/ui/page.js": ("page.js", "text/javascript"),
-    "/ui/page.css": ("page.css", "text/css"),
+    "/ui": ("text/html", "page.html"),
+    "/ui/page.js": ("text/javascript", "page.js"),
+    "/ui/page.css": ("text/css", "look.css", "page.css"),
 }
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -73,7 +73,7 @@ class LivePage:
     @property
     def open_pages(self) -> Pages:
         """The files."""
-        return {path: _file(name, content_type) for path, (name, content_type) in _FILES.items()}
+        return {path: _file(content_type, *names) for path, (content_type, *names) in _FILES.items()}
 
     async def run(self) -> None:
         """Wait until cancelled, and then end all streams: the server would wait for them."""
@@ -151,8 +151,8 @@ async def _is_written(event: bytes, request: web.Request, response: web.StreamRe
     return False
 
 
-def _file(name: str, content_type: str) -> Handler:
-    body = files("podium.daemon.live_page").joinpath(name).read_bytes()
+def _file(content_type: str, *names: str) -> Handler:
+    body = b"".join(files("podium.daemon.live_page").joinpath(name).read_bytes() for name in names)
 
     async def show(_: web.Request) -> web.Response:
         return web.Response(body=body, content_type=content_type, charset="utf-8", headers=_HEADERS)

@@ -112,10 +112,11 @@ def test_it_tells_what_it_was_built_from(installed: Installed) -> None:
     assert f"podium, version {told['version']}\n" == installed("podium", "--version").stdout
 
 
-def test_it_has_the_files_of_the_live_page(wheel: Path) -> None:
+def test_it_has_the_files_of_its_pages(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as packed:
         names = set(packed.namelist())
-    assert {f"podium/daemon/live_page/page.{kind}" for kind in ("html", "js", "css")} <= names
+    assert {f"podium/daemon/live_page/{name}" for name in ("page.html", "page.js", "page.css", "look.css")} <= names
+    assert {f"podium/cli/pages/page.{kind}" for kind in ("js", "css")} <= names
 
 
 def test_questions_and_the_demo_are_answered(installed: Installed, tmp_path: Path) -> None:

@@ -106,8 +106,10 @@ async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_pa
         assert process.stdout is not None
         assert b"Recorded " in await process.stdout.receive()
         await process.aclose()
-    done = await anyio.run_process([*podium, "replay", str(directory), "--expect", "-o", "json"])
+    page = tmp_path / "page.html"
+    done = await anyio.run_process([*podium, "replay", str(directory), "--expect", "-o", "json", "--html", str(page)])
     assert json.loads(done.stdout.splitlines()[-1])["compared"] == 0
+    assert "Bindings in recording" in page.read_text()
     refused = await anyio.run_process([*podium, "diff", str(directory), str(directory)], check=False)
     assert refused.returncode == 1
     assert b"holds no decisions" in refused.stderr

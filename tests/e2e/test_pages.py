@@ -1,0 +1,175 @@
+"""The pages of `--html` in a real browser, opened as files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from podium.cli.pages.document import document
+from podium.cli.pages.sections import Bars, Facts, Heat, Lines, Page, Plot, Table
+from tests.browser.axe import serious_faults
+from tests.manifests import node, pod
+from tests.planted.lives import creating, deleting, record
+from tests.simulation.random_objects import ZONE
+from tests.unit.cli.commands import run
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page as Opened
+
+pytestmark = pytest.mark.anyio
+
+HOSTILE: Final = "</script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>"
+SCHEMES: Final[Sequence[Any]] = ("light", "dark")
+SIZES: Final[Sequence[Any]] = ({"width": 1280, "height": 800}, {"width": 390, "height": 844})
+SCREENSHOT_BYTES_MAX: Final = 200_000
+OTHER: Final = {
+    "plugins": {"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 9}]}},
+    "pluginConfig": [
+        {
+            "name": "NodeResourcesFit",
+            "args": {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}},
+        }
+    ],
+}
+
+
+def configuration(file: Path, **profile: Any) -> Path:
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    more = {"leaderElection": {"leaderElect": False}, "profiles": [{"schedulerName": "podium", **profile}]}
+    file.write_text(json.dumps({**kind, **more}))
+    return file
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory, no_log: None) -> Path:
+    """A recording of some minutes, beside `other.yaml`, a configuration that decides otherwise."""
+    folder, random = tmp_path_factory.mktemp("pages"), Random(1)
+    configuration(folder / "other.yaml", **OTHER)
+    nodes = [
+        node(f"node-{at}", random.choice(("4", "8", "16")), labels={ZONE: f"zone-{'abc'[at % 3]}"}) for at in range(24)
+    ]
+    pods = [pod(f"web-{at}", random.choice(("1", "2", "3")), memory=random.choice(("1Gi", "8Gi"))) for at in range(200)]
+    steps = [creating(*pods[at : at + 4]) for at in range(0, 200, 4)]
+    steps = [each for both in zip(steps, map(deleting, pods), strict=False) for each in both]
+    steps += map(deleting, pods[50:120])
+    record(folder / "monday", configuration(folder / "base.yaml"), (), nodes, steps)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def replayed(day: Path) -> Path:
+    done = run("replay", day / "monday", "--config", day / "other.yaml", "--html", day / "replay.html", "--expect")
+    assert done.exit_code == 1, done.output
+    return day / "replay.html"
+
+
+async def opened(page: Opened, file: Path) -> list[str]:
+    """Open the file; returns what it asks for."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await page.goto(file.as_uri())
+    await page.wait_for_selector("main h2")
+    return asked
+
+
+async def assert_accessible(page: Opened, axe: Path) -> None:
+    """In light and dark, on a screen and on a phone; nothing is wider than either."""
+    for scheme in SCHEMES:
+        await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        for size in SIZES:
+            await page.set_viewport_size(size)
+            assert await serious_faults(page, axe) == [], (scheme, size)
+            assert await page.evaluate("document.documentElement.scrollWidth") <= size["width"], (scheme, size)
+
+
+async def test_slider_moves_nodes_and_lines_through_the_day(replayed: Path, page: Opened) -> None:
+    assert await opened(page, replayed) == [replayed.as_uri()]
+    nodes = page.locator(".heat button")
+    assert await nodes.count() == 24
+    late = await nodes.all_inner_texts()
+    await page.locator("input[type=range]").focus()
+    await page.keyboard.press("Home")
+    assert (await page.inner_text("output")).startswith("0 s, 2023-11-14 22:")
+    early = await nodes.all_inner_texts()
+    assert early != late
+    assert await page.locator(".heat .absent, .heat .h0").count() == 24
+    for name in ("zone-a", "zone-b", "zone-c"):
+        assert f"{name}: 0" in (await page.locator(".legend").all_inner_texts())[-1]
+    await page.keyboard.press("End")
+    assert await nodes.all_inner_texts() == late
+    assert await page.locator("svg path").count() == 6
+
+
+async def test_node_is_told_on_a_click_and_found_with_the_keyboard(replayed: Path, page: Opened) -> None:
+    await opened(page, replayed)
+    await page.click(".heat >> text=node-12")
+    assert "node-12 in zone-a: CPU" in await page.inner_text("#node")
+    await page.keyboard.press("ArrowRight")
+    await page.keyboard.press("Enter")
+    assert "node-15 in zone-a: CPU" in await page.inner_text("#node")
+
+
+async def test_first_difference_is_shown_with_both_tables_of_scores(replayed: Path, page: Opened) -> None:
+    await opened(page, replayed)
+    assert "The first difference is at attempt 1" in await page.inner_text("#headline")
+    for title in ("Scores, recorded", "Scores, replayed"):
+        table = page.locator(f"section:has(h2:text-is('{title}')) table")
+        assert "NodeResourcesFit" in await table.inner_text()
+        assert await table.locator("tr.marked").count() == 1
+        await table.locator("thead button").first.click()
+        assert (await table.locator("tbody th").first.inner_text()) == "node-0"
+
+
+async def test_axe_finds_nothing_serious_in_light_and_dark(replayed: Path, page: Opened, axe: Path) -> None:
+    await opened(page, replayed)
+    await assert_accessible(page, axe)
+
+
+async def test_whatever_a_cluster_says_is_text(tmp_path: Path, page: Opened, axe: Path) -> None:
+    """An API server would refuse such names, but not every text: messages of plugins, for example."""
+    sections = [
+        Facts(HOSTILE, {HOSTILE: HOSTILE}, HOSTILE),
+        Table(HOSTILE, (HOSTILE, "Number"), [(HOSTILE, 1.5), (HOSTILE, None)], [0], HOSTILE),
+        Lines(HOSTILE, "s", {HOSTILE: [None, 5.0]}, HOSTILE),
+        Heat(HOSTILE, [(HOSTILE, HOSTILE, "00ff", "00ff")], HOSTILE),
+        Bars(HOSTILE, "%", [(HOSTILE, 10.0, 110.0)], HOSTILE),
+        Plot(HOSTILE, {"a": HOSTILE, "b": HOSTILE}, [(HOSTILE, True, {"a": 1, "b": 2})], HOSTILE),
+    ]
+    file = tmp_path / "page.html"
+    file.write_bytes(document(Page(HOSTILE, HOSTILE, sections, (0.0, 60.0)), HOSTILE))
+    assert await opened(page, file) == [file.as_uri()]
+    await page.click("circle")
+    await page.click(".heat button")
+    assert await page.title() == HOSTILE
+    assert await page.locator("img").count() == 0
+    assert await page.locator("script").count() == 2
+    assert (await page.inner_text("body")).count(HOSTILE) > 20
+    await assert_accessible(page, axe)
+
+
+async def test_page_without_anything_to_draw_is_drawn(tmp_path: Path, page: Opened) -> None:
+    sections = [
+        Table("Table", ("Name",), []),
+        Lines("Lines", "pods", {"pending": [0], "none": [None]}),
+        Heat("Nodes", []),
+        Plot("Plot", {"a": "a"}, []),
+    ]
+    file = tmp_path / "page.html"
+    file.write_bytes(document(Page("Nothing", "", sections, (0.0,)), "1"))
+    await opened(page, file)
+    assert await page.locator("h2").count() == len(sections)
+
+
+async def test_screenshots_are_small(replayed: Path, page: Opened, tmp_path: Path) -> None:
+    """`PODIUM_SCREENSHOTS=docs/images` renews those of the documentation."""
+    folder = Path(os.environ.get("PODIUM_SCREENSHOTS") or tmp_path)
+    await opened(page, replayed)
+    await page.locator("input[type=range]").fill("20")
+    await page.evaluate("document.querySelector('section:has(.matrix)').scrollIntoView()")
+    assert 5_000 < len(await page.screenshot(path=folder / "replay-page.png")) < SCREENSHOT_BYTES_MAX

@@ -1,0 +1,45 @@
+"""`--html` of a file that cannot be written ends the command before it works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.commands import run
+from tests.unit.cli.test_diff import recorded
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> tuple[Path, Path]:
+    return recorded(tmp_path / "a", "n1"), recorded(tmp_path / "b", "n2")
+
+
+def test_page_is_written(both: tuple[Path, Path], tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text("an older and longer page" * 10_000)
+    assert run("diff", *both, "--html", file).exit_code == 1
+    assert file.read_text().startswith("<!doctype html>")
+    assert file.read_text().endswith("</html>\n")
+
+
+def test_file_that_cannot_be_written_is_named_first(tmp_path: Path) -> None:
+    for file, why in ((tmp_path, "Is a directory"), (tmp_path / "no" / "page.html", "No such file or directory")):
+        done = run("diff", tmp_path / "nothing", tmp_path / "nothing", "--html", file)
+        assert done.exit_code == 1
+        assert done.output == f"Error: --html: {file}: {why}\n"
+
+
+def test_no_empty_file_is_left_behind(both: tuple[Path, Path], tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    assert run("diff", both[0], tmp_path / "nothing", "--html", file).exit_code == 1
+    assert not file.exists()
+    file.touch()
+    assert run("diff", both[0], tmp_path / "nothing", "--html", file).exit_code == 1
+    assert file.exists()
+
+
+def test_page_that_does_not_fit_on_the_disk_is_told(both: tuple[Path, Path]) -> None:
+    done = run("diff", *both, "--html", "/dev/full")
+    assert done.exit_code == 1
+    assert "Error: --html: /dev/full: No space left on device\n" in done.output

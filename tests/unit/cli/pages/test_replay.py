@@ -1,0 +1,46 @@
+"""The page of a replay: the first difference with its scores, and the day."""
+
+from __future__ import annotations
+
+from podium.cli.pages.replay import page_of
+from podium.cli.pages.sections import Facts, Table
+from podium.recording.player import Differing, Outcome
+from podium.recording.replay import Replayed
+from podium.recording.tape import Decided
+from tests.unit.cli.pages.test_over_time import TIMELINE
+
+RECORDED = Decided("u", "default/web", "Suggested", "n1", 5, 3, 100, None, ())
+
+
+def test_same_decisions_are_told() -> None:
+    page = page_of("monday", Replayed(Outcome(attempts=3, started_s=1.0, ended_s=5.0), 0.5), TIMELINE)
+    assert page.headline == "Every decision is the recorded one."
+    facts, *over_time = page.sections
+    assert isinstance(facts, Facts)
+    assert (facts.facts["attempts"], facts.facts["recorded time"]) == ("3", "4.0 s")
+    assert [each.kind for each in over_time] == ["heat", "lines", "lines", "lines"]
+    assert page.times_s == TIMELINE.times_s
+
+
+def test_first_difference_has_both_tables_of_scores() -> None:
+    differing = Differing(7, "Pod default/web was added or has changed", "the decision differs", RECORDED)
+    differing.replayed = RECORDED._replace(node="n2")
+    differing.recorded_scores = {"n1": {"Fit": 90}, "n2": {"Fit": 80}}
+    differing.replayed_scores = {"n1": {"Fit": 10}, "n2": {"Fit": 80}}
+    page = page_of("monday", Replayed(Outcome(attempts=3, differing=differing), 0.5, "cut off"), TIMELINE)
+    assert page.headline.startswith("The first difference is at attempt 3, after this: Pod default/web was added")
+    replay, facts, recorded, replayed = page.sections[:4]
+    assert isinstance(replay, Facts)
+    assert replay.facts["not read to its end"] == "cut off"
+    assert isinstance(facts, Facts)
+    assert facts.facts["replayed"] == "pod default/web to node n2, of 3 feasible nodes"
+    assert isinstance(recorded, Table)
+    assert isinstance(replayed, Table)
+    assert (recorded.rows[recorded.marked[0]][0], replayed.rows[replayed.marked[0]][0]) == ("n1", "n2")
+
+
+def test_difference_that_is_no_decision_is_told() -> None:
+    outcome = Outcome(attempts=3, differing=Differing(7, "the start", "a reading was recorded"))
+    facts = page_of("monday", Replayed(outcome, 0.5), TIMELINE).sections[1]
+    assert isinstance(facts, Facts)
+    assert facts.facts == {"after this": "the start", "what differs": "a reading was recorded"}

@@ -1,0 +1,108 @@
+"""Nodes, waiting pods and zones over time, from the changes that watches show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.objects.resource_types import NODES, PODS
+from podium.recording import tape
+from podium.recording.tape import MONOTONIC, NOW, PUT, REMOVE
+from podium.recording.timeline import ABSENT, LOOKS_MAX, NODES_MAX, Onlooker, Timeline, read_timeline
+from tests.builders import node, pod
+
+SECOND = 1_000_000_000
+ZONE = "topology.kubernetes.io/zone"
+
+
+def read(*entries: Any, seconds: float | None = None) -> Timeline:
+    return read_timeline(tape.decode(tape.encode(entries)), ["podium"], seconds=seconds)
+
+
+def test_pod_waits_and_then_fills_its_node() -> None:
+    found = read(
+        (NOW, 1000 * SECOND),
+        (MONOTONIC, 5 * SECOND),
+        (PUT, NODES.path, node("n1", cpu="4", memory="8Gi", labels={ZONE: "a"})),
+        (PUT, PODS.path, pod("web", uid="u", cpu="1", memory="4Gi")),
+        (MONOTONIC, 30 * SECOND),
+        (PUT, PODS.path, pod("web", uid="u", cpu="1", memory="4Gi", node="n1")),
+        (MONOTONIC, 30 * SECOND),
+        (REMOVE, PODS.path, "default/web"),
+        (MONOTONIC, 30 * SECOND),
+    )
+    assert found.started_s == 1000.0
+    assert (found.times_s[0], found.times_s[-1]) == (0.0, 90.0)
+    assert len(found.times_s) <= LOOKS_MAX + 1
+
+    def at(time_s: float) -> int:
+        return next(index for index, each in enumerate(found.times_s) if each >= time_s)
+
+    (line,) = found.nodes
+    assert (line.name, line.zone) == ("n1", "a")
+    assert (line.cpu[0], line.cpu[at(20)], line.cpu[at(50)], line.cpu[-1]) == (ABSENT, 0, 25, 0)
+    assert (line.memory[at(20)], line.memory[at(50)]) == (0, 50)
+    assert (found.pending[at(20)], found.pending[at(50)], found.pending[-1]) == (1, 0, 0)
+    assert (found.zones["a"][at(20)], found.zones["a"][at(50)], found.zones["a"][-1]) == (0, 1, 0)
+    assert [each for each in found.waits_s if each] == [(30.0, 30.0)]
+    assert found.bound == 1
+
+
+def test_pods_of_others_do_not_wait_and_pods_that_ended_take_nothing() -> None:
+    found = read(
+        (MONOTONIC, 0),
+        (PUT, NODES.path, node("n1", cpu="4")),
+        (PUT, PODS.path, pod("other", scheduler="other")),
+        (PUT, PODS.path, pod("done", cpu="1", node="n1", status={"phase": "Succeeded"})),
+        (MONOTONIC, SECOND),
+    )
+    assert set(found.pending) == {0}
+    assert found.nodes[0].cpu[-1] == 0
+
+
+def test_pod_that_was_created_again_has_not_waited_for_long() -> None:
+    found = read(
+        (MONOTONIC, 0),
+        (PUT, PODS.path, pod("web", uid="one")),
+        (MONOTONIC, 60 * SECOND),
+        (PUT, PODS.path, pod("web", uid="two")),
+        (MONOTONIC, SECOND),
+        (PUT, PODS.path, pod("web", uid="two", node="n1")),
+    )
+    assert [each for each in found.waits_s if each] == [(1.0, 1.0)]
+
+
+def test_node_that_goes_is_absent_afterwards() -> None:
+    found = read(
+        (MONOTONIC, 0),
+        (PUT, NODES.path, node("n1", cpu="4")),
+        (MONOTONIC, SECOND),
+        (REMOVE, NODES.path, "n1"),
+        (MONOTONIC, SECOND),
+    )
+    assert (found.nodes[0].cpu[len(found.times_s) // 4], found.nodes[0].cpu[-1]) == (0, ABSENT)
+
+
+def test_a_part_of_the_time_is_read() -> None:
+    entries = [(MONOTONIC, SECOND)] * 10
+    assert read(*entries, seconds=3.0).times_s[-1] == 3.0
+
+
+def test_large_clusters_and_long_times_take_no_more_room() -> None:
+    onlooker = Onlooker(["podium"])
+    for index in range(3 * NODES_MAX):
+        onlooker.put(NODES, node(f"n{index:04}", cpu="4", labels={ZONE: "ab"[index % 2]}))
+    for day in range(4):
+        onlooker.reach(day * 86_400.0)
+    found = onlooker.timeline()
+    assert (len(found.nodes), found.nodes_count) == (NODES_MAX, 3 * NODES_MAX)
+    assert {line.zone for line in found.nodes} == {"a", "b"}
+    assert len(found.times_s) <= LOOKS_MAX + 1
+    assert found.times_s[-1] == 3 * 86_400.0
+
+
+def test_quantity_that_cannot_be_read_counts_as_nothing() -> None:
+    onlooker = Onlooker(["podium"], now=lambda: 5.0)
+    onlooker.put(NODES, node("n1", cpu="much"))
+    onlooker.put(PODS, pod("web", cpu="some", node="n1"))
+    found = onlooker.timeline()
+    assert (found.nodes[0].cpu[-1], found.zones) == (0, {"": [1]})
