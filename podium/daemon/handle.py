@@ -37,7 +37,7 @@ class PluginHandle:
     informers: InformerSet
     pod_groups: PodGroups | None = None
     watches: Container[ResourceType[Any]] | None = None
-    move_to_active: Callable[[Iterable[Pod]], None] = lambda _: None
+    move_to_active: Callable[[Iterable[Pod], float], None] = lambda *_: None
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
@@ -53,9 +53,9 @@ class PluginHandle:
             raise PluginError(f"{resource.kind} objects are not watched since the start of podium, restart it")
         return self.informers.informer(resource)
 
-    def activate(self, pods: Iterable[Pod]) -> None:
-        """Move the pods to the active queue."""
-        self.move_to_active(pods)
+    def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
+        """Move the pods to the active queue, after that many seconds."""
+        self.move_to_active(pods, after_s)
 
     def shared(self, make: Callable[[Handle], T]) -> T:
         """What all plugins and profiles share."""

@@ -194,7 +194,7 @@ class Scheduler:
             self.informers,
             self._groups,
             # The queue is made after the plugins.
-            move_to_active=lambda pods: self.queue.activate(pods),  # noqa: PLW0108
+            move_to_active=lambda pods, after_s: self.queue.activate(pods, after_s),  # noqa: PLW0108
         )
         frameworks = {
             profile.scheduler_name: Framework(profile, self.classes, handle, self._observers.plugins.observer)

@@ -122,7 +122,7 @@ class OfflineHandle:
         """The stored objects of a kind."""
         return self.lister_of(resource)
 
-    def activate(self, pods: Iterable[Pod]) -> None:
+    def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
         """Do nothing: there is no queue."""
 
     def shared(self, make: Callable[[Handle], T]) -> T:

@@ -1,10 +1,12 @@
-"""Timers for the queue's two periodic flushes."""
+"""Timers for the queue's two periodic flushes, and pods that are to be retried at a certain time."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from podium.lib.clock import Clock
+from podium.objects.core import Pod
 
 LEFTOVER_PERIOD_S = 30.0
 
@@ -48,3 +50,35 @@ class LeftoverTimer:
             return False
         self._due_s = now_s + LEFTOVER_PERIOD_S
         return True
+
+
+class DelayedPods:
+    """Pods that are to be activated later, each at the earliest of the times that were asked for."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._due: dict[str, tuple[float, Pod]] = {}
+
+    def add(self, pods: Iterable[Pod], after_s: float) -> None:
+        """Note the pods."""
+        due_s = self._clock.monotonic() + after_s
+        for pod in pods:
+            known = self._due.get(pod.uid)
+            if known is None or due_s < known[0]:
+                self._due[pod.uid] = due_s, pod
+
+    def delay_s(self) -> float:
+        """Seconds until the first of them is due; infinite if there is none."""
+        if not self._due:
+            return math.inf
+        return max(0.0, min(due_s for due_s, _ in self._due.values()) - self._clock.monotonic())
+
+    def take(self) -> list[Pod]:
+        """The pods that are due, which are forgotten."""
+        if not self._due:
+            return []
+        now_s = self._clock.monotonic()
+        due = [pod for due_s, pod in self._due.values() if due_s <= now_s]
+        for pod in due:
+            del self._due[pod.uid]
+        return due

@@ -31,7 +31,7 @@ from podium.lib.clock import Clock, SteadyClock
 from podium.objects.core import ObjectMeta, Pod
 from podium.queues.changes import pod_changes
 from podium.queues.event_moves import EventMoves, PreCheck
-from podium.queues.flush_timers import BackoffTimer, LeftoverTimer
+from podium.queues.flush_timers import BackoffTimer, DelayedPods, LeftoverTimer
 from podium.queues.gating import PreEnqueueCheck
 from podium.queues.hints import Hints, Interest, Strategy
 from podium.queues.in_flight import InFlightPods
@@ -94,6 +94,7 @@ class SchedulingQueue:
         self._in_flight = InFlightPods(observer)
         self._backoff_timer = BackoffTimer(clock)
         self._leftover_timer = LeftoverTimer(clock)
+        self._delayed = DelayedPods(clock)
         self._is_closed = False
         self._has_groups = has_groups
         self.nominator = Nominator(lookup) if nominator is None else nominator
@@ -289,8 +290,15 @@ class SchedulingQueue:
         if self._in_flight:
             self._in_flight.record(interest, old, new)
 
-    def activate(self, pods: Iterable[Pod]) -> None:
-        """Move the pods to the active queue at once, despite their backoff; pods in flight when they are requeued."""
+    def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
+        """Move the pods to the active queue at once, despite their backoff; pods in flight when they are requeued.
+
+        Args:
+            after_s: do so after that many seconds, to those that are still queued or in flight then.
+        """
+        if after_s > 0.0:
+            self._delayed.add(pods, after_s)
+            return
         interest = self._hints.interest(FORCE_ACTIVATE)
         for pod in pods:
             place = self._queued.state_of(pod.key)
@@ -317,17 +325,18 @@ class SchedulingQueue:
 
     def next_timer_s(self) -> float:
         """Seconds until `run_due_timers` has something to do; ask again after every `wake`."""
-        leftover_s = self._leftover_timer.delay_s()
+        flush_s = min(self._leftover_timer.delay_s(), self._delayed.delay_s())
         if self._queued.backing_off or self._queued.backing_off_after_error:
-            return min(leftover_s, self._backoff_timer.delay_s())
-        return leftover_s
+            return min(flush_s, self._backoff_timer.delay_s())
+        return flush_s
 
     def run_due_timers(self) -> None:
-        """Run the flushes that are due; cheap if none is."""
+        """Run the flushes that are due, and activate the pods that are; cheap if none is."""
         if self._backoff_timer.take():
             self.flush_backoff_completed()
         if self._leftover_timer.take():
             self.flush_unschedulable_leftover()
+        self.activate(self._delayed.take())
 
     def flush_backoff_completed(self) -> None:
         """Move the pods whose backoff has ended to the active queue."""

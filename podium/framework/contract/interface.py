@@ -183,8 +183,8 @@ class Handle(Protocol):
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
         """The lister of a resource. Call it only in the constructor, so that the resource is watched in time."""
 
-    def activate(self, pods: Iterable[Pod]) -> None:
-        """Try these pods again soon, whatever they wait for; not those that are not queued."""
+    def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
+        """Try these pods again after that many seconds, whatever they wait for; not those that are not queued then."""
 
     def shared(self, make: Callable[[Handle], T]) -> T:
         """What all plugins and profiles share: made by the first call with `make`, the same for all later ones.

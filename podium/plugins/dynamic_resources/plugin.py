@@ -149,6 +149,9 @@ class DynamicResources(
         problem = self._prepare(found, is_simulated=_is_simulated(state))
         if problem is None:
             state.write(found)
+            if found.wanted and (left_s := self._devices.doubt_left_s()) is not None:
+                # No event tells that devices are no longer withheld.
+                self._handle.activate([pod], left_s)
         return None, problem
 
     def _prepare(self, found: PodDevices, *, is_simulated: bool) -> Status | None:

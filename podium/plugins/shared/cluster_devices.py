@@ -111,6 +111,12 @@ class ClusterDevices:
         self._doubts[uid] = allocation, self._clock.monotonic() + _DOUBT_S
         self._doubted.add(allocation)
 
+    def doubt_left_s(self) -> float | None:
+        """Seconds until the devices of such an allocation are no longer kept from others; None if there is none."""
+        if not self._doubts:
+            return None
+        return max(0.0, min(until_s for _, until_s in self._doubts.values()) - self._clock.monotonic())
+
     def _end_doubt(self, uid: str) -> None:
         doubted = self._doubts.pop(uid, None)
         if doubted is not None:

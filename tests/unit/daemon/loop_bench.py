@@ -93,8 +93,8 @@ class Handle:
             return self._bench.listed_pods
         return Objects(self._bench.objects_of.get(resource, {}))
 
-    def activate(self, pods: Iterable[Pod]) -> None:
-        self._bench.queue.activate(pods)
+    def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
+        self._bench.queue.activate(pods, after_s)
 
     def shared(self, make: Callable[[Any], Any]) -> Any:
         if make not in self._bench.shared:

@@ -68,6 +68,7 @@ class RecordingHandle:
     waiting_pods: Any = field(default_factory=NoWaitingPods)
     made: dict[Any, Any] = field(default_factory=dict)
     activated: list[str] = field(default_factory=list)
+    activated_later: dict[str, float] = field(default_factory=dict)
 
     @property
     def preemptions(self) -> RecordingHandle:
@@ -91,8 +92,12 @@ class RecordingHandle:
     def lister(self, resource: ResourceType[Any]) -> Listed:
         return Listed(self.objects.get(resource, ()))
 
-    def activate(self, pods: Iterable[Pod]) -> None:
-        self.activated += [each.key for each in pods]
+    def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
+        keys = [each.key for each in pods]
+        if after_s:
+            self.activated_later.update(dict.fromkeys(keys, after_s))
+        else:
+            self.activated += keys
 
     def shared(self, make: Any) -> Any:
         if make not in self.made:

@@ -511,6 +511,31 @@ def test_activating_an_active_or_unknown_pod_changes_nothing() -> None:
     assert bench.recorder.entered == entered
 
 
+def test_a_pod_is_activated_at_the_earliest_time_that_was_asked_for_and_once() -> None:
+    bench = QueueBench(FIT)
+    bench.rejected(web := pod(), "Fit")
+    bench.queue.activate([web], 60.0)
+    bench.queue.activate([web], 20.0)
+    bench.queue.activate([web], 40.0)
+    assert bench.queue.next_timer_s() == 20.0
+    bench.advance(19.5)
+    assert bench.state_of(web) is QueueState.UNSCHEDULABLE
+    bench.advance(0.5)
+    assert bench.state_of(web) is QueueState.ACTIVE
+    bench.reject(bench.pop(), "Fit")
+    bench.advance(25.0)
+    assert bench.state_of(web) is QueueState.UNSCHEDULABLE
+
+
+def test_a_pod_that_is_gone_by_then_is_not_activated() -> None:
+    bench = QueueBench(FIT)
+    bench.rejected(web := pod(), "Fit")
+    bench.queue.activate([web], 20.0)
+    bench.queue.delete(web)
+    bench.advance(20.0)
+    assert bench.queue.pop() is None
+
+
 # ---------------------------------------------------------------- timers and closing
 
 

@@ -13,10 +13,11 @@ from podium.framework.contract.interface import Scope
 from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import SKIP, Code, Status
 from podium.framework.cycle.diagnosis import Diagnosis
-from podium.objects.claims import ResourceClaim
+from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.core import Pod
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
+from podium.plugins.shared.cluster_devices import ClusterDevices
 from tests.builders import node, pod, snapshot_of
 from tests.unit.plugins.clusters import normalized, scored, scored_one_by_one
 from tests.unit.plugins.dynamic_resources.claims import (
@@ -135,6 +136,16 @@ def test_a_claim_that_is_being_allocated_is_waited_for() -> None:
     assert status.message == "resource claim default/c is in the process of being allocated"
     first.plugin.unreserve(first.state, first.pod, "n1")
     assert first.plugin.pre_filter(CycleState(), user("c", name="web-2"), NODES)[1] is None
+
+
+def test_a_pod_that_saw_devices_withheld_is_tried_again_when_they_no_longer_are() -> None:
+    attempt = Attempt(user("c"), a_claim(), a_claim("other"), a_slice("n1", "g0"))
+    assert attempt.handle.activated_later == {}
+    devices = attempt.handle.shared(ClusterDevices)
+    devices.doubt("uid-other", msgspec.convert(allocation("g0"), AllocationResult))
+    attempt.handle.clock.advance(45.0)
+    attempt.plugin.pre_filter(CycleState(), attempt.pod, NODES)
+    assert attempt.handle.activated_later == {"default/web-1": 15.0}
 
 
 def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
