@@ -13,6 +13,7 @@ import click
 
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import no_log
 from podium.cli.output import TEXT, as_json, output_option, print_value
 
@@ -72,6 +73,7 @@ def _weights(
     metavar="FILE",
     help="Keep results in this file, a JSON line each, and do not compute again what it holds.",
 )
+@html_option("the table, and any two numbers of each configuration as a point")
 @output_option()
 def command(
     directories: tuple[Path, ...],
@@ -81,6 +83,7 @@ def command(
     workers: int | None,
     dask: str | None,
     resume: Path | None,
+    html: Path | None,
     output: str,
 ) -> None:
     """Replay recordings to their ends with many configurations, and compare what these come to.
@@ -111,6 +114,10 @@ def command(
     except OSError as error:
         raise click.ClickException(f"{error.filename or dask}: {error.strerror or error}") from None
     rows = table(results)
+    if html is not None:
+        from podium.cli.pages.sweep import page_of
+
+        write_page(html, page_of(rows, _COLUMNS))
     if output == TEXT:
         _print(rows)
     else:

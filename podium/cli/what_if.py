@@ -14,6 +14,7 @@ from podium.cli.asking import errors_shown, load_cluster
 from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.options.html import html_option, write_page
 from podium.cli.output import TEXT, output_option, print_value
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def _noting(process: Callable[[Any, Any], None], flag: str, ctx: click.Context) 
 @click.option("--scale", cls=_InOrder, multiple=True, metavar="NS/KIND/NAME=N", help="Give a workload so many pods.")
 @click.option("--remove", cls=_InOrder, multiple=True, metavar="KIND/[NS/]NAME", help="Delete an object.")
 @click.option("--profile", cls=_InOrder, multiple=True, metavar="FILE", help="Let another configuration decide.")
+@html_option("utilisation and pods by zone before and after, and what becomes of pods")
 @output_option()
 def command(
     clusters: tuple[str, ...],
@@ -62,6 +64,7 @@ def command(
     context: str | None,
     config: Path | None,
     plugins: tuple[str, ...],
+    html: Path | None,
     output: str,
     **steps: tuple[str, ...],
 ) -> None:
@@ -91,6 +94,10 @@ def command(
 
     warn_of_missing(loaded.missed())
     texts = [each.text for each in made]
+    if html is not None:
+        from podium.cli.pages.what_if import page_of
+
+        write_page(html, page_of(texts, found))
     if output == TEXT:
         from podium.cli.what_if_table import print_outcome
 

@@ -57,9 +57,4 @@ def _usage(found: Outcome) -> Table:
 
 
 def _spreads(spread: Iterable[tuple[str, tuple[Spread, Spread]]]) -> list[str]:
-    return [f"{workload}: {_spread(before)} → {_spread(after)}" for workload, (before, after) in spread]
-
-
-def _spread(found: Spread) -> str:
-    zones = ", ".join(f"{zone} {count}" for zone, count in found.zones.items() if zone)
-    return f"{sum(found.zones.values())} pods on {found.nodes} nodes" + (f" ({zones})" if zones else "")
+    return [f"{workload}: {before} → {after}" for workload, (before, after) in spread]

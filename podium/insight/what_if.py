@@ -79,6 +79,11 @@ class Spread:
         """The spread as JSON values."""
         return {"zones": dict(self.zones), "nodes": self.nodes}
 
+    def __str__(self) -> str:
+        """In words."""
+        zones = ", ".join(f"{zone} {count}" for zone, count in self.zones.items() if zone)
+        return f"{sum(self.zones.values())} pods on {self.nodes} nodes" + (f" ({zones})" if zones else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

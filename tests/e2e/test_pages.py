@@ -131,6 +131,28 @@ async def test_axe_finds_nothing_serious_in_light_and_dark(replayed: Path, page:
     await assert_accessible(page, axe)
 
 
+async def test_points_of_a_sweep_tell_what_they_are(day: Path, page: Opened, axe: Path) -> None:
+    file = day / "sweep.html"
+    done = run("sweep", day / "monday", "--grid", "NodeResourcesFit=1,40", "--workers", "1", "--html", file)
+    assert done.exit_code == 0, done.output
+    assert await opened(page, file) == [file.as_uri()]
+    assert await page.locator("tbody tr").count() == await page.locator("circle").count() == 2
+    await page.locator("circle").last.click()
+    assert "NodeResourcesFit=" in await page.inner_text("[role=status]")
+    await page.locator("select").first.select_option("placed")
+    assert await page.locator("circle").count() == 2
+    await assert_accessible(page, axe)
+
+
+async def test_zones_are_shown_before_and_after_a_drain(tmp_path: Path, page: Opened, axe: Path) -> None:
+    file, cluster = tmp_path / "what-if.html", Path(__file__).parents[2] / "examples/clusters/shop.yaml"
+    assert run("what-if", "-f", cluster, "--drain", "node-a", "--html", file).exit_code == 0
+    assert await opened(page, file) == [file.as_uri()]
+    assert "z2\nbefore 1\nafter 2" in await page.inner_text("main")
+    assert "shop/web-1\tnode-a\tnode-b" in await page.inner_text("main")
+    await assert_accessible(page, axe)
+
+
 async def test_whatever_a_cluster_says_is_text(tmp_path: Path, page: Opened, axe: Path) -> None:
     """An API server would refuse such names, but not every text: messages of plugins, for example."""
     sections = [

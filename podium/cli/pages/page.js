@@ -154,9 +154,9 @@ function bars(section, {unit, pairs}) {
   for (const [name, before, after] of pairs) {
     const row = make("div", {class: "bar"}, make("span", {text: name}), make("div"));
     for (const [when, value] of [["before", before], ["after", after]]) {
-      row.lastChild.append(
-        make("meter", {min: 0, max: most, value, "aria-label": `${name}, ${when}`}),
-        make("span", {text: `${when} ${spoken(value, unit)}`}));
+      const bar = make("i", {class: when, "aria-hidden": "true"});
+      bar.style.width = `${100 * value / most}%`;
+      row.lastChild.append(bar, make("span", {text: `${when} ${spoken(value, unit)}`}));
     }
     section.append(row);
   }
@@ -314,7 +314,7 @@ function table(section, {title, columns, rows, marked}) {
 }
 
 const DRAW = {facts, table, lines, heat, bars, plot};
-const WHOLE = new Set(["table", "heat", "plot", "bars"]);
+const WHOLE = new Set(["table", "heat", "plot"]);
 
 function moved() {
   for (const move of movers) move();

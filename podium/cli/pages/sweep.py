@@ -1,0 +1,45 @@
+"""The page of `podium sweep`: what each configuration comes to, as a table and as points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from podium.cli.pages.sections import Facts, Page, Plot, Section, Table
+
+_FIRST: Final = ("bind_s_p99", "fragmentation", "spread", "pending", "preemptions")
+"""Of these, the first two that vary are plotted at first."""
+
+
+def page_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> Page:
+    """What it shows.
+
+    Args:
+        rows: of `podium.recording.sweep.table`.
+        columns: the headings of their numbers, by name; the first one is that of the configuration.
+    """
+    names = [name for name in columns if name != "configuration"]
+    sections: list[Section] = []
+    for recording in dict.fromkeys(row["recording"] for row in rows):
+        own = [row for row in rows if row["recording"] == recording]
+        good = [row for row in own if "placed" in row]
+        marked = [at for at, row in enumerate(good) if row["on_front"]]
+        if good:
+            axes = {name: columns[name] for name in sorted(names, key=lambda name: _place(name, good))}
+            points = [(row["configuration"], row["on_front"], {name: row[name] for name in names}) for row in good]
+            lines = [(row["configuration"], *(row[name] for name in names)) for row in good]
+            headings = [columns["configuration"], *(columns[name] for name in names)]
+            sections += [
+                Plot(recording, axes, points, "The Pareto front is filled: what no other configuration beats."),
+                Table("Configurations", headings, lines, marked, "The front is marked."),
+            ]
+        if wrong := {row["configuration"]: row["error"] for row in own if row["error"]}:
+            sections.append(Facts("Errors", wrong))
+    front = sum(row["on_front"] for row in rows)
+    return Page("Sweep", f"{len(rows)} combinations, of which {front} are not beaten by any other.", sections)
+
+
+def _place(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[bool, int]:
+    """What varies comes first."""
+    varies = len({row[name] for row in rows}) > 1
+    return not varies, _FIRST.index(name) if name in _FIRST else len(_FIRST)
