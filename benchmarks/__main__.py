@@ -41,6 +41,7 @@ from tests.control_plane.locate import Binaries
 from tests.control_plane.processes import StartError
 from tests.control_plane.progress import Progress
 from tests.karmada import binaries as karmada
+from tests.karpenter import binaries as karpenter
 
 DOCS: Final = Path(__file__).parent.parent / "docs"
 BOTH: Final = "both"
@@ -257,11 +258,15 @@ def measure_forks(options: argparse.Namespace) -> None:
 
 
 def measure_provisioning(options: argparse.Namespace) -> None:
-    """Plans of nodes to buy, with the pods of Karpenter's own benchmark: how long they take, and how that grows."""
-    plans = {(each.name, each.pods): provisioning.measure(each) for each in provisioning.QUESTIONS}
-    _console.print(provisioning.table(plans.values()))
-    _show(list(provisioning.checks(plans)))
-    _write(options, "provisioning", {"machine": machine.describe(), "plans": [asdict(each) for each in plans.values()]})
+    """Plans of nodes to buy, by podium and by Karpenter's own simulated scheduling in turn, and how podium's grow."""
+    planner, where = karpenter.obtain(Progress()), machine.describe({"karpenter": karpenter.version()})
+    measured = provisioning.measure(provisioning.QUESTIONS, options.repeat, planner, _tell)
+    plans = _written(options, "provisioning", "plans", where, measured)
+    figures = provisioning.medians(plans)
+    _console.print(provisioning.table(figures))
+    for note in provisioning.notes(plans):
+        _console.print(f"! {note}")
+    _show(list(provisioning.checks(figures)))
 
 
 def _rates(rates: list[in_process.Rate]) -> dict[str, Any]:

@@ -10,8 +10,18 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks import estimates, growth, in_process, plots, report, start_up, storm, targets
-from benchmarks.results import ApiServerResults, EstimatorResults, Rates, Results, ResultsError, Starts, Storms, read
+from benchmarks import estimates, growth, in_process, plots, provisioning, report, start_up, storm, targets
+from benchmarks.results import (
+    ApiServerResults,
+    EstimatorResults,
+    ProvisioningResults,
+    Rates,
+    Results,
+    ResultsError,
+    Starts,
+    Storms,
+    read,
+)
 from benchmarks.targets import Check
 
 PLOTS: Final = "performance"
@@ -54,6 +64,12 @@ Both servers follow the same API server and are asked in turn by Karmada's own c
 cpu and memory. CPU time is that of the server, with four callers who ask as fast as they get answers; latencies are
 counted from when a question was due, whether or not those before have been answered. Medians.
 """
+_HOW_PROVISIONING = """\
+Which nodes to buy for the pods of Karpenter's own benchmark: plain, spread and near each other by zone, spread and
+apart by hostname, in equal parts. Karpenter's packages and podium read the same file in turn, each time in a fresh
+process, and plan in it without an API server. Times begin when everything is read, CPU time is that of all threads,
+memory that of the whole process. Medians.
+"""
 
 
 def write(results: Path, docs: Path) -> Path:
@@ -76,6 +92,7 @@ def write(results: Path, docs: Path) -> Path:
         *_start_up(read(results / "start-up.json", Starts)),
         *_storm(read(results / "storm.json", Storms)),
         *_estimator(read(results / "estimator.json", EstimatorResults)),
+        *_provisioning(read(results / "provisioning.json", ProvisioningResults)),
     ]
     if not sections:
         raise ResultsError("nothing was measured yet: run `make bench` first")
@@ -149,6 +166,16 @@ def _estimator(results: EstimatorResults | None) -> Iterator[str]:
     yield from _checked(estimates.checks(figures))
 
 
+def _provisioning(results: ProvisioningResults | None) -> Iterator[str]:
+    if results is None:
+        return
+    yield from _opening("Plans of nodes to buy", results, _HOW_PROVISIONING)
+    figures = provisioning.medians(results.plans)
+    yield markdown(provisioning.table(figures))
+    yield "".join(f"- {note}\n" for note in provisioning.notes(results.plans))
+    yield from _checked(provisioning.checks(figures))
+
+
 def _opening(title: str, results: Results, how: str) -> Iterator[str]:
     yield f"## {title}\n"
     yield f"{how}\n{machine(results.machine)}\n"
@@ -158,7 +185,9 @@ def _opening(title: str, results: Results, how: str) -> Iterator[str]:
 def machine(about: Mapping[str, Any]) -> str:
     """What it was measured on, in a sentence."""
     versions = ", ".join(
-        f"{name} {about[name]}" for name in ("kube-scheduler", "kube-apiserver", "etcd", "karmada") if name in about
+        f"{name} {about[name]}"
+        for name in ("kube-scheduler", "kube-apiserver", "etcd", "karmada", "karpenter")
+        if name in about
     )
     return (
         f"Measured on {about['time'][:10]} on {about['cpu']}, {about['cores']} cores, "

@@ -1,202 +1,193 @@
-"""Plans of nodes to buy: Karpenter's own benchmark, and the same pods with several NodePools and nodes that are there.
+"""Plans of nodes to buy: podium and Karpenter's own simulated scheduling in turn, on the same files.
 
-Times are those of one process, planning alone: the objects are read before.
-
-Source: karpenter pkg/controllers/provisioning/scheduling/scheduling_benchmark_test.go (makeDiversePods) and
-pkg/cloudprovider/fake/instancetype.go (InstanceTypes), v1.15.0, for the mix of pods and the instance types.
+Each plan is made in a fresh process. Times are those of planning alone: the objects are read before.
 """
 
 from __future__ import annotations
 
-import gc
-import time
-from collections.abc import Iterable, Iterator, Mapping
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from random import Random
+from pathlib import Path
 from typing import Final
 
 from rich.table import Table
 
-from benchmarks.nodes import Json
+from benchmarks.api_server import turns
+from benchmarks.measure import StallError
+from benchmarks.medians import medians as medians_of
 from benchmarks.targets import Check, at_most
-from podium.provisioner.catalogue import Catalogue, read_catalogue
-from podium.provisioner.objects import ClusterObjects
-from podium.provisioner.provisioning import plan_provisioning
-from podium.provisioner.reading import read_objects
-from podium.provisioner.settings import Settings
+from benchmarks.waiting_cluster import INSTANCE_TYPES, write_case
 
-INSTANCE_TYPES: Final = 400
-NOW: Final = 1_780_000_000.0
-GROWTH_MAX: Final = 1.3
+PODIUM: Final = "podium"
+KARPENTER: Final = "karpenter"
 
-_ZONE = "topology.kubernetes.io/zone"
-_HOSTNAME = "kubernetes.io/hostname"
-_CAPACITY_TYPE = "karpenter.sh/capacity-type"
-_OFFERED = (("spot", 1), ("spot", 2), ("on-demand", 1), ("on-demand", 2), ("on-demand", 3))
-_LABELS = "abcdefg"
-_CPU_MILLI = (100, 250, 500, 1000, 1500)
-_MEMORY_MIB = (100, 256, 512, 1024, 2048, 4096)
+_CPU_MAX = 0.5
+_MEMORY_MAX = 1.0
+_GROWTH_MAX = 1.3
+_LARGEST_S_MAX = 20.0
+_MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to plan, and the most CPU time that it may take."""
+    """What to plan. `is_compared` is whether Karpenter is asked, too."""
 
     name: str
     pods: int
     pools: int = 1
     nodes: int = 0
     node_cpu: int = 16
-    cpu_s_max: float = 0.0
+    is_compared: bool = True
 
 
 QUESTIONS: Final = (
-    Question("diverse", 2_000, cpu_s_max=1.7),
-    Question("diverse", 10_000, cpu_s_max=12.0),
-    Question("diverse", 20_000, cpu_s_max=20.0),
-    Question("four pools", 2_000, pools=4, nodes=50, cpu_s_max=0.5),
-    Question("nodes there", 2_000, nodes=500, cpu_s_max=0.5),
+    Question("diverse", 2_000),
+    Question("four pools, 50 nodes", 2_000, pools=4, nodes=50),
+    Question("500 nodes", 2_000, nodes=500),
+    Question("diverse", 10_000),
+    Question("diverse", 20_000, is_compared=False),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One plan. Units: seconds of CPU."""
+    """One plan. Units: dollars per hour, seconds; `cpu_s` is that of all threads."""
 
+    planner: str
     name: str
     pods: int
     claims: int
+    price: float
     on_nodes: int
     errors: int
+    wall_s: float
     cpu_s: float
+    peak_rss_mib: float
 
 
-def measure(question: Question) -> Planned:
-    """Plan once."""
-    objects, catalogue = cluster_of(question), instance_types()
-    gc.collect()
-    began_s = time.process_time()
-    plan = plan_provisioning(objects, catalogue, Settings(), NOW)
-    cpu_s = time.process_time() - began_s
-    on_nodes = sum(map(len, plan["existing"].values()))
-    return Planned(question.name, question.pods, len(plan["claims"]), on_nodes, len(plan["errors"]), cpu_s)
+def measure(
+    questions: Iterable[Question], repeat: int, karpenter: Path, tell: Callable[[str], None]
+) -> Iterator[Planned]:
+    """Every plan, as it is made. Raises: StallError."""
+    commands = {PODIUM: [sys.executable, "-m", "benchmarks.planner"], KARPENTER: [str(karpenter)]}
+    with tempfile.TemporaryDirectory(prefix="podium-plans-") as directory:
+        for question in questions:
+            case = Path(directory) / "case.jsonl"
+            write_case(case, question.pods, question.pools, question.nodes, question.node_cpu)
+            for planner in turns(list(commands) if question.is_compared else [PODIUM], repeat):
+                done = planned(planner, question, _run([*commands[planner], str(case)]))
+                tell(f"{planner}, {done.name}, {done.pods:,} pods: {done.cpu_s:.2f} s of CPU")
+                yield done
 
 
-def checks(plans: Mapping[tuple[str, int], Planned]) -> Iterator[Check]:
-    """What a set of plans has to reach."""
-    for each in QUESTIONS:
-        found = plans.get((each.name, each.pods))
-        if found is not None:
-            yield at_most(f"{each.name}, {each.pods:,} pods: CPU s", found.cpu_s, each.cpu_s_max)
-    few, many = plans.get(("diverse", 2_000)), plans.get(("diverse", 20_000))
+def _run(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StallError(f"{' '.join(command)} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def planned(planner: str, question: Question, printed: str) -> Planned:
+    """What a planner printed. Raises: StallError, where pods are missing from it."""
+    answer = json.loads(printed)
+    pods = answer["on_claims"] + answer["on_nodes"] + answer["errors"]
+    if pods != question.pods:
+        raise StallError(f"{planner} says where {pods:,} pods go, of {question.pods:,}: {printed}")
+    return Planned(
+        planner=planner,
+        name=question.name,
+        pods=question.pods,
+        peak_rss_mib=answer["peak_rss_bytes"] / _MIB,
+        **{name: answer[name] for name in ("claims", "price", "on_nodes", "errors", "wall_s", "cpu_s")},
+    )
+
+
+def medians(plans: Iterable[Planned]) -> list[Planned]:
+    """One for each question and planner."""
+    return medians_of(plans, lambda each: (each.name, each.pods, each.planner))
+
+
+def _pairs(figures: Iterable[Planned]) -> Iterator[tuple[Planned, Planned]]:
+    """The answers of podium and Karpenter to the same question."""
+    found: dict[tuple[str, int], dict[str, Planned]] = {}
+    for each in figures:
+        found.setdefault((each.name, each.pods), {})[each.planner] = each
+    for pair in found.values():
+        if pair.keys() == {PODIUM, KARPENTER}:
+            yield pair[PODIUM], pair[KARPENTER]
+
+
+def checks(figures: Sequence[Planned]) -> Iterator[Check]:
+    """What podium's plans have to reach."""
+    for podium, karpenter in _pairs(figures):
+        about = f"plans, {podium.name}, {podium.pods:,} pods: "
+        yield at_most(f"{about}CPU", podium.cpu_s / karpenter.cpu_s, _CPU_MAX, "×")
+        yield at_most(f"{about}memory", podium.peak_rss_mib / karpenter.peak_rss_mib, _MEMORY_MAX, "×")
+    alone = {(each.name, each.pods): each for each in figures if each.planner == PODIUM}
+    few, many = alone.get(("diverse", 2_000)), alone.get(("diverse", 20_000))
     if few is not None and many is not None:
-        yield at_most("growth from 2,000 to 20,000 pods, for each pod", many.cpu_s / few.cpu_s / 10, GROWTH_MAX)
+        growth = many.cpu_s / few.cpu_s / (many.pods / few.pods)
+        yield at_most("plans, from 2,000 to 20,000 pods: growth of the CPU for each pod", growth, _GROWTH_MAX, "×")
+        yield at_most("plans, 20,000 pods", many.wall_s, _LARGEST_S_MAX, " s")
 
 
-def table(plans: Iterable[Planned]) -> Table:
-    """The figures for people."""
-    found = Table("pods", "", "nodes to buy", "onto nodes", "left", "CPU s", "us per pod")
-    for each in plans:
-        counts = (f"{count:,}" for count in (each.claims, each.on_nodes, each.errors))
-        found.add_row(f"{each.pods:,}", each.name, *counts, f"{each.cpu_s:.2f}", f"{each.cpu_s / each.pods * 1e6:.0f}")
-    return found
+def notes(plans: Sequence[Planned]) -> Iterator[str]:
+    """Where the two plan otherwise: Karpenter walks maps in a random order, so its own plans differ from run to run."""
+    for podium, _ in _pairs(plans):
+        runs = [each for each in plans if (each.planner, each.name, each.pods) == (KARPENTER, podium.name, podium.pods)]
+        for about, ours, theirs in (
+            ("nodes to buy", podium.claims, [each.claims for each in runs]),
+            ("onto nodes", podium.on_nodes, [each.on_nodes for each in runs]),
+            ("left", podium.errors, [each.errors for each in runs]),
+            ("dollars per hour", round(podium.price, 2), [round(each.price, 2) for each in runs]),
+        ):
+            if {ours} != set(theirs):
+                others = f"{min(theirs):,} to {max(theirs):,}" if len(set(theirs)) > 1 else f"{theirs[0]:,}"
+                yield f"{podium.name}, {podium.pods:,} pods: {about}: podium {ours:,}, Karpenter {others}"
 
 
-# ------------------------------------------------------------ the cluster
+def table(figures: Sequence[Planned]) -> Table:
+    """What people read: each question's rows, and their ratio under them."""
+    ratios = {(karpenter.name, karpenter.pods): (podium, karpenter) for podium, karpenter in _pairs(figures)}
+    shown = Table(title=f"Plans of nodes to buy, {INSTANCE_TYPES} instance types", title_justify="left")
+    shown.add_column("pods", justify="right")
+    shown.add_column("")
+    shown.add_column("planner")
+    for heading in ("nodes to buy", "$ per hour", "onto nodes", "left", "s", "CPU s", "us of CPU per pod", "peak MiB"):
+        shown.add_column(heading, justify="right")
+    for index, each in enumerate(figures):
+        shown.add_row(f"{each.pods:,}", each.name, each.planner, *_cells(each))
+        key = (each.name, each.pods)
+        is_last = index + 1 == len(figures) or (figures[index + 1].name, figures[index + 1].pods) != key
+        if is_last and key in ratios:
+            shown.add_row("", "", "ratio", *_ratio_cells(*ratios[key]), style="bold")
+        if is_last:
+            shown.add_section()
+    return shown
 
 
-def instance_types(count: int = INSTANCE_TYPES) -> Catalogue:
-    """The first has one core, 2 GiB and room for 10 pods, the second twice as much, and so on."""
-    return read_catalogue([_instance_type(size) for size in range(1, count + 1)])
+def _cells(each: Planned) -> tuple[str, ...]:
+    return (
+        f"{each.claims:,.0f}",
+        f"{each.price:,.2f}",
+        f"{each.on_nodes:,.0f}",
+        f"{each.errors:,.0f}",
+        f"{each.wall_s:.2f}",
+        f"{each.cpu_s:.2f}",
+        f"{each.cpu_s / each.pods * 1e6:,.0f}",
+        f"{each.peak_rss_mib:,.0f}",
+    )
 
 
-def cluster_of(question: Question) -> ClusterObjects:
-    """The waiting pods, the NodePools and the nodes."""
-    pools = [_pool(f"pool-{index}") for index in range(question.pools)]
-    nodes = [_node(index, question.node_cpu) for index in range(question.nodes)]
-    return read_objects([*pools, *nodes, *diverse_pods(question.pods)])
-
-
-def diverse_pods(count: int, seed: int = 42) -> list[Json]:
-    """Equal parts: plain, spread by zone, spread by hostname, near each other by zone, apart by hostname."""
-    random = Random(seed)
-    part = count // 5
-    kinds = (
-        ["plain"] * (count - 4 * part) + ["zone spread"] * part + ["hostname spread"] * part
-        + ["affinity"] * part + ["anti-affinity"] * part
-    )  # fmt: skip
-    return [_pod(index, kind, random) for index, kind in enumerate(kinds)]
-
-
-def _pod(index: int, kind: str, random: Random) -> Json:
-    labels, spec = {"my-label": random.choice(_LABELS)}, {}
-    if kind.endswith("spread"):
-        rule = {
-            "maxSkew": 1,
-            "topologyKey": _ZONE if kind.startswith("zone") else _HOSTNAME,
-            "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": {"matchLabels": {"my-label": random.choice(_LABELS)}},
-        }
-        spec = {"topologySpreadConstraints": [rule]}
-    elif kind == "affinity":
-        labels = {"my-affinity": random.choice(_LABELS)}
-        spec = {"affinity": {"podAffinity": _near(labels, _ZONE)}}
-    elif kind == "anti-affinity":
-        labels = {"app": "nginx"}
-        spec = {"affinity": {"podAntiAffinity": _near(labels, _HOSTNAME)}}
-    requests = {"cpu": f"{random.choice(_CPU_MILLI)}m", "memory": f"{random.choice(_MEMORY_MIB)}Mi"}
-    return {
-        "kind": "Pod",
-        "metadata": {"name": f"pod-{index:06d}", "namespace": "default", "uid": f"{index:06d}", "labels": labels},
-        "spec": {"containers": [{"name": "main", "resources": {"requests": requests}}], **spec},
-        "status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]},
-    }
-
-
-def _near(labels: Json, key: str) -> Json:
-    term = {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
-    return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-
-
-def _instance_type(size: int) -> Json:
-    price = 0.1 * size + 0.1 * 2 * size * 2**30 / 1e9
-    return {
-        "name": f"fake-it-{size - 1}",
-        "architecture": "amd64",
-        "operatingSystems": ["linux", "windows", "darwin"],
-        "resources": {"cpu": str(size), "memory": f"{2 * size}Gi", "pods": str(10 * size)},
-        "offerings": [
-            {
-                "price": price,
-                "requirements": [
-                    {"key": _CAPACITY_TYPE, "operator": "In", "values": [kind]},
-                    {"key": _ZONE, "operator": "In", "values": [f"test-zone-{zone}"]},
-                ],
-            }
-            for kind, zone in _OFFERED
-        ],
-    }
-
-
-def _pool(name: str) -> Json:
-    node_class = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
-    states = ("ValidationSucceeded", "NodeClassReady", "Ready")
-    return {
-        "kind": "NodePool",
-        "metadata": {"name": name},
-        "spec": {
-            "limits": {"cpu": "10000000", "memory": "10000000Gi"},
-            "template": {"spec": {"nodeClassRef": node_class}},
-        },
-        "status": {"conditions": [{"type": each, "status": "True"} for each in states]},
-    }
-
-
-def _node(index: int, cpu: int) -> Json:
-    name = f"node-{index:04d}"
-    amounts = {"cpu": str(cpu), "memory": f"{2 * cpu}Gi", "pods": "110"}
-    return {
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {_HOSTNAME: name, _ZONE: f"test-zone-{index % 3 + 1}"}},
-        "status": {"allocatable": amounts, "capacity": amounts},
-    }
+def _ratio_cells(podium: Planned, karpenter: Planned) -> tuple[str, ...]:
+    return (
+        *([""] * 4),
+        f"{podium.wall_s / karpenter.wall_s:.2f}×",
+        f"{podium.cpu_s / karpenter.cpu_s:.2f}×",
+        "",
+        f"{podium.peak_rss_mib / karpenter.peak_rss_mib:.2f}×",
+    )

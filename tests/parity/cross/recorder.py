@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from tests.control_plane import catalogue
-from tests.control_plane.builder import BuildError, Recipe, build_once
+from tests.control_plane.builder import Recipe, build_once
 from tests.control_plane.locate import cache_root
 from tests.control_plane.progress import Progress
-from tests.control_plane.toolchain import ToolchainError
 from tests.parity.cross.drawing import Json
 
 NAME: Final = "recorder"
@@ -40,10 +39,7 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
     Raises: BuildError.
     Cost: nothing when it is in the cache; seconds where the control plane was built, minutes where it was not.
     """
-    try:
-        return build_once(recipe(), cache_root(environ), progress) / NAME
-    except ToolchainError as problem:
-        raise BuildError(str(problem)) from problem
+    return build_once(recipe(), cache_root(environ), progress) / NAME
 
 
 def answers(recorder: Path, questions: Path) -> Iterator[Json]:

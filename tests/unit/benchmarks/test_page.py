@@ -8,7 +8,7 @@ from benchmarks.page import markdown, write
 from benchmarks.report import as_json
 from benchmarks.results import ResultsError
 from benchmarks.results import write as write_results
-from tests.unit.benchmarks import test_estimates, test_growth, test_start_up, test_storm
+from tests.unit.benchmarks import test_estimates, test_growth, test_provisioning, test_start_up, test_storm
 from tests.unit.benchmarks.test_report import run
 
 MACHINE = {
@@ -38,6 +38,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "growth": {"machine": MACHINE, "rates": [asdict(replace(each, workload="gated")) for each in rates]},
         "start-up": {"machine": MACHINE, "starts": [asdict(each) for each in starts]},
         "estimator": {"machine": MACHINE, "estimates": [asdict(test_estimates.PODIUM), asdict(test_estimates.OTHER)]},
+        "provisioning": {
+            "machine": MACHINE,
+            "plans": [asdict(test_provisioning.PODIUM), asdict(test_provisioning.OTHER)],
+        },
         "storm": {"machine": MACHINE, "phases": [asdict(each) for each in test_storm.PHASES]},
     }.items():
         write_results(directory / f"{name}.json", {"command": f"python -m benchmarks {name}", **content})
@@ -51,8 +55,8 @@ def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_has_a_section_for_each_file_with_machine_command_and_figures(page: Path) -> None:
     text = page.read_text()
-    assert text.count("\n## ") == 6
-    assert text.count("Some CPU 9000, 2 cores, 8 GiB, Linux 6.12.0, with Python 3.11.7") == 6
+    assert text.count("\n## ") == 7
+    assert text.count("Some CPU 9000, 2 cores, 8 GiB, Linux 6.12.0, with Python 3.11.7") == 7
     assert "$ python -m benchmarks growth\n" in text
     assert "| plain | 5,000 | podium | 2,000 | 500 |" in text
     assert "| plain, 5,000 nodes: pods/s | ≥ 1.5× | 2× | met |" in text
@@ -60,6 +64,8 @@ def test_the_page_has_a_section_for_each_file_with_machine_command_and_figures(p
     assert "| storm, 1,000 nodes: rate kept | ≥ 0.7× | 0.8× | met |" in text
     assert "| estimates, plain, 5,000 nodes: questions per core | ≥ 10× | 12× | met |" in text
     assert "| start with 5,000 nodes and 50,000 pods: ready | ≤ 5 s | 4 s | met |" in text
+    assert "| 2,000 | diverse | karpenter | 400 | 704.00 | 0 | 0 | 3.90 | 4.00 | 2,000 | 90 |" in text
+    assert "| plans, diverse, 2,000 pods: CPU | ≤ 0.5× | 0.25× | met |" in text
 
 
 def test_every_plot_of_the_page_is_drawn_and_shows_what_it_is_about(page: Path) -> None:

@@ -1,38 +1,69 @@
 import io
-from collections import Counter
+import json
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
-from benchmarks.provisioning import QUESTIONS, Question, checks, diverse_pods, instance_types, measure, table
+from benchmarks.measure import StallError
+from benchmarks.provisioning import KARPENTER, Planned, Question, checks, measure, medians, notes, planned, table
+
+PODIUM = Planned("podium", "diverse", 2_000, 400, 700.0, 0, 0, 1.0, 1.0, 60.0)
+OTHER = Planned("karpenter", "diverse", 2_000, 400, 704.0, 0, 0, 3.9, 4.0, 90.0)
 
 
-def test_a_small_plan_is_measured() -> None:
-    planned = measure(Question("diverse", 10, pools=2, nodes=1))
-    assert (planned.errors, planned.on_nodes > 0, planned.claims > 0, planned.cpu_s > 0) == (0, True, True, True)
+def printed(**changes: float) -> str:
+    answer = {"claims": 2, "price": 1.5, "on_claims": 6, "on_nodes": 3, "errors": 1}
+    return json.dumps({**answer, "wall_s": 0.5, "cpu_s": 0.6, "peak_rss_bytes": 64 << 20, **changes})
+
+
+def karpenter(directory: Path, text: str, code: int = 0) -> Path:
+    """A stand-in for the program around Karpenter."""
+    path = directory / "planner"
+    path.write_text(f"#!/bin/sh\ntest -f \"$1\" && echo '{text}'\necho broken >&2\nexit {code}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_both_planners_answer_the_same_file_in_turn_and_podium_alone_the_largest(tmp_path: Path) -> None:
+    small, large = Question("small", 10, pools=2, nodes=1), Question("large", 15, is_compared=False)
+    plans = list(measure([small, large], 2, karpenter(tmp_path, printed()), lambda _: None))
+    told = [(each.planner, each.name) for each in plans]
+    assert told == [(name, "small") for name in ("podium", KARPENTER, KARPENTER, "podium")] + [("podium", "large")] * 2
+    podium, other = plans[:2]
+    assert other == Planned(KARPENTER, "small", 10, 2, 1.5, 3, 1, 0.5, 0.6, 64.0)
+    assert (podium.errors, podium.on_nodes > 0, podium.claims > 0, podium.cpu_s > 0) == (0, True, True, True)
+
+
+def test_a_planner_that_fails_or_loses_pods_ends_the_measurement(tmp_path: Path) -> None:
+    with pytest.raises(StallError, match="broken"):
+        list(measure([Question("small", 10)], 1, karpenter(tmp_path, printed(), code=1), lambda _: None))
+    with pytest.raises(StallError, match="karpenter says where 9 pods go, of 10"):
+        planned(KARPENTER, Question("small", 10), printed(on_claims=5))
+
+
+def test_the_table_shows_the_ratio_under_both() -> None:
     output = io.StringIO()
-    Console(file=output, width=120).print(table([planned]))
-    assert "nodes to buy" in output.getvalue()
+    Console(file=output, width=200).print(table(medians([PODIUM, OTHER, replace(PODIUM, pods=20_000)])))
+    cells = [line.replace(" ", "").split("│")[1:-1] for line in output.getvalue().splitlines() if "│" in line]
+    assert [each[2] for each in cells] == ["podium", "karpenter", "ratio", "podium"]
+    assert cells[2] == ["", "", "ratio", "", "", "", "", "0.26×", "0.25×", "", "0.67×"]
 
 
-def test_the_pods_are_of_five_kinds_in_equal_parts() -> None:
-    specs = [each["spec"] for each in diverse_pods(50)]
-    kinds = Counter("".join(sorted(each.keys() - {"containers"})) for each in specs)
-    assert kinds == {"": 10, "topologySpreadConstraints": 20, "affinity": 20}
+def test_plans_are_held_against_karpenter_and_their_growth_against_the_target() -> None:
+    many = replace(PODIUM, pods=20_000, cpu_s=12.0, wall_s=19.0)
+    assert [each.is_met for each in checks([PODIUM, OTHER, many])] == [True] * 4
+    slow, large = replace(PODIUM, cpu_s=2.1, peak_rss_mib=91.0), replace(many, cpu_s=28.0, wall_s=21.0)
+    assert [each.is_met for each in checks([slow, OTHER, large])] == [False, False, False, False]
+    assert not list(checks([PODIUM]))
 
 
-def test_each_instance_type_is_larger_than_the_one_before() -> None:
-    first, second = instance_types(2).instance_types
-    assert first.capacity == {"cpu": 1000, "memory": 2 * 2**30, "pods": 10}
-    assert second.capacity == {name: 2 * amount for name, amount in first.capacity.items()}
-    assert len(first.offerings) == 5
-
-
-def test_plans_are_held_against_what_is_promised() -> None:
-    planned = measure(Question("diverse", 5))
-    plans = {(each.name, each.pods): replace(planned, cpu_s=each.cpu_s_max - 0.1) for each in QUESTIONS}
-    assert all(each.is_met for each in checks(plans))
-    plans["diverse", 2_000] = replace(planned, cpu_s=1.8)
-    assert [each.is_met for each in checks(plans)] == [False, True, True, True, True, True]
-    plans["diverse", 2_000] = replace(planned, cpu_s=0.1)
-    assert [each.is_met for each in checks(plans)] == [True, True, True, True, True, False]
+def test_plans_that_differ_are_named_with_what_karpenter_says_from_run_to_run() -> None:
+    assert not list(notes([PODIUM, replace(OTHER, price=700.0)]))
+    assert list(notes([PODIUM, OTHER, replace(OTHER, price=706.5), replace(PODIUM, pods=20_000)])) == [
+        "diverse, 2,000 pods: dollars per hour: podium 700.0, Karpenter 704.0 to 706.5"
+    ]
+    assert list(notes([PODIUM, replace(OTHER, claims=401, price=700.0)])) == [
+        "diverse, 2,000 pods: nodes to buy: podium 400, Karpenter 401"
+    ]

@@ -1,0 +1,25 @@
+from pathlib import Path
+
+import pytest
+
+from tests.control_plane import catalogue
+from tests.karpenter import binaries
+from tests.karpenter.binaries import recipe, version
+
+
+def test_the_version_is_read_from_go_mod_which_says_what_go_it_needs() -> None:
+    assert version() == "1.15.0"
+    assert recipe().key.startswith("karpenter-planner-v1.15.0-")
+    assert catalogue.required_go(recipe().module) == (1, 26, 9)
+
+
+def test_our_source_and_the_modules_decide_on_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = recipe().key
+    for source in ("go.mod", "go.sum", *(f"planner/{each.name}" for each in binaries._MODULE.glob("planner/*.go"))):
+        copied = tmp_path / source
+        copied.parent.mkdir(exist_ok=True)
+        copied.write_bytes((binaries._MODULE / source).read_bytes())
+    monkeypatch.setattr(binaries, "_MODULE", tmp_path)
+    assert recipe().key == before
+    (tmp_path / "planner" / "more.go").write_text("package main\n")
+    assert recipe().key != before
