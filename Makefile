@@ -87,7 +87,7 @@ bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in
 	@$(BIN)/python -m benchmarks $(BENCH)
 	@$(if $(BENCH),,$(BIN)/python -m benchmarks recorder)
 
-bench-all: bench  ## That, the engine alone, its growth, forks, start-up in a large cluster, a storm of events, estimates, plans (66 minutes)
+bench-all: bench  ## That, the engine alone, its growth, forks, start-up in a large cluster, a storm of events, estimates, plans (some 70 minutes)
 	@$(BIN)/python -m benchmarks in-process
 	@$(BIN)/python -m benchmarks growth
 	@$(BIN)/python -m benchmarks forks
