@@ -10,6 +10,7 @@ from podium.cli import event_loop
 from podium.cli.options.addresses import address
 from podium.cli.options.configuration import usable
 from podium.cli.options.durations import duration
+from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import logging_options
 from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options
 from podium.cli.output import TEXT, output_option, print_value
@@ -53,6 +54,7 @@ from podium.config.effective import apply_extenders
     callback=address,
     help="Where /metrics is served, such as :8080. By default nowhere.",
 )
+@html_option("agreement, disagreements with their scores, and nodes, waiting pods and zones over time")
 @output_option()
 @logging_options
 def command(
@@ -67,6 +69,7 @@ def command(
     disagreements_max: int,
     health_address: tuple[str, int] | None,
     metrics_address: tuple[str, int] | None,
+    html: Path | None,
     output: str,
 ) -> None:
     """Compare what another scheduler does with what podium would have done, until SIGTERM or SIGINT.
@@ -78,13 +81,18 @@ def command(
     from podium.client.credentials import ConnectionConfigError
     from podium.config import ConfigError
     from podium.framework.contract.status import PluginError
+    from podium.lib.system_clock import SystemClock
     from podium.recording.shadow.app import Options, ShadowApp
+    from podium.recording.timeline import Onlooker
     from podium.service.serving import ServingError
     from podium.service.supervision import ComponentFailedError
 
     good = usable(config, plugins, change=apply_extenders)
+    other = for_schedulers(good.config, schedulers, is_default=config is None)
+    names, clock = [each.scheduler_name for each in other.profiles], SystemClock()
+    onlooker, started_s = Onlooker(names, clock.monotonic), clock.now()
     options = Options(
-        config=for_schedulers(good.config, schedulers, is_default=config is None),
+        config=other,
         classes=good.plugins,
         kubeconfig=kubeconfig,
         context=context,
@@ -94,6 +102,7 @@ def command(
         scenarios_max=disagreements_max,
         health_address=health_address,
         metrics_address=metrics_address,
+        told=() if html is None else (onlooker,),
     )
     report = None
     try:
@@ -101,6 +110,10 @@ def command(
     except* (ConnectionConfigError, ServingError, PluginError, ConfigError, ComponentFailedError) as group:
         raise click.ClickException("\n".join(event_loop.messages(group))) from None
     assert report is not None
+    if html is not None:
+        from podium.cli.pages.shadow import page_of
+
+        write_page(html, page_of(f"Shadow of {', '.join(names)}", report, onlooker.timeline(started_s)))
     if output == TEXT:
         print_report(report)
     else:

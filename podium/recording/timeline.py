@@ -24,6 +24,8 @@ from podium.recording import tape
 
 LOOKS_MAX: Final = 120
 NODES_MAX: Final = 400
+WAITS_MAX: Final = 1 << 20
+"""So many times until a binding are kept; of more, every second one is dropped."""
 ABSENT: Final = 255
 """In place of a percentage, of a node that was not there."""
 
@@ -56,6 +58,7 @@ class Timeline:
         nodes: by zone and name, `NODES_MAX` at most, which are spread evenly over all.
         nodes_count: how many nodes there were.
         bound: how many pods were bound.
+        waits_kept: of how many of them it is known how long they had waited.
     """
 
     started_s: float | None
@@ -66,6 +69,7 @@ class Timeline:
     nodes: Sequence[NodeLine]
     nodes_count: int
     bound: int
+    waits_kept: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,7 @@ class Onlooker:
         self._table = np.zeros((6, 64), np.int64)
         self._looks: list[_Look] = []
         self._interval_s = _FIRST_INTERVAL_S
+        self._bound = 0
         self._bound_s, self._waited_s = array("d"), array("d")
 
     def reach(self, now_s: float) -> None:
@@ -163,7 +168,8 @@ class Onlooker:
                 for _, name, row in kept
             ],
             nodes_count=len(seen),
-            bound=len(self._bound_s),
+            bound=self._bound,
+            waits_kept=len(self._bound_s),
         )
 
     def _read_time(self) -> None:
@@ -182,14 +188,20 @@ class Onlooker:
             known = _Known(pod.uid, row, _requests(pod))
             self._table[:3, row] += (*known.amounts, 1)
             if waited_since_s is not None:
-                self._bound_s.append(self._at_s)
-                self._waited_s.append(self._at_s - waited_since_s)
+                self._note_wait(self._at_s - waited_since_s)
         elif pod.spec.scheduler_name in self._names:
             known = _Known(pod.uid, None, (0, 0), self._at_s if waited_since_s is None else waited_since_s)
             self._pending += 1
         else:
             return
         self._pods[pod.key] = known
+
+    def _note_wait(self, waited_s: float) -> None:
+        self._bound += 1
+        self._bound_s.append(self._at_s)
+        self._waited_s.append(waited_s)
+        if len(self._bound_s) > WAITS_MAX:
+            self._bound_s, self._waited_s = self._bound_s[::2], self._waited_s[::2]
 
     def _forget(self, key: str) -> _Known | None:
         known = self._pods.pop(key, None)

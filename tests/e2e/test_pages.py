@@ -13,11 +13,14 @@ import pytest
 
 from podium.cli.pages.document import document
 from podium.cli.pages.sections import Bars, Facts, Heat, Lines, Page, Plot, Table
+from podium.cli.pages.shadow import page_of as shadow_page
 from tests.browser.axe import serious_faults
 from tests.manifests import node, pod
 from tests.planted.lives import creating, deleting, record
 from tests.simulation.random_objects import ZONE
 from tests.unit.cli.commands import run
+from tests.unit.cli.pages.test_over_time import TIMELINE
+from tests.unit.cli.pages.test_shadow import reported
 
 if TYPE_CHECKING:
     from playwright.async_api import Page as Opened
@@ -150,6 +153,18 @@ async def test_zones_are_shown_before_and_after_a_drain(tmp_path: Path, page: Op
     assert await opened(page, file) == [file.as_uri()]
     assert "z2\nbefore 1\nafter 2" in await page.inner_text("main")
     assert "shop/web-1\tnode-a\tnode-b" in await page.inner_text("main")
+    await assert_accessible(page, axe)
+
+
+async def test_disagreements_of_a_shadow_are_listed_and_can_be_sorted(tmp_path: Path, page: Opened, axe: Path) -> None:
+    file = tmp_path / "shadow.html"
+    file.write_bytes(document(shadow_page("Shadow of default-scheduler", reported(12), TIMELINE), "1"))
+    assert await opened(page, file) == [file.as_uri()]
+    table = page.locator("section:has(h2:text-is('Disagreements')) table")
+    assert await table.locator("tbody tr").count() == 13
+    assert await table.locator("tbody th").first.inner_text() == "default/odd"
+    await table.locator("thead button >> text=Gap").click()
+    assert await table.locator("tbody th").last.inner_text() == "default/odd"
     await assert_accessible(page, axe)
 
 

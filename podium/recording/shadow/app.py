@@ -6,7 +6,7 @@ Tasks: `signals` · `informers` · `start` · `disagreements` (looks at them aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from errno import ENOSPC
@@ -61,6 +61,7 @@ class Options:
         scenarios: the file that disagreements are written to.
         scenarios_max: how many of them at most, since each has all objects of the cluster.
         health_address, metrics_address: a host ("" for any) and a port; None for no such endpoint.
+        told: who else is told of every change.
     """
 
     config: KubeSchedulerConfiguration
@@ -73,6 +74,7 @@ class Options:
     scenarios_max: int = SCENARIOS_MAX
     health_address: tuple[str, int] | None = None
     metrics_address: tuple[str, int] | None = None
+    told: Collection[Told] = ()
 
 
 class ShadowApp:
@@ -120,7 +122,8 @@ class ShadowApp:
                 on_handler_error=lambda resource, _: self.metrics.count_unexpected_error("handler", resource),
             )
             for resource in shadow.resources:
-                informers.informer(resource).add_handler(Teller(shadow, resource, informers))
+                for told in (shadow, *options.told):
+                    informers.informer(resource).add_handler(Teller(told, resource, informers))
             addresses = options.health_address, options.metrics_address
             await stack.enter_async_context(
                 serve_health_and_metrics(

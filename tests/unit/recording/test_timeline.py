@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from podium.objects.resource_types import NODES, PODS
-from podium.recording import tape
+from podium.recording import tape, timeline
 from podium.recording.tape import MONOTONIC, NOW, PUT, REMOVE
 from podium.recording.timeline import ABSENT, LOOKS_MAX, NODES_MAX, Onlooker, Timeline, read_timeline
 from tests.builders import node, pod
@@ -98,6 +100,20 @@ def test_large_clusters_and_long_times_take_no_more_room() -> None:
     assert {line.zone for line in found.nodes} == {"a", "b"}
     assert len(found.times_s) <= LOOKS_MAX + 1
     assert found.times_s[-1] == 3 * 86_400.0
+
+
+def test_waits_beyond_a_number_are_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline, "WAITS_MAX", 10)
+    onlooker = Onlooker(["podium"])
+    for at in range(100):
+        onlooker.reach(float(at))
+        onlooker.put(PODS, pod(f"web-{at}"))
+        onlooker.reach(at + 0.5)
+        onlooker.put(PODS, pod(f"web-{at}", node="n1"))
+    found = onlooker.timeline()
+    assert found.bound == 100
+    assert found.waits_kept <= 10
+    assert {each for each in found.waits_s if each} == {(0.5, 0.5)}
 
 
 def test_quantity_that_cannot_be_read_counts_as_nothing() -> None:

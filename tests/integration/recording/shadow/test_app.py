@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -144,10 +145,9 @@ async def test_a_file_that_cannot_be_written_ends_no_comparison(cluster: Cluster
 
 async def test_the_command_prints_a_report_when_it_is_told_to_stop(cluster: Cluster, tmp_path: Path) -> None:
     cluster.put(node("big", "16"), node("small", "4", memory="16Gi"), ours("web"), ours("other"))
-    file, port = tmp_path / "disagreements.jsonl", free_ports(1)[0]
-    process = start_command(
-        cluster.kubeconfig, "--disagreements", str(file), "--metrics-bind-address", f"127.0.0.1:{port}"
-    )
+    file, page, port = tmp_path / "disagreements.jsonl", tmp_path / "page.html", free_ports(1)[0]
+    more = ("--disagreements", str(file), "--html", str(page), "--metrics-bind-address", f"127.0.0.1:{port}")
+    process = start_command(cluster.kubeconfig, *more)
     try:
         await _until_shown(port, "podium_shadow_unsettled_disagreements 0")
         await eventually(lambda: _is_compared(cluster, port))
@@ -160,6 +160,11 @@ async def test_the_command_prints_a_report_when_it_is_told_to_stop(cluster: Clus
     assert report["compared"] == report["agreed"] + len(report["disagreements"])
     assert set(cluster.methods) == {"GET"}
     assert len(file.read_bytes().splitlines()) == len(report["disagreements"])
+    (data,) = re.findall(r'id="data">(.*?)</script>', page.read_text())
+    shown = {each["title"]: each for each in json.loads(data)["sections"]}
+    assert sum(count for _, count in shown["Verdicts"]["rows"]) == report["compared"]
+    assert [name for name, *_ in shown["Nodes by utilisation"]["nodes"]] == ["big", "small"]
+    assert max(shown["Pods by zone"]["series"]["no zone"]) >= report["compared"]
 
 
 def start_command(kubeconfig: Path, *options: str) -> subprocess.Popen[bytes]:

@@ -17,6 +17,7 @@ TIMELINE = Timeline(
     nodes=[NodeLine("n1", "a", bytes([0, 25]), bytes([255, 100]))],
     nodes_count=1,
     bound=2,
+    waits_kept=2,
 )
 
 
@@ -37,6 +38,11 @@ def test_nodes_queue_latency_and_zones_are_shown() -> None:
 def test_nodes_that_are_left_out_are_counted() -> None:
     heat, *_ = sections_of(replace(TIMELINE, nodes_count=900))
     assert "1 of 900 nodes are shown" in heat.note
+
+
+def test_times_that_are_left_out_are_counted() -> None:
+    latency = sections_of(replace(TIMELINE, bound=5))[2]
+    assert latency.note.endswith("5 in all. The times of 2 of them are kept.")
 
 
 def test_many_zones_become_one_line() -> None:
