@@ -63,7 +63,7 @@ _HEADING = re.compile(r"(Args|Raises|Attributes|Args and Raises):(.*)")
 
 def page() -> str:
     """The whole page."""
-    parts = [_HEAD, _text(inspect.getdoc(Cluster) or ""), "\n"]
+    parts = [_HEAD, text(inspect.getdoc(Cluster) or ""), "\n"]
     for title, names in SECTIONS.items():
         parts += [f"\n### {title}\n", *(_member(name) for name in names)]
     parts += ["\n## Answers\n", *(_value(each) for each in VALUES)]
@@ -73,26 +73,27 @@ def page() -> str:
 def _member(name: str) -> str:
     found = inspect.getattr_static(Cluster, name)
     if isinstance(found, property):
-        return f"\n#### `{name}`\n\n{_text(inspect.getdoc(found) or '')}\n"
+        return f"\n#### `{name}`\n\n{text(inspect.getdoc(found) or '')}\n"
     function = getattr(Cluster, name)
-    return f"\n#### `{name}{_signature(function)}`\n\n{_text(inspect.getdoc(function) or '')}\n"
+    return f"\n#### `{name}{signature(function)}`\n\n{text(inspect.getdoc(function) or '')}\n"
 
 
-def _signature(function: object) -> str:
+def signature(function: object) -> str:
+    """The signature without `self`."""
     signature = inspect.signature(function)  # type: ignore[arg-type]
     named = [each for each in signature.parameters.values() if each.name != "self"]
     return str(signature.replace(parameters=named)).replace("'", "")
 
 
 def _value(kind: type) -> str:
-    text = f"\n### `{kind.__name__}`\n\n{_text(inspect.getdoc(kind) or '')}\n"
+    shown = f"\n### `{kind.__name__}`\n\n{text(inspect.getdoc(kind) or '')}\n"
     if issubclass(kind, enum.Enum):
-        return text + "\nOne of " + ", ".join(f"`{each.value}`" for each in kind) + ".\n"
+        return shown + "\nOne of " + ", ".join(f"`{each.value}`" for each in kind) + ".\n"
     fields = ", ".join(f"`{name}`" for name in inspect.get_annotations(kind) if not name.startswith("_"))
-    return text + (f"\nFields: {fields}.\n" if fields else "")
+    return shown + (f"\nFields: {fields}.\n" if fields else "")
 
 
-def _text(doc: str) -> str:
+def text(doc: str) -> str:
     """The docstring, with its lists of arguments and exceptions as lists."""
     return "\n".join(_lines(doc))
 
@@ -115,4 +116,4 @@ def _lines(doc: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    PAGE.writetext(page())

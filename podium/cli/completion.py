@@ -16,11 +16,11 @@ _VARIABLE: Final = "_PODIUM_COMPLETE"
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    r"""Print the completion script for SHELL.
+    """Print the completion script for SHELL.
 
     \b
     bash:  source <(podium completion bash)
     zsh:   source <(podium completion zsh)
     fish:  podium completion fish | source
-    """
+    """  # noqa: D301
     click.echo(_SHELLS[shell](context.find_root().command, {}, "podium", _VARIABLE).source())

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.control_plane.builder import BuildError
+from tests.docs_site.reference import PAGES as PAGES_FROM_CODE
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = ROOT / "mkdocs.yml"
@@ -25,7 +26,7 @@ _LINK = re.compile(r"\]\(([^)#:\s]+)\)")
 
 
 def lay_out(source: Path) -> None:
-    """Copy the pages and what they link to, with a list of the files for each folder that has a link.
+    """Copy the pages and what they link to, with a list of the files for each folder that has a link; make the others.
 
     The playground's own page is left out: `make playground` builds it.
     """
@@ -35,6 +36,10 @@ def lay_out(source: Path) -> None:
         shutil.copyfile(ROOT / name, source / name)
     for folder in FOLDERS:
         shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__", "*.html", "*.js"))
+    reference = source / "docs" / "reference"
+    reference.mkdir()
+    for name, made in PAGES_FROM_CODE.items():
+        (reference / name).write_text(made())
     for page in sorted(source.rglob("*.md")):
         page.write_text(_LINK.sub(partial(_to_a_file, page.parent), page.read_text()))
 
