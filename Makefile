@@ -105,7 +105,7 @@ profile: $(VENV)/.dev-stamp control-plane  ## Where the CPU time goes, by functi
 lock: $(VENV)/.dev-stamp  ## Renew the lock files from pyproject.toml
 	@compile() { $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	    pyproject.toml --group $$1 -c requirements/runtime.lock -o requirements/$$2.lock $$3; }; \
-	  compile build runtime && compile build estimator --extra=estimator && compile dev dev && compile release release && \
+	  compile build runtime && compile build estimator --extra=estimator && compile build otel --extra=otel && compile dev dev && compile release release && \
 	  compile docs docs "-c requirements/dev.lock"
 
 release: $(VENV)/.release-stamp  ## All that is published, in dist/, twice to the same bytes (downloads 300 MB)

@@ -16,6 +16,7 @@ from podium.cli.options.configuration import Usable, connection_options, feature
 from podium.cli.options.durations import duration
 from podium.cli.options.leader_election import leader_election_options, with_options
 from podium.cli.options.logs import logging_options
+from podium.cli.options.tracing import take_tracing_options, tracing_options
 from podium.config import ConfigError
 from podium.lib import garbage_collection
 from podium.lib.error_text import error_text
@@ -165,6 +166,7 @@ def _flags(context: click.Context) -> dict[str, str]:
     is_flag=True,
     help="With --record: make names, and the values of labels and annotations, unreadable in the recording.",
 )
+@tracing_options
 @access_options
 @leader_election_options
 @logging_options
@@ -209,6 +211,7 @@ def command(
         garbage_collection.exempt_present_objects()
 
     access = take_access_options(others)
+    tracing = take_tracing_options(others)
     if reloads and config is None and not _plugin_files(plugins):
         raise click.UsageError("--reload needs a file to follow: --config, or --plugin with a file")
 
@@ -237,6 +240,7 @@ def command(
         flags=_flags(click.get_current_context()),
         has_live_page=has_live_page,
         source=ConfigurationSource(config, _plugin_files(plugins), read) if reloads else None,
+        tracing=tracing,
     )
     if record is not None and reloads:
         raise click.UsageError("--record and --reload exclude each other: a recording is of one configuration")

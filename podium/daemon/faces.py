@@ -14,6 +14,7 @@ from podium.daemon.recorder_pages import RecorderPages
 from podium.daemon.reload import configuration_reload
 from podium.daemon.scheduler import Scheduler
 from podium.daemon.stray_pods import StrayPods
+from podium.daemon.tracing import tracing
 from podium.engine.flight_recorder import FlightRecorder
 from podium.objects.resource_types import NODES, PODS
 from podium.service.stall_watch import StallWatch
@@ -78,4 +79,5 @@ FACES: Final[tuple[MakeFace, ...]] = (
     coscheduling,
     configuration_reload,
     profiles,
+    tracing,
 )

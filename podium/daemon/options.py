@@ -19,6 +19,14 @@ RECORDER_BYTES_MIN: Final = MEMORY_BYTES_MIN
 
 
 @dataclass(frozen=True, slots=True)
+class TracingOptions:
+    """Where spans of attempts go: a URL with its path; and of how many attempts in a million."""
+
+    endpoint: str
+    samples_per_million: int
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """Settings from the command line that the configuration file lacks.
 
@@ -26,7 +34,7 @@ class Options:
     `pod_groups` says how pods are scheduled in groups; None if each is scheduled alone. `recorder_bytes` limits the
     memory of the flight recorder; 0 turns it off. `flags` are the command line's, as /flagz shows them. `has_live_page`
     says whether /ui is served. The files of `source` are followed while podium runs; None if a change needs a
-    restart.
+    restart. Without `tracing`, no spans are made.
     """
 
     kubeconfig: str | None = None
@@ -46,3 +54,4 @@ class Options:
     flags: Mapping[str, str] = field(default_factory=dict)
     has_live_page: bool = False
     source: ConfigurationSource | None = None
+    tracing: TracingOptions | None = None

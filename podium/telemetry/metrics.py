@@ -273,6 +273,11 @@ class Metrics:
         self._reload_successful = read_gauge(
             "podium_configuration_last_reload_successful", "1 if the configuration that was read last is in use, or 0."
         )
+        self._spans = read_counter(
+            "podium_tracing_spans_total",
+            "Spans that were exported to the collector, or dropped because it was away or too slow.",
+            "result",
+        )
         self._slow = counter(
             "podium_slow_plugin_calls_total",
             "Plugin calls that blocked scheduling for more than 0.1 s.",
@@ -534,6 +539,10 @@ class Metrics:
     def read_last_reload(self, is_successful: ReadValue) -> None:
         """Set the source of whether the configuration that was read last is in use."""
         self._reload_successful.read_from(is_successful)
+
+    def read_spans(self, results: ReadValues) -> None:
+        """Set the source of the counts of spans: exported, dropped → count."""
+        self._spans.read_from(results)
 
     def count_slow_plugin(self, plugin: str, point: str) -> None:
         """A plugin blocked scheduling for too long."""

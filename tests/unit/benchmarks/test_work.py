@@ -6,14 +6,21 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from benchmarks.in_process import RECORDER_BYTES, FullCluster, pods_of
 from benchmarks.workloads import WORKLOADS, Workload
+from podium.daemon.face import Face, MakeFace
+from podium.daemon.observers import Observers
+from podium.daemon.options import Options
+from podium.daemon.tracing import Tracing, tracing
 from podium.engine.flight_recorder import AttemptObserver, FlightRecorder
 from podium.engine.flight_recorder.ring import PENDING_MAX
+from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.telemetry import Metrics
 from tests import builders
@@ -115,6 +122,35 @@ def test_the_flight_recorder_adds_one_hundredth_of_an_attempts_calls():
     # The observer that does nothing is called, too: two calls for an attempt.
     added = (calls[FlightRecorder] - calls[AttemptObserver]) / (2 * PENDING_MAX) + 2
     assert added <= 0.01 * CALLS_MAX["plain"]
+
+
+def test_tracing_that_is_off_adds_no_call():
+    """What tracing would hear is reported with the same calls as without the face of tracing."""
+    sampling = Tracing(ManualClock(), Random(1), 0, lambda _: None)
+    faces = (lambda _: Face(), tracing, lambda _: Face(observers=[sampling]))
+    without, off, on = (calls_of_reports(face) for face in faces)
+    assert without == off < on
+
+
+def calls_of_reports(make: MakeFace) -> int:
+    """The calls that each report makes which tracing hears, in a scheduler with that face."""
+    scheduler: Any = SimpleNamespace(options=Options(), metrics=Metrics())
+    observers = Observers(scheduler.metrics, "")
+    for each in make(scheduler).observers:
+        observers.add(each)
+    plugins, attempts = observers.plugins.observer, observers.attempts.observer
+    tried: Any = builders.pod("web-1")
+
+    def report() -> None:
+        plugins.observe_extension_point("Filter", "Success", "podium", 0.01)
+        plugins.observe_plugin("DefaultBinder", "Bind", "Success", 0.01)
+        plugins.observe_permit_wait("Success", 0.01)
+        attempts.decided(tried, tried, tried, 0.0, 0.01)
+        attempts.bound(tried, 0.01)
+        attempts.failed(tried, "error", "", 0.01)
+
+    report()
+    return counted(report)
 
 
 def test_the_latency_of_a_pod_is_measured_with_one_hundredth_of_an_attempts_calls():

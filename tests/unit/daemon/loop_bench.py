@@ -33,7 +33,7 @@ from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler, ResourceHandler
 from podium.daemon.loop import SchedulingLoop
-from podium.daemon.observers import PluginMetrics, PreemptionMetrics, QueueMetrics
+from podium.daemon.observers import Observers, PreemptionMetrics, QueueMetrics
 from podium.daemon.pod_groups import PodGroupAttempts
 from podium.daemon.status_writes import StatusWrites
 from podium.engine.flight_recorder import FlightRecorder
@@ -173,6 +173,7 @@ class LoopBench:
         self.story: list[str] = []
         self.clock = clock or LoopClock()
         self.metrics = Metrics()
+        self.observers = Observers(self.metrics, "")
         self.known: dict[str, Pod] = {}
         self.listed_pods = ListedPods(self.known)
         self.nodes: dict[str, Node] = {}
@@ -205,8 +206,9 @@ class LoopBench:
         self.conflicts.on_confirmed(self.backlog.tell_progress)
         self.statuses = StatusWrites(self.client, self.clock)
         self.flight_recorder = FlightRecorder(MEMORY_BYTES_MIN)
+        self.observers.add(self.flight_recorder)
         self.failures = FailureHandler(
-            self.queue, self.known.get, recorder, self.metrics, self.clock, self.flight_recorder
+            self.queue, self.known.get, recorder, self.metrics, self.clock, self.observers.attempts.observer
         )
         self.binding_cycles = self._binding_cycles(pool)
         self.pods = PodHandler(
@@ -250,7 +252,7 @@ class LoopBench:
     def _framework(self, name: str, every: tuple[type[Any], ...]) -> Framework:
         profile = Profile(name, None, Plugins(multi_point=PluginSet(tuple(Enabled(each.name, 0) for each in every))))
         handle: Any = Handle(self.clock, self.client, self.preemptions, self)
-        return Framework(profile, {each.name: each for each in every}, handle, PluginMetrics(self.metrics))
+        return Framework(profile, {each.name: each for each in every}, handle, self.observers.plugins.observer)
 
     def _queue(self) -> SchedulingQueue:
         return SchedulingQueue(
@@ -273,7 +275,7 @@ class LoopBench:
             self.clock,
             statuses=self.client,
             events=self.recorder,
-            observer=PluginMetrics(self.metrics),
+            observer=self.observers.plugins.observer,
             waiting_pods=self.waiting_pods,
             pods_in_pre_bind=self.pods_in_pre_bind,
             extenders=pool,
@@ -287,7 +289,7 @@ class LoopBench:
             self.conflicts,
             self.backlog,
             self.metrics,
-            self.flight_recorder,
+            self.observers.attempts.observer,
             is_bound=self.client.is_bound,
         )
 
@@ -313,7 +315,7 @@ class LoopBench:
             self.backlog,
             self.metrics,
             self.clock,
-            self.flight_recorder,
+            self.observers.attempts.observer,
         )
 
     # ------------------------------------------------------------ the cluster

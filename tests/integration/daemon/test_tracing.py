@@ -1,0 +1,121 @@
+"""Spans on their way to a collector, over HTTP."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer, unused_port
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from structlog.testing import capture_logs
+
+from podium.config import default_configuration
+from podium.daemon.app import App
+from podium.daemon.options import Options, TracingOptions
+from podium.sandbox import Sandbox
+from tests.integration.client.waiting import eventually
+from tests.manifests import node, pod
+
+pytestmark = pytest.mark.anyio
+
+SCHEDULER = "default-scheduler"
+
+
+@pytest.fixture(autouse=True)
+def garbage_collection() -> Iterator[None]:
+    """A daemon has the process for itself and settles its collector."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
+class Collector:
+    """Receives spans as an OpenTelemetry collector does."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self.services: set[str] = set()
+        self.headers: list[str | None] = []
+
+    async def receive(self, request: web.Request) -> web.Response:
+        self.headers.append(request.headers.get("x-tenant"))
+        for each in ExportTraceServiceRequest.FromString(await request.read()).resource_spans:
+            self.services |= {
+                each.value.string_value for each in each.resource.attributes if each.key == "service.name"
+            }
+            for scope in each.scope_spans:
+                self.spans += scope.spans
+        return web.Response(body=b"", content_type="application/x-protobuf")
+
+    def named(self, name: str) -> list[Span]:
+        return [each for each in self.spans if each.name == name]
+
+
+@asynccontextmanager
+async def collecting() -> AsyncIterator[tuple[Collector, str]]:
+    collector = Collector()
+    server = web.Application()
+    server.router.add_post("/v1/traces", collector.receive)
+    async with TestServer(server) as running:
+        yield collector, str(running.make_url("/v1/traces"))
+
+
+@asynccontextmanager
+async def scheduling(sandbox: Sandbox, endpoint: str) -> AsyncIterator[App]:
+    """podium, with a span for each attempt, until the block ends."""
+    options = Options(master=sandbox.url, secure_port=0, tracing=TracingOptions(endpoint, 1_000_000))
+    app = App(default_configuration(), options)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        yield app
+        app.stop()
+
+
+async def bind(sandbox: Sandbox, count: int) -> None:
+    """Have that many pods scheduled."""
+    names = [f"web-{index}" for index in range(count)]
+    sandbox.store.create(node("n1", cpu="64", pods="100"))
+    for name in names:
+        sandbox.store.create(pod(name, scheduler=SCHEDULER))
+    await eventually(lambda: all(sandbox.store.get("pods", name, "default")["spec"].get("nodeName") for name in names))
+
+
+async def test_each_attempt_reaches_the_collector_as_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=blue")
+    async with (
+        Sandbox(kubelets=False) as sandbox,
+        collecting() as (collector, endpoint),
+        scheduling(sandbox, endpoint) as app,
+    ):
+        await bind(sandbox, 3)
+        await eventually(lambda: len(collector.named("bindingCycle")) == 3)
+        await eventually(
+            lambda: app.metrics.value("podium_tracing_spans_total", result="exported") == len(collector.spans)
+        )
+    assert collector.services == {"podium"}
+    assert set(collector.headers) == {"blue"}
+    roots = collector.named("schedulingCycle")
+    assert len({root.trace_id for root in roots}) == 3
+    for root in roots:
+        below = [each for each in collector.spans if each.parent_span_id == root.span_id]
+        assert {"RunPreFilterPlugins", "RunFilterPlugins", "bindingCycle"} <= {each.name for each in below}
+        for each in below:
+            assert root.start_time_unix_nano <= each.start_time_unix_nano <= each.end_time_unix_nano
+    bindings = {each.span_id for each in collector.named("bindingCycle")}
+    assert {each.parent_span_id for each in collector.named("RunBindPlugins")} == bindings
+
+
+async def test_without_a_collector_pods_are_bound_and_the_loss_is_counted_and_told_once() -> None:
+    endpoint = f"http://127.0.0.1:{unused_port()}/v1/traces"
+    with capture_logs() as logs:
+        async with Sandbox(kubelets=False) as sandbox, scheduling(sandbox, endpoint) as app:
+            await bind(sandbox, 2)
+            await eventually(lambda: app.metrics.value("podium_tracing_spans_total", result="dropped") > 0)
+    (told,) = [each for each in logs if each["event"] == "Spans could not be exported and are dropped"]
+    assert "refused" in told["error"]
