@@ -10,7 +10,7 @@ from podium.provisioner.instance_type_filter import DaemonGroup, InstanceTypeFil
 from podium.provisioner.labels import WELL_KNOWN
 from podium.provisioner.refusals import Refusal
 from podium.provisioner.requirements import Requirement, Requirements
-from tests.unit.provisioner.clusters import ZONE, Document, catalogue, instance_type, required
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, ZONE, Document, catalogue, instance_type, required
 
 ARCH = "kubernetes.io/arch"
 TYPES = catalogue(
@@ -82,6 +82,13 @@ MET = "no instance type met the scheduling requirements"
 )
 def test_the_text_says_what_no_type_met(cpu: int, wanted: list[Document], text: str) -> None:
     assert told(filtered(cpu, *wanted)) == text
+
+
+@pytest.mark.parametrize("cpu", [1000, 99000])
+def test_a_type_without_a_fitting_offering_never_has_enough_resources(cpu: int) -> None:
+    """Every type is sold as spot, and in zone 3, but none as spot in zone 3: its resources make no difference."""
+    wanted = [required(ZONE, "In", "zone-3"), required(CAPACITY_TYPE, "In", "spot")]
+    assert told(filtered(cpu, *wanted)) == "no instance type had enough resources or had a required offering"
 
 
 def test_requirements_and_resources_are_told() -> None:

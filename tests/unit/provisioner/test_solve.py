@@ -159,6 +159,11 @@ def test_a_limit_of_no_nodes_is_told() -> None:
     assert found["errors"] == {"default/a": "node limits have been exhausted for nodepool (NodePool=pool)"}
 
 
+def test_a_limit_of_nodes_does_not_count_those_of_the_same_plan() -> None:
+    found = plan(*webs(2, affinity=pod_affinity("web", HOSTNAME, anti=True)), node_pool(limits={"nodes": "1"}))
+    assert (len(found["claims"]), found["errors"]) == (2, {})
+
+
 @pytest.mark.parametrize(("count", "expected"), [(4, [1, 1, 2]), (11, [3, 4, 4])])
 def test_pods_are_spread_over_zones(count: int, expected: list[int]) -> None:
     found = plan(*webs(count, topologySpreadConstraints=[spread()]), types=[instance_type("big", 64, "64Gi", 50)])

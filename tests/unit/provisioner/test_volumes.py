@@ -8,7 +8,19 @@ import pytest
 
 from podium.provisioner.reading import read_objects
 from podium.provisioner.volumes import BIND_COMPLETED, VolumeError, Volumes, exceeds_limits, together
-from tests.unit.provisioner.clusters import HOSTNAME, ZONE, Document, as_pod, node, plan, pod, required
+from tests.unit.provisioner.clusters import (
+    HOSTNAME,
+    ZONE,
+    Document,
+    as_pod,
+    managed,
+    node,
+    node_claim,
+    plan,
+    pod,
+    required,
+    spread,
+)
 
 
 def claim(name: str = "data", *, volume: str = "", storage_class: str | None = None, **more: Any) -> Document:
@@ -168,3 +180,19 @@ def test_a_node_takes_only_as_many_volumes_as_its_driver_allows() -> None:
     objects = [using("data"), claim(storage_class="zonal"), storage_class(), node("n1")]
     assert plan(*objects)["existing"] == {"n1": ["default/a"]}
     assert plan(*objects, full)["existing"] == {}
+
+
+def test_a_leaving_pod_whose_volume_is_gone_moves_as_if_it_had_no_constraints() -> None:
+    """A web pod is in zone 1 already, so the spread would leave zones 2 and 3."""
+    leaving = [managed(), node_claim(deletionTimestamp="2026-05-01T00:00:00Z")]
+    full = [node("n1", cpu="1", zone="zone-1"), pod("web", node="n1", labels={"app": "web"})]
+    moving = pod("a", node="node-1", labels={"app": "web"}, topologySpreadConstraints=[spread()])
+    moving["spec"]["volumes"] = using("data")["spec"]["volumes"]
+
+    def zones(*objects: Document) -> list[str] | None:
+        (planned,) = plan(*leaving, *full, moving, *objects)["claims"]
+        found: dict[str, list[str] | None] = {each["key"]: each.get("values") for each in planned["requirements"]}
+        return found.get(ZONE)
+
+    assert zones(claim(volume="pv"), volume("pv")) == ["zone-2"]
+    assert zones() is None
