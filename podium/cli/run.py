@@ -152,7 +152,7 @@ def _flags(context: click.Context) -> dict[str, str]:
     "--reload",
     "reloads",
     is_flag=True,
-    help="Take over changes of the configuration file and of plugin files while podium runs; on SIGHUP at once.",
+    help="Take over a changed configuration file, plugin file or kubeconfig while podium runs; on SIGHUP at once.",
 )
 @click.option(
     "--record",
@@ -212,8 +212,8 @@ def command(
 
     access = take_access_options(others)
     tracing = take_tracing_options(others)
-    if reloads and config is None and not _plugin_files(plugins):
-        raise click.UsageError("--reload needs a file to follow: --config, or --plugin with a file")
+    if reloads and config is None and kubeconfig is None and not _plugin_files(plugins):
+        raise click.UsageError("--reload needs a file to follow: --config, --kubeconfig, or --plugin with a file")
 
     def read() -> Usable:
         return usable(config, plugins, feature_gates, change=lambda found: with_options(found, others))

@@ -62,8 +62,8 @@ class _Settings:
 class Credentials:
     """Address, TLS set-up and current token of one API server.
 
-    `generation` grows when `ssl` is replaced because authorities or the client certificate have changed: existing
-    connections still use the old ones.
+    `generation` grows when `ssl` is replaced because authorities or the client certificate have changed, and with
+    `take`: existing connections still use what was there before.
     """
 
     def __init__(self, settings: _Settings, token: TokenSource, clock: Clock) -> None:
@@ -83,6 +83,14 @@ class Credentials:
         self._recheck_at_s = clock.monotonic() + _RECHECK_S
         self._renewing = anyio.Lock()
         self._renewed_at_s = -_RENEW_AGAIN_S
+
+    def take(self, other: Credentials) -> None:
+        """Use the other's address, TLS set-up and token from now on."""
+        self.base_url, self.server_name = other.base_url, other.server_name
+        self.proxy, self.proxy_authorization = other.proxy, other.proxy_authorization
+        self._tls, self._content, self.ssl = other._tls, other._content, other.ssl
+        self._token, self._renewed_at_s = other._token, other._renewed_at_s
+        self.generation += 1
 
     async def authorization(self) -> str | None:
         """The value of the Authorization header; None if podium uses a client certificate, or no credentials."""
@@ -160,21 +168,30 @@ async def load(
 
     Raises: `ConnectionConfigError`.
     """
-    if kubeconfig:
-        return await _from_kubeconfig(kubeconfig, context, master, clock, environ)
+    if paths := kubeconfig_paths(kubeconfig, master=master, environ=environ):
+        return await _from_kubeconfig(paths, context, master, clock, environ)
     if master:
         return _anonymous(master, clock, environ)
-    if environ.get("KUBECONFIG"):
-        return await _from_kubeconfig(environ["KUBECONFIG"], context, master, clock, environ)
-    home = Path(environ.get("HOME") or Path.home()) / ".kube" / "config"
-    if home.exists():
-        return await _from_kubeconfig(str(home), context, master, clock, environ)
     if environ.get("KUBERNETES_SERVICE_HOST"):
         return in_cluster(clock, environ=environ)
     raise ConnectionConfigError(
-        f"no API server to talk to: no kubeconfig was given, $KUBECONFIG is not set, {home} does not exist, "
+        f"no API server to talk to: no kubeconfig was given, $KUBECONFIG is not set, {_home(environ)} does not exist, "
         "and this is not a pod (KUBERNETES_SERVICE_HOST is not set)"
     )
+
+
+def kubeconfig_paths(
+    kubeconfig: str | None, *, master: str | None = None, environ: Mapping[str, str] = os.environ
+) -> str:
+    """The kubeconfig that `load` reads, or several, separated as in $KUBECONFIG; empty if it reads none."""
+    if kubeconfig or master:
+        return kubeconfig or ""
+    home = _home(environ)
+    return environ.get("KUBECONFIG") or (str(home) if home.exists() else "")
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or Path.home()) / ".kube" / "config"
 
 
 def in_cluster(

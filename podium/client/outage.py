@@ -23,12 +23,13 @@ class Outage:
     """The outages of one server, for the log.
 
     Attributes:
+        server: its address.
         is_on: whether the last request failed in a way that concerns every request.
     """
 
     def __init__(self, server: str, now_s: Callable[[], float] = time.monotonic) -> None:
         self.is_on = False
-        self._server = server
+        self.server = server
         self._now_s = now_s
         self._began_s = 0.0
         self._tell_at_s = 0.0
@@ -48,7 +49,7 @@ class Outage:
         is_refused = isinstance(error, Unauthorized)
         log.warning(
             "API server does not accept our credentials" if is_refused else "API server unreachable",
-            server=self._server,
+            server=self.server,
             cause=cause,
             advice=advice,
             error=str(error),
@@ -67,7 +68,7 @@ class Outage:
         """
         now_s = self._now_s()
         if self._is_told:
-            log.info("API server answers again", server=self._server, after_s=round(now_s - self._began_s, 1))
+            log.info("API server answers again", server=self.server, after_s=round(now_s - self._began_s, 1))
             self._tell_at_s = now_s + _REPEATED_AFTER_S
         self.is_on = self._is_told = False
         self._pause_s, self._failures = _REPEATED_AFTER_S, 0

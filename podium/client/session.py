@@ -87,19 +87,8 @@ class ApiSession:
     ) -> None:
         self._credentials = credentials
         self._connections_max = connections_max
-        self._headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": f"podium/{podium.__version__}"}
-        self._fixed: dict[str, Any] = {"allow_redirects": False}
-        if credentials.proxy is not None:
-            self._fixed["proxy"] = credentials.proxy
-        if credentials.proxy_authorization is not None:
-            shown = {"Proxy-Authorization": credentials.proxy_authorization}
-            if credentials.ssl is None:
-                self._headers |= shown
-            else:
-                # Sent to the proxy only, when it opens the connection.
-                self._fixed["proxy_headers"] = shown
-        if credentials.server_name is not None:
-            self._fixed["server_hostname"] = credentials.server_name
+        self._headers: dict[str, str]
+        self._fixed: dict[str, Any]
         self._generation = credentials.generation
         self._observer = observer
         self._may_write = may_write
@@ -306,11 +295,11 @@ class ApiSession:
         return yarl.URL(self._credentials.base_url + path, encoded=True)
 
     async def _authorization(self) -> str | None:
-        """The Authorization header. Also replaces the pools if the TLS set-up has changed."""
+        """The Authorization header. Also replaces the pools if the server or the TLS set-up has changed."""
         header = await self._credentials.authorization()
         if self._credentials.generation != self._generation:
-            # A connection keeps its client certificate and the authority that verified it. Requests in progress
-            # finish on the old connections.
+            # A connection keeps its server, its client certificate and the authority that verified it. Requests in
+            # progress finish on the old connections.
             self._generation = self._credentials.generation
             self._direct.retire()
             self._retired += (self._direct, self._streams)
@@ -332,6 +321,19 @@ class ApiSession:
 
     def _open(self) -> None:
         credentials = self._credentials
+        self._headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": f"podium/{podium.__version__}"}
+        self._fixed = {"allow_redirects": False}
+        if credentials.proxy is not None:
+            self._fixed["proxy"] = credentials.proxy
+        if credentials.proxy_authorization is not None:
+            shown = {"Proxy-Authorization": credentials.proxy_authorization}
+            if credentials.ssl is None:
+                self._headers |= shown
+            else:
+                # Sent to the proxy only, when it opens the connection.
+                self._fixed["proxy_headers"] = shown
+        if credentials.server_name is not None:
+            self._fixed["server_hostname"] = credentials.server_name
         self._direct = ConnectionPool(
             credentials.base_url,
             credentials.ssl,

@@ -29,7 +29,7 @@ import anyio.abc
 import podium
 from podium.binder import EventRecorder
 from podium.binder.events.event import leader_election
-from podium.client.credentials import Credentials, load
+from podium.client.credentials import Credentials, kubeconfig_paths, load
 from podium.client.informer_set import InformerSet
 from podium.client.outage import Outage
 from podium.client.session import ApiSession
@@ -39,6 +39,7 @@ from podium.daemon.boundary import Boundary
 from podium.daemon.extenders import json_to_keep, without_secrets
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.faces import FACES
+from podium.daemon.followed_kubeconfig import FollowedKubeconfig
 from podium.daemon.observers import Observers
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
@@ -137,11 +138,12 @@ class App:
         log.info("Starting podium", version=podium.__version__, python=platform.python_version())
         garbage_collection.settle()
         kubeconfig = self._options.kubeconfig or self._config.client_connection.kubeconfig or None
-        credentials = await load(kubeconfig, self._clock, master=self._options.master)
+        master = self._options.master
+        credentials = await load(kubeconfig, self._clock, master=master)
         async with AsyncExitStack() as stack:
             if self._watchdog is not None:
                 stack.enter_context(self._watchdog.watching())
-            observers = Observers(self.metrics, urllib.parse.urlsplit(credentials.base_url).netloc.rpartition("@")[2])
+            observers = Observers(self.metrics, _host(credentials))
             requests = observers.requests.observer
             outage = Outage(credentials.base_url)
             session = await stack.enter_async_context(
@@ -154,6 +156,14 @@ class App:
                 )
             )
             scheduler = self._scheduler(session, observers)
+            if paths := kubeconfig_paths(kubeconfig, master=master):
+
+                def moved() -> None:
+                    observers.request_metrics.host, outage.server = _host(credentials), credentials.base_url
+
+                scheduler.kubeconfig = FollowedKubeconfig(
+                    paths, credentials, lambda: load(kubeconfig, self._clock, master=master), moved
+                )
             faces = [make(scheduler) for make in self._make_faces]
             for face in faces:
                 for observer in face.observers:
@@ -344,6 +354,10 @@ class App:
         bindings = len(scheduler.binding_cycles.under_way)
         if left_behind or bindings:
             log.warning("Exiting with unfinished work", events=left_behind, bindings=bindings)
+
+
+def _host(credentials: Credentials) -> str:
+    return urllib.parse.urlsplit(credentials.base_url).netloc.rpartition("@")[2]
 
 
 def _configz(scheduler: Scheduler) -> dict[str, Any]:

@@ -41,10 +41,11 @@ class ConfigurationSource:
 
     def content(self) -> tuple[bytes, bytes]:
         """What tells whether the configuration file, and the files of plugins, are as before."""
-        return _digest([] if self.config is None else [self.config]), _digest(self.plugins)
+        return digest([] if self.config is None else [self.config]), digest(self.plugins)
 
 
-def _digest(paths: Sequence[Path]) -> bytes:
+def digest(paths: Sequence[Path]) -> bytes:
+    """What tells whether these files are as before."""
     digest = hashlib.sha256()
     for path in paths:
         # One that cannot be read counts as changed: `read` says what is wrong with it.

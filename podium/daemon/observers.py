@@ -44,7 +44,8 @@ class Observers:
         self.preemption = FanOut[PreemptionObserver](PreemptionObserver, PreemptionMetrics(metrics))
         self.queue = FanOut[QueueObserver](QueueObserver, QueueMetrics(metrics))
         self.attempts = FanOut[AttemptObserver](AttemptObserver)
-        self.requests = FanOut[RequestObserver](RequestObserver, RequestMetrics(metrics, server))
+        self.request_metrics = RequestMetrics(metrics, server)
+        self.requests = FanOut[RequestObserver](RequestObserver, self.request_metrics)
 
     def add(self, observer: Observer) -> None:
         """Have the observer hear the reports of each kind that it is an instance of."""
@@ -130,32 +131,32 @@ class DeviceMetrics(DeviceObserver):
 class RequestMetrics(RequestObserver):
     """Counts and measures the requests to the API server.
 
-    Args:
+    Attributes:
         host: of the API server, with its port.
     """
 
     def __init__(self, metrics: Metrics, host: str) -> None:
         self._metrics = metrics
-        self._host = host
+        self.host = host
 
     def answered(
         self, method: str, status: int | None, seconds: float, sent_bytes: int, received_bytes: int | None
     ) -> None:
         """A request was answered, or failed."""
-        self._metrics.count_request(method, self._host, _NO_CODE if status is None else str(status))
-        self._metrics.observe_request(method, self._host, seconds, sent_bytes, received_bytes)
+        self._metrics.count_request(method, self.host, _NO_CODE if status is None else str(status))
+        self._metrics.observe_request(method, self.host, seconds, sent_bytes, received_bytes)
 
     def stream_answered(self, status: int | None) -> None:
         """A list or watch was answered, or failed."""
-        self._metrics.count_request("GET", self._host, _NO_CODE if status is None else str(status))
+        self._metrics.count_request("GET", self.host, _NO_CODE if status is None else str(status))
 
     def throttled(self, method: str, seconds: float) -> None:
         """A write was delayed by client-side throttling."""
-        self._metrics.observe_rate_limit(method, self._host, seconds)
+        self._metrics.observe_rate_limit(method, self.host, seconds)
 
     def retried(self, method: str, status: int) -> None:
         """A write is being retried."""
-        self._metrics.count_request_retry(method, self._host, str(status))
+        self._metrics.count_request_retry(method, self.host, str(status))
 
 
 class QueueMetrics(QueueObserver):

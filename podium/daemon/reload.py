@@ -1,4 +1,4 @@
-"""Takes a changed configuration over while pods are scheduled; a bad one changes nothing.
+"""Takes a changed configuration or kubeconfig over while pods are scheduled; a bad one changes nothing.
 
 The files are read again when they change, however they are written: in place, by a rename, or by the swap of the
 symbolic link through which the kubelet updates a ConfigMap.
@@ -23,6 +23,7 @@ from podium.daemon.face import Face
 from podium.daemon.scheduler import Scheduler
 from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
+from podium.objects.resource_types import NODES
 
 log = get_logger("config")
 
@@ -32,20 +33,24 @@ _APPLIED, _REFUSED = "applied", "refused"
 
 @dataclass(slots=True)
 class Reload:
-    """Follows the files of a configuration.
-
-    Attributes:
-        refused: why the configuration that was read last is not in use; "" if it is.
-    """
+    """Follows the files of a configuration, and the kubeconfig."""
 
     scheduler: Scheduler
     source: ConfigurationSource
     own_pod: ObjectReference | None = None
-    refused: str = ""
+    _refused: dict[str, str] = field(default_factory=dict)
     _seen: tuple[bytes, bytes] = field(init=False)
+    _kubeconfig_seen: bytes = field(init=False)
 
     def __post_init__(self) -> None:
         self._seen = self.source.content()
+        kubeconfig = self.scheduler.kubeconfig
+        self._kubeconfig_seen = b"" if kubeconfig is None else kubeconfig.content()
+
+    @property
+    def refused(self) -> str:
+        """Why the configuration, or the kubeconfig, that was read last is not in use; "" if both are."""
+        return "; ".join(self._refused.values())
 
     async def run(self) -> None:
         """Look for changes every few seconds, and at once on SIGHUP."""
@@ -61,7 +66,27 @@ class Reload:
                 await self.look()
 
     async def look(self) -> None:
-        """Take the configuration over if a file has changed. A configuration that cannot be used is reported once."""
+        """Take over what has changed. What cannot be used is reported once."""
+        await self._look_at_kubeconfig()
+        await self._look_at_configuration()
+
+    async def _look_at_kubeconfig(self) -> None:
+        kubeconfig = self.scheduler.kubeconfig
+        if kubeconfig is None:
+            return
+        seen = await anyio.to_thread.run_sync(kubeconfig.content)
+        if seen == self._kubeconfig_seen:
+            return
+        self._kubeconfig_seen = seen
+        try:
+            await kubeconfig.take(self.scheduler.informers.informer(NODES))
+        except Exception as error:  # noqa: BLE001 - an exec plugin or an API server may cause anything
+            self._refuse("kubeconfig", error, "The changed kubeconfig is refused, the previous credentials stay in use")
+            return
+        log.info("The changed kubeconfig is in use", server=kubeconfig.credentials.base_url)
+        self._applied("kubeconfig", "The changed kubeconfig is in use")
+
+    async def _look_at_configuration(self) -> None:
         seen = await anyio.to_thread.run_sync(self.source.content)
         if seen == self._seen:
             return
@@ -72,13 +97,19 @@ class Reload:
             classes = found.plugins if plugins_changed else self.scheduler.classes
             changed = self.scheduler.reload(found.config, classes)
         except Exception as error:  # noqa: BLE001 - a plugin's module or constructor may raise anything
-            self.refused = getattr(error, "message", "") or error_text(error)
-            log.error("The changed configuration is refused, the previous one stays in use", error=self.refused)
-            self._tell(f"The previous configuration stays in use: {self.refused}", is_refused=True)
+            self._refuse("configuration", error, "The changed configuration is refused, the previous one stays in use")
             return
-        self.refused = ""
         log.info("The changed configuration is in use", profiles=list(changed))
-        self._tell(f"Profiles that have changed: {', '.join(changed) or 'none'}", is_refused=False)
+        self._applied("configuration", f"Profiles that have changed: {', '.join(changed) or 'none'}")
+
+    def _refuse(self, what: str, error: Exception, message: str) -> None:
+        why = self._refused[what] = getattr(error, "message", "") or error_text(error)
+        log.error(message, error=why)
+        self._tell(f"The previous {what} stays in use: {why}", is_refused=True)
+
+    def _applied(self, what: str, note: str) -> None:
+        self._refused.pop(what, None)
+        self._tell(note, is_refused=False)
 
     def _tell(self, note: str, *, is_refused: bool) -> None:
         self.scheduler.metrics.count_reload(_REFUSED if is_refused else _APPLIED)

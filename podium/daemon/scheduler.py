@@ -29,6 +29,7 @@ from podium.daemon.boundary import Boundary
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
+from podium.daemon.followed_kubeconfig import FollowedKubeconfig
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import (
     RESOURCE_EVENTS,
@@ -78,6 +79,8 @@ _NEAR_BEST_MARGIN: Final = 10
 class Scheduler:
     """What a scheduler consists of. Faces look at it through its attributes.
 
+    `kubeconfig` is where its credentials come from, if they come from a kubeconfig.
+
     Args:
         informers: get the handlers; they must not have started.
         observers: hear what the components report.
@@ -108,6 +111,7 @@ class Scheduler:
         self.config = config
         self.classes = options.plugins
         self.refused_configuration: Callable[[], str] = str
+        self.kubeconfig: FollowedKubeconfig | None = None
         self.options = options
         self._random = boundary.random(random)
         self._term = term

@@ -268,10 +268,13 @@ class Metrics:
             "podium_unexpected_errors_total", "Exceptions caught from plugins, handlers and tasks.", "where", "name"
         )
         self._reloads = counter(
-            "podium_configuration_reloads_total", "Changed configurations that were taken over, or refused.", "result"
+            "podium_configuration_reloads_total",
+            "Changed configurations and kubeconfigs that were taken over, or refused.",
+            "result",
         )
         self._reload_successful = read_gauge(
-            "podium_configuration_last_reload_successful", "1 if the configuration that was read last is in use, or 0."
+            "podium_configuration_last_reload_successful",
+            "1 if the configuration and the kubeconfig that were read last are in use, or 0.",
         )
         self._spans = read_counter(
             "podium_tracing_spans_total",

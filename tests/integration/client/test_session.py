@@ -654,3 +654,35 @@ async def test_pools_of_old_certificates_are_closed_after_some_more(anyio_backen
                 clock.advance(61)
             await session.request("GET", PODS.path)
             assert len(session._retired) == 4
+
+
+async def test_credentials_that_were_replaced_hold_for_the_next_request(anyio_backend: object, tmp_path: Path) -> None:
+    before, after = Authority(tmp_path, "before"), Authority(tmp_path, "after")
+    async with tls_server(before, ip="127.0.0.1") as old, tls_server(after, dns="kubernetes.test") as new:
+        old.token, new.token = "first", "second"
+        cluster = {"server": f"https://127.0.0.1:{old.port}", "certificate-authority": str(before.file)}
+        credentials = await load(kubeconfig(tmp_path, cluster, {"token": "first"}), SystemClock())
+        async with ApiSession(credentials) as session:
+            await session.request("GET", PODS.path)
+            cluster = {
+                "server": f"https://127.0.0.1:{new.port}",
+                "certificate-authority": str(after.file),
+                "tls-server-name": "kubernetes.test",
+            }
+            credentials.take(await load(kubeconfig(tmp_path, cluster, {"token": "second"}), SystemClock()))
+            await session.request("GET", PODS.path)
+            (await session.stream(PODS.path, deadline_s=20.0, idle_s_max=20.0)).close()
+    assert (len(old.requests), len(new.requests)) == (1, 2)
+
+
+async def test_a_proxy_that_replaced_credentials_name_is_used(server: FaultServer, tmp_path: Path) -> None:
+    cluster = {"server": f"http://127.0.0.1:{server.port}"}
+    credentials = await load(kubeconfig(tmp_path, cluster), SystemClock())
+    async with ApiSession(credentials) as session:
+        await session.request("GET", PODS.path)
+        cluster = {"server": "http://api.invalid:8080", "proxy-url": f"http://ann:s3cr3t@127.0.0.1:{server.port}"}
+        credentials.take(await load(kubeconfig(tmp_path, cluster), SystemClock()))
+        await session.request("GET", PODS.path)
+    headers = server.requests[-1].headers
+    assert headers["host"] == "api.invalid:8080"
+    assert headers["proxy-authorization"] == f"Basic {base64.b64encode(b'ann:s3cr3t').decode()}"

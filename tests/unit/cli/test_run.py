@@ -234,3 +234,11 @@ def test_a_configuration_that_cannot_be_used_starts_nothing(started: Started, tm
 def test_options_that_make_no_sense_are_usage_errors(started: Started, arguments: tuple[str, ...]) -> None:
     started.error = AssertionError("must not be started")
     assert invoke(*arguments).exit_code == 2
+
+
+def test_a_reload_needs_a_file_to_follow(started: Started) -> None:
+    result = invoke("--reload")
+    assert result.exit_code == 2
+    assert "--reload needs a file to follow: --config, --kubeconfig, or --plugin with a file" in result.output
+    assert invoke("--reload", "--kubeconfig", "here").exit_code == 0
+    assert started.options.source is not None

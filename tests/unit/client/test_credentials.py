@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.client.credentials import ConnectionConfigError, in_cluster, load
+from podium.client.credentials import ConnectionConfigError, in_cluster, kubeconfig_paths, load
 from podium.lib.clock import ManualClock
 from tests.control_plane.credentials import write_key_files
 
@@ -297,3 +297,28 @@ async def test_the_proxy_and_tls_name_of_the_kubeconfig_are_kept(tmp_path: Path)
     assert (found.proxy, found.server_name) == ("http://proxy.test", "inner.test")
     assert found.ssl is not None
     assert not found.ssl.check_hostname
+
+
+async def test_what_is_taken_from_others_is_all_that_matters(tmp_path: Path) -> None:
+    credentials = await load(kubeconfig(tmp_path / "config"), ManualClock(), environ={})
+    changed = {"server": "https://two.test", "tls-server-name": "api.test", "proxy-url": "http://ann:pw@proxy.test"}
+    path = kubeconfig(tmp_path / "other", clusters=cluster(**changed), users=user(token="newer"))
+    other = await load(path, ManualClock(), environ={})
+    credentials.take(other)
+    assert (credentials.base_url, credentials.server_name) == ("https://two.test", "api.test")
+    assert (credentials.proxy, credentials.proxy_authorization) == ("http://proxy.test", other.proxy_authorization)
+    assert credentials.ssl is other.ssl is not None
+    assert await credentials.authorization() == "Bearer newer"
+    assert credentials.generation == 1
+    assert await credentials.renew("Bearer secret")
+
+
+def test_where_the_kubeconfig_is(tmp_path: Path) -> None:
+    environ = {"KUBECONFIG": "a:b", "HOME": str(tmp_path)}
+    assert kubeconfig_paths("mine", master="http://two.test", environ=environ) == "mine"
+    assert kubeconfig_paths(None, master="http://two.test", environ=environ) == ""
+    assert kubeconfig_paths(None, environ=environ) == "a:b"
+    del environ["KUBECONFIG"]
+    assert kubeconfig_paths(None, environ=environ) == ""
+    home = kubeconfig(tmp_path / ".kube" / "config")
+    assert kubeconfig_paths(None, environ=environ) == home

@@ -6,12 +6,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from podium.binder.events.event import ObjectReference
+from podium.client.credentials import ConnectionConfigError
 from podium.config import default_configuration
 from podium.daemon.configuration_source import ConfigurationSource
 from podium.daemon.reload import Reload, own_pod
 from podium.daemon.restarts import RestartNeededError
+from podium.objects.resource_types import NODES
 from podium.telemetry import Metrics
 
 pytestmark = pytest.mark.anyio
@@ -30,8 +33,11 @@ class FakeScheduler:
     taken: list[Any] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
 
+    kubeconfig: Any = None
+
     def __post_init__(self) -> None:
         self.metrics = Metrics()
+        self.informers = SimpleNamespace(informer=lambda resource: resource)
         self.writes = SimpleNamespace(recorder=SimpleNamespace(record=self.events.append))
 
     def reload(self, config: Any, classes: Any) -> tuple[str, ...]:
@@ -102,6 +108,64 @@ async def test_what_cannot_be_used_is_told_once_and_mended_later(
     await bench.reload.look()
     assert bench.reload.refused == ""
     assert bench.scheduler.taken == [("3", OLD)]
+
+
+class Kubeconfig:
+    """A kubeconfig that changes with its number."""
+
+    def __init__(self) -> None:
+        self.version = 1
+        self.refuses: Exception | None = None
+        self.taken: list[int] = []
+        self.credentials = SimpleNamespace(base_url="https://api")
+
+    def content(self) -> bytes:
+        return b"%d" % self.version
+
+    async def take(self, known: Any) -> None:
+        assert known is NODES
+        if self.refuses is not None:
+            raise self.refuses
+        self.taken.append(self.version)
+
+
+async def test_a_changed_kubeconfig_is_taken_once(tmp_path: Path) -> None:
+    kubeconfig = Kubeconfig()
+    bench = Bench(tmp_path, FakeScheduler(kubeconfig=kubeconfig))
+    await bench.reload.look()
+    kubeconfig.version = 2
+    await bench.reload.look()
+    await bench.reload.look()
+    assert kubeconfig.taken == [2]
+    assert bench.scheduler.taken == []
+    assert [(event.reason, event.note) for event in bench.scheduler.events] == [
+        ("ConfigurationReloaded", "The changed kubeconfig is in use")
+    ]
+
+
+async def test_a_bad_kubeconfig_and_a_bad_configuration_are_told_and_mended_each_by_itself(tmp_path: Path) -> None:
+    kubeconfig = Kubeconfig()
+    bench = Bench(tmp_path, FakeScheduler(kubeconfig=kubeconfig))
+    kubeconfig.version, kubeconfig.refuses = 2, ConnectionConfigError("kubeconfig x: no users")
+    bench.config.write_text("bad")
+    with capture_logs() as logs:
+        await bench.reload.look()
+    assert [(each["event"], each["error"]) for each in logs] == [
+        ("The changed kubeconfig is refused, the previous credentials stay in use", "kubeconfig x: no users"),
+        ("The changed configuration is refused, the previous one stays in use", "ValueError: no configuration"),
+    ]
+    assert bench.reload.refused == "kubeconfig x: no users; ValueError: no configuration"
+    assert bench.scheduler.metrics.value("podium_configuration_reloads_total", result="refused") == 2
+    assert [event.note for event in bench.scheduler.events] == [
+        "The previous kubeconfig stays in use: kubeconfig x: no users",
+        "The previous configuration stays in use: ValueError: no configuration",
+    ]
+    bench.config.write_text("3")
+    await bench.reload.look()
+    assert bench.reload.refused == "kubeconfig x: no users"
+    kubeconfig.version, kubeconfig.refuses = 3, None
+    await bench.reload.look()
+    assert bench.reload.refused == ""
 
 
 async def test_a_file_that_is_away_while_it_is_replaced_is_looked_at_again(tmp_path: Path) -> None:
