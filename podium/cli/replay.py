@@ -98,8 +98,8 @@ def command(
     click.get_current_context().with_resource(exit_at_sigint())
     click.get_current_context().with_resource(no_log())
     if counterfactual:
-        is_partial = until != Until() or speed is not None or expect or bool(trace or html)
-        _print_counterfactual(directory, config, plugins, output, is_partial=is_partial)
+        is_partial = until != Until() or speed is not None or expect or trace is not None
+        _print_counterfactual(directory, config, plugins, html, output, is_partial=is_partial)
         return
     from podium.recording.replay import replay
     from podium.recording.segments import open_segments
@@ -140,19 +140,30 @@ def command(
 
 
 def _print_counterfactual(
-    directory: Path, config: Path | None, plugins: tuple[str, ...], output: str, *, is_partial: bool
+    directory: Path,
+    config: Path | None,
+    plugins: tuple[str, ...],
+    html: Path | None,
+    output: str,
+    *,
+    is_partial: bool,
 ) -> None:
     """Say what the configuration would have come to by the end of the recording."""
     if is_partial:
-        raise click.UsageError(
-            "--counterfactual cannot be combined with --until, --speed, --expect, --trace or --html."
-        )
+        raise click.UsageError("--counterfactual cannot be combined with --until, --speed, --expect or --trace.")
     from podium.recording.counterfactual import replay_counterfactually
     from podium.recording.segments import open_segments
+    from podium.recording.timeline import Onlooker
 
     with _errors_shown(directory):
         good = _configured(open_segments(directory).description, config, plugins)
-        found = replay_counterfactually(directory, good.config, good.plugins)
+        onlooker = Onlooker([each.scheduler_name for each in good.config.profiles])
+        told = onlooker if html is not None else None
+        found = replay_counterfactually(directory, good.config, good.plugins, onlooker=told)
+    if html is not None:
+        from podium.cli.pages.replay import counterfactual_page
+
+        write_page(html, counterfactual_page(directory.name, found, onlooker.timeline(found.started_s)))
     if output != TEXT:
         print_value(found.outcomes.as_value(), output)
     else:

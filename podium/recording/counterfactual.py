@@ -26,6 +26,8 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
+from podium.objects.resource_types import KubeObject, ResourceType
+from podium.objects.wire import BrokenObject
 from podium.recording import tape
 from podium.recording.outcomes import Outcomes, State, outcomes, state_of, typical_requests
 from podium.recording.outside import Outside, read_outside
@@ -33,6 +35,7 @@ from podium.recording.replay import checked_segments, entries_of, recorded_optio
 from podium.recording.segments import RecordingError
 from podium.recording.simulated_api import PodStory, SimulatedApi, SimulatedClient
 from podium.recording.surroundings import Surroundings, scheduler_within
+from podium.recording.timeline import Onlooker
 from podium.recording.virtual_loop import VirtualLoop
 from podium.recording.watched import is_watched
 
@@ -47,12 +50,14 @@ class Counterfactual:
     Attributes:
         stories: what has become of each pod, by uid.
         recorded_nodes: the node that the recorded scheduler chose last for each pod, by uid.
+        started_s: when it began, in seconds since the epoch.
         damage: why the recording was not read to its end; "" if it was.
     """
 
     outcomes: Outcomes
     stories: Mapping[str, PodStory]
     recorded_nodes: Mapping[str, str]
+    started_s: float
     damage: str = ""
 
 
@@ -61,11 +66,13 @@ def replay_counterfactually(
     config: KubeSchedulerConfiguration,
     plugins: Mapping[str, type[Plugin]],
     *,
+    onlooker: Onlooker | None = None,
     prepare: Callable[[Scheduler], None] = lambda _: None,
 ) -> Counterfactual:
     """Replay a recording to its end with any configuration.
 
     Args:
+        onlooker: is told of pods and nodes.
         prepare: called with the scheduler before anything runs.
 
     Raises:
@@ -78,12 +85,12 @@ def replay_counterfactually(
     outside = read_outside(entries_of(segments))
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         try:
-            world = runner.run(_play(outside, config, options, prepare))
+            world = runner.run(_play(outside, config, options, prepare, onlooker))
         finally:
             gc.unfreeze()
     api = world.api
     numbers = outcomes(api.stories.values(), world.states, attempts=world.attempts, preemptions=api.preemptions)
-    return Counterfactual(numbers, api.stories, outside.placed, segments.damage)
+    return Counterfactual(numbers, api.stories, outside.placed, outside.wall_s, segments.damage)
 
 
 class _VirtualClock:
@@ -110,12 +117,15 @@ class _Consistent:
 class _World(Surroundings):
     """A scheduler's surroundings."""
 
-    def __init__(self, outside: Outside, loop: VirtualLoop, scheduler_names: frozenset[str]) -> None:
+    def __init__(
+        self, outside: Outside, loop: VirtualLoop, scheduler_names: frozenset[str], onlooker: Onlooker | None
+    ) -> None:
         self.api = SimulatedApi(outside, loop.time, scheduler_names)
         self.attempts = 0
         self.states: list[State] = []
         self._attempt_s = outside.attempt_s
         self._loop = loop
+        self._onlooker = onlooker
 
     def api_client(self, dispatcher: Dispatcher, clock: Clock) -> ApiClient:
         """A client of the simulated API."""
@@ -129,6 +139,8 @@ class _World(Surroundings):
     def watched(self, informer: Informer[Any]) -> None:
         """Let the API show changes to it."""
         self.api.watched(informer)
+        if self._onlooker is not None:
+            informer.add_handler(_Shown(self._onlooker, informer.resource, self._loop.time))
 
     def decided(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
@@ -142,15 +154,41 @@ class _World(Surroundings):
         """It has been counted."""
 
 
+class _Shown:
+    """Implements `podium.client.informer.Handler`: tells an onlooker of the objects of one kind."""
+
+    def __init__(self, onlooker: Onlooker, resource: ResourceType[Any], now: Callable[[], float]) -> None:
+        self._onlooker, self._resource, self._now = onlooker, resource, now
+
+    def on_add(self, new: KubeObject, /) -> None:
+        """It was added."""
+        self._onlooker.reach(self._now())
+        self._onlooker.put(self._resource, new)
+
+    def on_update(self, old: KubeObject, new: KubeObject, /) -> None:
+        """It has changed."""
+        del old
+        self.on_add(new)
+
+    def on_delete(self, old: KubeObject, /) -> None:
+        """It was deleted."""
+        self._onlooker.reach(self._now())
+        self._onlooker.drop(self._resource, old)
+
+    def on_broken(self, broken: BrokenObject, /) -> None:
+        """No object of a recording is."""
+
+
 async def _play(
     outside: Outside,
     config: KubeSchedulerConfiguration,
     options: Options,
     prepare: Callable[[Scheduler], None],
+    onlooker: Onlooker | None,
 ) -> _World:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
-    world = _World(outside, loop, frozenset(each.scheduler_name for each in config.profiles))
+    world = _World(outside, loop, frozenset(each.scheduler_name for each in config.profiles), onlooker)
     scheduler = scheduler_within(world, config, options, _VirtualClock(loop, outside.wall_s))
     prepare(scheduler)
     for entry in outside.initial:

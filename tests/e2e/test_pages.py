@@ -72,6 +72,15 @@ def replayed(day: Path) -> Path:
     return day / "replay.html"
 
 
+@pytest.fixture(scope="module")
+def went_on(day: Path) -> Path:
+    """The page of that replay beyond the first difference."""
+    file = day / "counterfactual.html"
+    done = run("replay", day / "monday", "--config", day / "other.yaml", "--counterfactual", "--html", file)
+    assert done.exit_code == 0, done.output
+    return file
+
+
 async def opened(page: Opened, file: Path) -> list[str]:
     """Open the file; returns what it asks for."""
     asked: list[str] = []
@@ -132,6 +141,13 @@ async def test_first_difference_is_shown_with_both_tables_of_scores(replayed: Pa
 async def test_axe_finds_nothing_serious_in_light_and_dark(replayed: Path, page: Opened, axe: Path) -> None:
     await opened(page, replayed)
     await assert_accessible(page, axe)
+
+
+async def test_counterfactual_replay_shows_the_other_day(went_on: Path, page: Opened) -> None:
+    assert await opened(page, went_on) == [went_on.as_uri()]
+    assert "would have been placed" in await page.inner_text("#headline")
+    assert await page.locator(".heat button").count() == 24
+    assert await page.locator(".heat .h0").count() < 24
 
 
 async def test_points_of_a_sweep_tell_what_they_are(day: Path, page: Opened, axe: Path) -> None:

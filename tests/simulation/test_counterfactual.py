@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from podium.recording.counterfactual import Counterfactual, replay_counterfactually
+from podium.recording.timeline import Onlooker
 from tests.simulation.calm import record_calm
 from tests.simulation.observed import PLUGINS, configuration, have_calm_read
 from tests.simulation.simulation import simulate
+from tests.virtual_time import START_S
 
 pytestmark = pytest.mark.usefixtures("no_log")
 
@@ -34,6 +36,18 @@ def test_recorded_configuration_places_every_pod_as_recorded(recorded: Path) -> 
     assert placements(found) == found.recorded_nodes
     assert found.outcomes.placed > 40
     assert found.outcomes.preemptions > 0
+
+
+def test_onlooker_sees_all_pods_bound(recorded: Path) -> None:
+    onlooker = Onlooker([each.scheduler_name for each in configuration().profiles])
+    found = replay_counterfactually(recorded, configuration(), PLUGINS, onlooker=onlooker, prepare=have_calm_read)
+    timeline = onlooker.timeline(found.started_s)
+    assert timeline.started_s is not None
+    assert START_S <= timeline.started_s < START_S + 10
+    assert timeline.bound == found.outcomes.placed
+    assert timeline.pending[-1] == found.outcomes.pending
+    assert len(timeline.nodes) == 6
+    assert found.outcomes == decide_again(recorded).outcomes
 
 
 def test_other_configuration_is_carried_to_the_end(recorded: Path) -> None:

@@ -10,6 +10,7 @@ from podium.cli.pages.sections import Facts, Page, Section
 from podium.recording.timeline import Timeline
 
 if TYPE_CHECKING:
+    from podium.recording.counterfactual import Counterfactual
     from podium.recording.player import Differing
     from podium.recording.replay import Replayed
 
@@ -36,6 +37,23 @@ def page_of(name: str, replayed: Replayed, timeline: Timeline) -> Page:
         facts["not read to its end"] = replayed.damage
     sections = [Facts("Replay", facts), *([] if differing is None else _difference(differing)), *sections_of(timeline)]
     return Page(f"Replay of {name}", headline, sections, timeline.times_s, timeline.started_s)
+
+
+def counterfactual_page(name: str, found: Counterfactual, timeline: Timeline) -> Page:
+    """What it shows of a replay that went on to the end with another configuration.
+
+    Args:
+        name: of the recording.
+    """
+    numbers = found.outcomes.as_value()
+    facts = {of.replace("_", " "): "-" if value is None else str(value) for of, value in numbers.items()}
+    if found.damage:
+        facts["not read to its end"] = found.damage
+    headline = (
+        f"{found.outcomes.placed} pods would have been placed, and {found.outcomes.pending} would wait at the end."
+    )
+    sections = [Facts("What it comes to", facts), *sections_of(timeline)]
+    return Page(f"Counterfactual replay of {name}", headline, sections, timeline.times_s, timeline.started_s)
 
 
 def _difference(differing: Differing) -> list[Section]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from podium.cli.pages.document import document
 from podium.cli.pages.over_time import ZONES_MAX, sections_of
-from podium.cli.pages.sections import Heat, Lines
-from podium.recording.timeline import NodeLine, Timeline
+from podium.cli.pages.sections import Heat, Lines, Page
+from podium.recording.timeline import LOOKS_MAX, NODES_MAX, NodeLine, Timeline
 
 TIMELINE = Timeline(
     started_s=None,
@@ -53,3 +54,20 @@ def test_many_zones_become_one_line() -> None:
     assert len(zones.series) == ZONES_MAX
     assert zones.series["other zones"] == [6, 6]
     assert "The 4 zones with the fewest pods are one line" in zones.note
+
+
+def test_large_cluster_and_a_long_time_make_a_small_page() -> None:
+    looks = LOOKS_MAX + 1
+    timeline = Timeline(
+        started_s=1.5e9,
+        times_s=[at * 720.123 for at in range(looks)],
+        pending=[123_456] * looks,
+        waits_s=[(0.123456789, 123.456789012)] * looks,
+        zones={f"zone-{at}": [12_345] * looks for at in range(20)},
+        nodes=[NodeLine("n" * 63, "z" * 63, bytes(looks), bytes(looks))] * NODES_MAX,
+        nodes_count=15_000,
+        bound=10_000_000,
+        waits_kept=1_000_000,
+    )
+    page = Page("Replay", "", sections_of(timeline), timeline.times_s, timeline.started_s)
+    assert len(document(page, "1")) < 500_000

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from podium.cli.pages.replay import page_of
+from podium.cli.pages.replay import counterfactual_page, page_of
 from podium.cli.pages.sections import Facts, Table
+from podium.recording.counterfactual import Counterfactual
+from podium.recording.outcomes import Outcomes
 from podium.recording.player import Differing, Outcome
 from podium.recording.replay import Replayed
 from podium.recording.tape import Decided
@@ -44,3 +46,14 @@ def test_difference_that_is_no_decision_is_told() -> None:
     facts = page_of("monday", Replayed(outcome, 0.5), TIMELINE).sections[1]
     assert isinstance(facts, Facts)
     assert facts.facts == {"after this": "the start", "what differs": "a reading was recorded"}
+
+
+def test_counterfactual_replay_is_shown_to_its_end() -> None:
+    numbers = Outcomes(9, 5, 1, 0.5, None, 0.4, 0.3, 0.2, 0.1, 0)
+    page = counterfactual_page("monday", Counterfactual(numbers, {}, {}, 7.0, "cut off"), TIMELINE)
+    assert page.headline == "5 pods would have been placed, and 1 would wait at the end."
+    facts = page.sections[0]
+    assert isinstance(facts, Facts)
+    assert (facts.facts["bind s p50"], facts.facts["bind s p99"], facts.facts["pending"]) == ("0.5", "-", "1")
+    assert facts.facts["not read to its end"] == "cut off"
+    assert [each.kind for each in page.sections[1:]] == ["heat", "lines", "lines", "lines"]
