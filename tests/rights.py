@@ -7,8 +7,9 @@ from typing import Any
 
 from podium.cli.options.configuration import Usable
 from podium.client.credentials import load
+from podium.client.permissions import Needs, Permission
 from podium.client.session import ApiSession
-from podium.daemon.permissions import Needs, Permission, needs
+from podium.daemon.permissions import needs
 from podium.lib.clock import ManualClock
 
 

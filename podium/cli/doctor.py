@@ -20,10 +20,13 @@ from podium.cli.options.configuration import (
 )
 from podium.cli.options.leader_election import leader_election_options, with_options
 from podium.cli.output import TEXT, output_option, print_value
+from podium.cli.planning import demand_rules
 from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
+    from podium.client.permissions import Needs
     from podium.daemon.doctor import Report
+    from podium.provisioner.controller.app import ProviderName
 
 EXIT_PROBLEMS_FOUND = 1
 
@@ -36,6 +39,24 @@ _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error":
 @feature_gates_option
 @connection_options
 @leader_election_options
+@click.option(
+    "--provisioner",
+    type=click.Choice(["plan-only", "sandbox", "karpenter"]),
+    help="Check what `podium provisioner run` needs with this provider, instead of the scheduler.",
+)
+@click.option(
+    "--rules",
+    type=click.Choice(["karpenter", "podium"]),
+    default="karpenter",
+    show_default=True,
+    help="With --provisioner: who judges whether a pod fits.",
+)
+@click.option(
+    "--namespace",
+    default="kube-system",
+    show_default=True,
+    help="With --provisioner: where its Lease and its status ConfigMap are.",
+)
 @output_option()
 def command(
     config: Path | None,
@@ -43,6 +64,9 @@ def command(
     feature_gates: tuple[str, ...],
     kubeconfig: str | None,
     master: str | None,
+    provisioner: ProviderName | None,
+    rules: str,
+    namespace: str,
     output: str,
     **leader_election: Any,
 ) -> None:
@@ -54,6 +78,16 @@ def command(
 
     configure_logging(verbosity=0)
     report = Report()
+    needed = None
+    if provisioner is not None:
+        from podium.provisioner.controller.permissions import needs
+
+        needed = needs(
+            provisioner,
+            namespace=namespace,
+            places_with_podium=demand_rules(rules, config, plugins),
+            leader_elect=leader_election["leader_elect"] is not False,
+        )
     try:
         good = usable(config, plugins, feature_gates, change=lambda found: with_options(found, leader_election))
     except BadConfiguration as error:
@@ -65,9 +99,9 @@ def command(
         problems = not_constructed(good)
         for problem in problems:
             report.fail("plugins", problem, "correct the plugin or its args, or remove it from the configuration")
-        if not problems:
+        if not problems and (needed is None or rules == "podium"):
             report.ok("configuration", ", ".join(profile.scheduler_name for profile in good.config.profiles))
-        event_loop.run(partial(_examine, report, good, kubeconfig, master))
+        event_loop.run(partial(_examine, report, good, needed, kubeconfig, master))
     if output == TEXT:
         click.echo(_text(report), nl=False)
     else:
@@ -76,11 +110,13 @@ def command(
         raise SystemExit(EXIT_PROBLEMS_FOUND)
 
 
-async def _examine(report: Report, good: Usable, kubeconfig: str | None, master: str | None) -> None:
+async def _examine(
+    report: Report, good: Usable, needed: Needs | None, kubeconfig: str | None, master: str | None
+) -> None:
     from podium.client.advice import advice_on_configuration
     from podium.client.credentials import ConnectionConfigError, load
     from podium.client.session import ApiSession
-    from podium.daemon.doctor import examine
+    from podium.daemon.doctor import examine, examine_needs
     from podium.lib.system_clock import SystemClock
 
     clock = SystemClock()
@@ -90,6 +126,9 @@ async def _examine(report: Report, good: Usable, kubeconfig: str | None, master:
         report.fail("credentials", str(error), advice_on_configuration(str(error)))
         return
     async with ApiSession(credentials) as session:
+        if needed is not None:
+            await examine_needs(report, session, needed, clock)
+            return
         await examine(report, session, good.config, good.plugins, clock, good.pod_groups)
 
 

@@ -7,13 +7,13 @@ listers that it asks for; the objects that it writes are listed here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from podium.binder import ApiClient, EventRecorder, RunningPreemptions, WaitingPods
 from podium.client.dispatcher import Dispatcher
 from podium.client.informer_set import InformerSet
+from podium.client.permissions import RECORDING_EVENTS, Needs, Permission, leading, watching
 from podium.client.session import ApiSession
 from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration, PodGroupRules
@@ -26,33 +26,14 @@ from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, NODES, POD_GR
 from podium.queues import Nominator, QueuedPodGroups
 from podium.telemetry import Metrics
 
-_COORDINATION = "coordination.k8s.io"
-_EVENTS = "events.k8s.io"
 _DEVICES = "resource.k8s.io"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Permission:
-    """One verb on one resource. An empty namespace means all namespaces, an empty name every object."""
-
-    group: str
-    resource: str
-    verb: str
-    namespace: str = ""
-    name: str = ""
-
-    def __str__(self) -> str:
-        resource = f"{self.resource}.{self.group}" if self.group else self.resource
-        named = f" {self.name}" if self.name else ""
-        return f"{self.verb} {resource}{named}" + (f" in {self.namespace}" if self.namespace else "")
 
 
 _ITSELF = "podium itself"
 _ALWAYS = (
     Permission("", "pods", "get"),
     Permission("", "pods/status", "patch"),
-    Permission(_EVENTS, "events", "create"),
-    Permission(_EVENTS, "events", "patch"),
+    *RECORDING_EVENTS,
 )
 _OF_POD_GROUPS = Permission(POD_GROUPS.group, f"{POD_GROUPS.plural}/status", "patch")
 _DOORS = (
@@ -79,14 +60,6 @@ _WRITES: Mapping[str, tuple[Permission, ...]] = {
         ),
     ),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """The permissions and resources that a configuration needs, each with the components that need it."""
-
-    permissions: Mapping[Permission, tuple[str, ...]]
-    resources: Mapping[ResourceType[Any], tuple[str, ...]]
 
 
 def needs(
@@ -118,10 +91,12 @@ def needs(
         for permission in _WRITES.get(name, ()):
             _add(permissions.setdefault(permission, []), name)
     for resource, users in resources.items():
-        for verb in ("list", "watch"):
-            permissions[Permission(resource.group, resource.plural, verb)] = users
-    for permission in _of_election(config):
-        permissions[permission] = ["leader election"]
+        for permission in watching(resource):
+            permissions[permission] = users
+    election = config.leader_election
+    if election.leader_elect:
+        for permission in leading(election.resource_namespace, election.resource_name):
+            permissions[permission] = ["leader election"]
     for permission in _DOORS if serves else ():
         permissions[permission] = ["access to the endpoints"]
     return Needs(
@@ -133,15 +108,6 @@ def needs(
 def _add(users: list[str], name: str) -> None:
     if name not in users:
         users.append(name)
-
-
-def _of_election(config: KubeSchedulerConfiguration) -> Iterator[Permission]:
-    election = config.leader_election
-    if election.leader_elect:
-        # RBAC cannot restrict `create` by resource name: the authorizer does not know the name of a new object.
-        yield Permission(_COORDINATION, "leases", "create", election.resource_namespace)
-        for verb in ("get", "update"):
-            yield Permission(_COORDINATION, "leases", verb, election.resource_namespace, election.resource_name)
 
 
 def _watched_by(

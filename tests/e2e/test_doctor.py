@@ -53,6 +53,12 @@ async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not
     status, text = await doctor(kubeconfig, "--config", deployed(tmp_path), "--output", "json")
     assert (status, json.loads(text)["ok"], bad(text)) == (0, True, [])
 
+    provisioner = ("--provisioner", "sandbox", "--rules", "podium", "--output", "json")
+    status, text = await doctor(kubeconfig, *provisioner)
+    assert status == 0, text
+    checks = {finding["check"] for finding in json.loads(text)["findings"]}
+    assert checks == {"configuration", "api server", "clock", "credentials", "apis", "rights"}
+
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n")
     status, text = await doctor(kubeconfig, "--config", str(wrong), "--output", "json")

@@ -53,7 +53,7 @@ POOL = {
 }
 
 
-RBAC = Path(__file__).parents[2] / "deploy" / "provisioner" / "rbac.yaml"
+RBAC = Path(__file__).parents[2] / "deploy" / "provisioner"
 _GROUP = "/apis/rbac.authorization.k8s.io/v1"
 _COLLECTIONS = {
     "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
@@ -67,7 +67,8 @@ _NAMESPACE, _NAME = "kube-system", "podium-provisioner"
 
 async def shipped_kubeconfig(cluster: RealCluster, path: Path) -> Path:
     """A kubeconfig of the account that is shipped, which has its rights."""
-    for document in yaml.safe_load_all(RBAC.read_text()):
+    texts = [(RBAC / folder / "rbac.yaml").read_text() for folder in (".", "sandbox")]
+    for document in yaml.safe_load_all("\n---\n".join(texts)):
         await cluster.admin.create(_COLLECTIONS[document["kind"]], document)
     token = await cluster.admin.service_account_token(_NAMESPACE, _NAME)
     async with Client(cluster.plane.url, token=token, tls=cluster.plane.ssl_context()) as account:

@@ -24,6 +24,11 @@ class Rendering:
     files: dict[str, str]
 
 
+def provisioner(**values: Any) -> dict[str, Any]:
+    """Values that install the provisioner only."""
+    return {"scheduler": {"enabled": False}, "provisioner": {"enabled": True, **values}}
+
+
 RENDERINGS: Final = (
     Rendering(
         "kube-system",
@@ -49,6 +54,20 @@ RENDERINGS: Final = (
             "member-rbac.yaml": "estimator/member-rbac.yaml",
             "member-rbac-accurate.yaml": "estimator/member-rbac-accurate.yaml",
         },
+    ),
+    Rendering(
+        "kube-system",
+        provisioner(),
+        {"provisioner.yaml": "provisioner/deployment.yaml", "provisioner-rbac.yaml": "provisioner/rbac.yaml"},
+    ),
+    *(
+        Rendering(
+            "kube-system", provisioner(provider=name), {"provisioner-provider.yaml": f"provisioner/{name}/rbac.yaml"}
+        )
+        for name in ("sandbox", "karpenter")
+    ),
+    Rendering(
+        "kube-system", provisioner(rules="podium"), {"provisioner-rules.yaml": "provisioner/rules-podium/rbac.yaml"}
     ),
 )
 

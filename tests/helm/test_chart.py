@@ -49,7 +49,16 @@ EVERYTHING: Values = {
     "monitoring": MONITORING,
     "estimator": {"enabled": True, "members": ["m1"], "mode": "accurate", "extraArgs": ["--on-unsynced=max"]},
     "memberRoles": {"enabled": True, "accurate": True},
+    "provisioner": {
+        "enabled": True,
+        "provider": "karpenter",
+        "rules": "podium",
+        "extraArgs": ["--catalogue=/etc/types/all.json"],
+        "extraVolumes": [{"name": "types", "configMap": {"name": "types"}}],
+        "extraVolumeMounts": [{"name": "types", "mountPath": "/etc/types"}],
+    },
 }
+PROVISIONER = ["ClusterRole", "ClusterRoleBinding", "Deployment", "Role", "RoleBinding", "ServiceAccount"]
 ADDED_OR_GONE: list[tuple[Values, list[str], list[str]]] = [
     ({}, [], []),
     ({"podDisruptionBudget": {"enabled": False}}, [], ["PodDisruptionBudget"]),
@@ -70,6 +79,13 @@ ADDED_OR_GONE: list[tuple[Values, list[str], list[str]]] = [
     ({"memberRoles": {"enabled": True, "accurate": True}}, ["ClusterRole", "ClusterRole"], []),
     ({"memberRoles": {"accurate": True}}, [], []),
     ({"scheduler": {"enabled": False}, "memberRoles": {"enabled": True}}, ["ClusterRole"], KINDS),
+    ({"provisioner": {"enabled": True}}, PROVISIONER, []),
+    (
+        {"provisioner": {"enabled": True, "provider": "sandbox", "rules": "podium"}},
+        [*PROVISIONER, *["ClusterRole", "ClusterRoleBinding"] * 2],
+        [],
+    ),
+    ({"provisioner": {"provider": "sandbox"}}, [], []),
 ]
 PROFILE = {"schedulerName": "podium"}
 WRONG: list[tuple[Values, str]] = [
@@ -92,7 +108,13 @@ WRONG: list[tuple[Values, str]] = [
     ({"monitoring": {"readers": [{"name": "a"}]}}, "at '/monitoring/readers/0': missing property 'namespace'"),
     ({"estimator": {"mode": "fast"}}, "at '/estimator/mode': value must be one of 'parity', 'accurate'"),
     ({"estimator": {"members": ["A_b"]}}, "at '/estimator/members/0': 'A_b' does not match pattern"),
+    ({"provisioner": {"provider": "aws"}}, "at '/provisioner/provider': value must be one of 'plan-only', 'sandbox'"),
+    ({"provisioner": {"rules": "ours"}}, "at '/provisioner/rules': value must be one of 'karpenter', 'podium'"),
     # What a schema cannot say.
+    (
+        {"provisioner": {"extraArgs": ["--provider=sandbox"]}},
+        "provisioner.extraArgs[0]: the chart sets or relies on --provider",
+    ),
     ({"scheduler": {"enabled": False}}, "scheduler.enabled: nothing is installed if"),
     (
         {"configuration": {"profiles": [PROFILE, PROFILE]}},
@@ -206,6 +228,11 @@ def test_values_arrive_in_the_pods(helm: Helm) -> None:
     assert volumes["plugins"]["configMap"] == {"name": "podium-plugins"}
     assert one(objects, "ConfigMap", "podium-plugins")["data"] == EVERYTHING["plugins"]["files"]
     assert one(objects, "PodDisruptionBudget")["spec"]["minAvailable"] == "50%"
+    assert container(objects, "podium-provisioner")["args"][2:] == [
+        *("--provider=karpenter", "--namespace=kube-system", "--rules=podium"),
+        "--catalogue=/etc/types/all.json",
+    ]
+    assert container(objects, "podium-provisioner")["volumeMounts"] == EVERYTHING["provisioner"]["extraVolumeMounts"]
     assert container(objects, "podium-estimator")["args"][-2:] == ["--mode=accurate", "--on-unsynced=max"]
     [subject] = one(objects, "ClusterRoleBinding", "podium-metrics")["subjects"]
     assert subject == {"kind": "ServiceAccount", "namespace": "monitoring", "name": "prometheus"}

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from podium.cli.options.configuration import usable
+from podium.provisioner.controller.app import ProviderName
+from podium.provisioner.controller.permissions import needs
 from tests.helm.chart import Helm, one
+from tests.helm.manifests import provisioner
 from tests.rights import granted, needs_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
@@ -53,3 +56,15 @@ async def test_gates_leases_and_namespaces_have_theirs(
     helm: Helm, tmp_path: Path, values: dict[str, Any], namespace: str
 ) -> None:
     await check(helm, tmp_path, values, namespace)
+
+
+@pytest.mark.parametrize("provider", ["plan-only", "sandbox", "karpenter"])
+@pytest.mark.parametrize("rules", ["karpenter", "podium"])
+@pytest.mark.parametrize("namespace", ["kube-system", "nodes"])
+def test_the_provisioner_has_the_rights_of_its_provider_and_no_others(
+    helm: Helm, provider: ProviderName, rules: str, namespace: str
+) -> None:
+    found = list(granted(helm.objects(provisioner(provider=provider, rules=rules), namespace=namespace)))
+    assert len(found) == len(set(found))
+    needed = needs(provider, namespace=namespace, places_with_podium=rules == "podium")
+    assert set(found) == set(needed.permissions)

@@ -16,10 +16,11 @@ import anyio
 import orjson
 
 from podium.client.advice import diagnosis_of
+from podium.client.permissions import Needs, Permission
 from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.daemon.doctor.findings import Report
-from podium.daemon.permissions import Needs, Permission, needs
+from podium.daemon.permissions import needs
 from podium.daemon.stray_pods import WAITING_S_MIN, similar_name
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import PluginError
@@ -59,12 +60,22 @@ async def examine(
         needed = needs(config, plugins, session, clock, pod_groups=pod_groups)
     except PluginError:
         return  # The command has reported the plugin error already, whether or not the API server can be reached.
-    await _identity(report, session)
-    await _apis(report, session, needed)
-    await _rights(report, session, needed)
+    await _needs(report, session, needed)
     await _lease(report, session, config, clock)
     await _others(report, session, config, clock)
     await _strays(report, session, config, clock)
+
+
+async def examine_needs(report: Report, session: ApiSession, needed: Needs, clock: Clock) -> None:
+    """Run the checks that concern every part of podium, which needs this, and add their findings to the report."""
+    if await _reach(report, session, clock):
+        await _needs(report, session, needed)
+
+
+async def _needs(report: Report, session: ApiSession, needed: Needs) -> None:
+    await _identity(report, session)
+    await _apis(report, session, needed)
+    await _rights(report, session, needed)
 
 
 # ------------------------------------------------------------ the server
@@ -158,7 +169,9 @@ async def _apis(report: Report, session: ApiSession, needed: Needs) -> None:
         if names is not None and resource.plural not in names:
             missing = True
             message = f"the API server does not serve {resource.plural} at {root}, which {', '.join(users)} reads"
-            if resource.group:
+            if resource in needed.required:
+                report.fail("apis", message, "install its CustomResourceDefinition")
+            elif resource.group:
                 report.warn("apis", message, "podium runs as if no such object existed; disable the plugin or upgrade")
             else:
                 report.fail("apis", message, "is this a Kubernetes API server?")
@@ -198,7 +211,11 @@ async def _rights(report: Report, session: ApiSession, needed: Needs) -> None:
         return
     for permission, users in needed.permissions.items():
         if not verdicts[permission]:
-            report.fail("rights", f"not allowed to {permission}, which {', '.join(users)} needs", _grant(permission))
+            report.fail(
+                "rights",
+                f"not allowed to {permission}, which {', '.join(users)} needs",
+                _grant(permission, needed.role),
+            )
     if all(verdicts.values()):
         report.ok("rights", f"all {len(verdicts)} needed permissions are granted")
 
@@ -222,14 +239,14 @@ async def _may(session: ApiSession, permission: Permission) -> bool:
     return bool(answer["status"]["allowed"])
 
 
-def _grant(permission: Permission) -> str:
+def _grant(permission: Permission, role_file: str) -> str:
     """The RBAC rule to add."""
     role = f"the Role in {permission.namespace}" if permission.namespace else "the ClusterRole"
     names = f", resourceNames: [{permission.name}]" if permission.name else ""
     rule = (
         f'{{apiGroups: ["{permission.group}"], resources: [{permission.resource}]{names}, verbs: [{permission.verb}]}}'
     )
-    return f"add to {role} of podium's user: {rule} (deploy/rbac.yaml has it)"
+    return f"add to {role} of podium's user: {rule} ({role_file} has it)"
 
 
 # ------------------------------------------------------------ other schedulers with the same lease or name

@@ -75,7 +75,9 @@ ProviderName = Literal["plan-only", "sandbox", "karpenter"]
 PERIOD_S: Final = 10.0
 """How often nodes that may go are looked for."""
 
-_METRICS_NAME: Final = "podium-provisioner"
+NAME: Final = "podium-provisioner"
+"""Of the Lease, of the ConfigMap, and of the election in metrics."""
+
 _EVENTS_S_MAX: Final = 2.0
 _LEASE_CONNECTIONS_MAX: Final = 2
 _WRITES_MAX: Final = 32
@@ -122,7 +124,7 @@ class Options:
     validated_after_s: float = VALIDATED_AFTER_S
     nominated_s_min: float = 20.0
     namespace: str = "kube-system"
-    name: str = "podium-provisioner"
+    name: str = NAME
     timings: Timings | None = None
     health_address: tuple[str, int] | None = None
     metrics_address: tuple[str, int] | None = None
@@ -247,7 +249,7 @@ class ProvisionerApp:
         def tell(note: str) -> None:
             recorder.record(leader_election(CONTROLLER, lock.reference, note))
 
-        return Elector(term, lock, SuspendAwareClock(), self._random, self.metrics, tell, _METRICS_NAME)
+        return Elector(term, lock, SuspendAwareClock(), self._random, self.metrics, tell, NAME)
 
 
 class _Parts:

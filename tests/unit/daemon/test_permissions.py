@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from podium.cli.options.configuration import Usable, usable
+from podium.client.permissions import Permission
 from podium.config import PodGroupRules
-from podium.daemon.permissions import Permission
 from tests.rights import granted, needs_of
 
 pytestmark = pytest.mark.anyio

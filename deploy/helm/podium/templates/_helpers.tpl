@@ -6,6 +6,28 @@ app.kubernetes.io/name: {{ .Release.Name }}
 app.kubernetes.io/name: {{ .Release.Name }}-estimator
 {{- end }}
 
+{{- define "podium.provisionerLabels" -}}
+app.kubernetes.io/name: {{ .Release.Name }}-provisioner
+{{- end }}
+
+{{- /* A binding of the provisioner's account to the ClusterRole of that name. */ -}}
+{{- define "podium.provisionerBinding" }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ .role }}
+  labels:
+    {{- include "podium.provisionerLabels" . | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ .role }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ .Release.Name }}-provisioner
+    namespace: {{ .Release.Namespace }}
+{{- end }}
+
 {{- define "podium.serviceAccount" -}}
 {{- .Values.serviceAccount.name | default .Release.Name -}}
 {{- end }}

@@ -10,11 +10,13 @@ import orjson
 import pytest
 
 from podium.cli.options.configuration import Usable, usable
-from podium.daemon.doctor import Finding, Report, Verdict, examine
+from podium.daemon.doctor import Finding, Report, Verdict, examine, examine_needs
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, ServerError, Unauthorized, Unreachable
 from podium.objects.resource_types import ALL
 from podium.objects.times import format_micro_time
+from podium.provisioner.controller.app import ProviderName
+from podium.provisioner.controller.permissions import needs
 
 pytestmark = pytest.mark.anyio
 
@@ -277,3 +279,24 @@ def test_a_report_is_good_with_warnings_and_bad_with_errors() -> None:
             {"check": "c", "verdict": "error", "message": "bad", "advice": "mend it"},
         ],
     }
+
+
+async def provisioners(server: Server, provider: ProviderName) -> list[tuple[str, Verdict, str]]:
+    report = Report()
+    await examine_needs(report, server, needs(provider), server.clock)  # type: ignore[arg-type]
+    return [(each.check, each.verdict, each.advice) for each in report.findings if each.verdict is not Verdict.OK]
+
+
+async def test_a_provisioner_is_told_which_role_it_lacks() -> None:
+    server = Server()
+    server.denied = {("nodes", "delete"): True}
+    assert all(check != "rights" for check, *_ in await provisioners(server, "plan-only"))
+    [advice] = [advice for check, _, advice in await provisioners(server, "sandbox") if check == "rights"]
+    assert advice.endswith("(deploy/provisioner has it)")
+
+
+async def test_a_provisioner_that_writes_node_claims_needs_them_to_be_served() -> None:
+    """The table of this server has none of Karpenter's kinds."""
+    verdicts = {advice: verdict for _, verdict, advice in await provisioners(Server(), "karpenter")}
+    assert verdicts["install its CustomResourceDefinition"] is Verdict.ERROR
+    assert Verdict.ERROR not in {verdict for _, verdict, _ in await provisioners(Server(), "sandbox")}
