@@ -102,6 +102,8 @@ class Actors:
             "nodeAffinity": {"required": {"nodeSelectorTerms": [here]}},
         }
         await self._admin.create(_VOLUMES, {"metadata": {"name": name}, "spec": volume})
+        # As the volume controller says once it has seen the volume; before, nobody may bind it.
+        await self._admin.patch(f"{_VOLUMES}/{name}/status", {"status": {"phase": "Available"}})
         claim = {**common, "resources": {"requests": {"storage": "1Gi"}}}
         await self._admin.create(_CLAIMS, {"metadata": {"name": name}, "spec": claim})
 
