@@ -37,15 +37,19 @@ class Observers:
 
     Args:
         server: the API server's host and port.
+        measures: whether plugins, queue and preemption are measured; not where nobody reads the metrics.
     """
 
-    def __init__(self, metrics: Metrics, server: str) -> None:
-        self.plugins = FanOut[BindingObserver](BindingObserver, PluginMetrics(metrics))
-        self.preemption = FanOut[PreemptionObserver](PreemptionObserver, PreemptionMetrics(metrics))
-        self.queue = FanOut[QueueObserver](QueueObserver, QueueMetrics(metrics))
+    def __init__(self, metrics: Metrics, server: str, *, measures: bool = True) -> None:
+        self.plugins = FanOut[BindingObserver](BindingObserver)
+        self.preemption = FanOut[PreemptionObserver](PreemptionObserver)
+        self.queue = FanOut[QueueObserver](QueueObserver)
         self.attempts = FanOut[AttemptObserver](AttemptObserver)
         self.request_metrics = RequestMetrics(metrics, server)
         self.requests = FanOut[RequestObserver](RequestObserver, self.request_metrics)
+        if measures:
+            for each in (PluginMetrics(metrics), PreemptionMetrics(metrics), QueueMetrics(metrics)):
+                self.add(each)
 
     def add(self, observer: Observer) -> None:
         """Have the observer hear the reports of each kind that it is an instance of."""

@@ -122,7 +122,7 @@ class Player(Surroundings):
         self._keep_scores = keep_scores
         self.kept_scores: Scores = {}
         self._entries = entries
-        self._until, self._pace = until, pace
+        self._until, self._is_limited, self._pace = until, until.is_set, pace
         self._wall_ahead_s: float | None = None
         self._next: tape.Entry = _END
         self._at = -1
@@ -187,7 +187,7 @@ class Player(Surroundings):
     def next_step(self) -> int | None:
         """Do what comes next and is no step of a task; then return the task whose step comes next, None at the end."""
         while not self.is_over:
-            if self._until.is_set and self._is_time_up():
+            if self._is_limited and self._is_time_up():
                 self.is_over = True
                 return None
             kind, *rest = self._next

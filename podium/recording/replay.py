@@ -10,6 +10,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -114,9 +115,13 @@ def recorded_options(described: Mapping[str, Any], plugins: Mapping[str, type[Pl
 
 def entries_of(segments: Segments) -> Iterator[tape.Entry]:
     """The entries of a recording, up to the first damage."""
+    return chain.from_iterable(_blocks_of(segments))
+
+
+def _blocks_of(segments: Segments) -> Iterator[list[tape.Entry]]:
     for content in segments.blocks():
         try:
-            yield from tape.decode(content)
+            yield tape.decode(content)
         except msgspec.DecodeError as error:
             segments.damage = f"{segments.directory}: a block that is whole cannot be understood: {error}"
             return

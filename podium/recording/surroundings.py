@@ -37,7 +37,7 @@ def scheduler_within(
         clock: what is read where the surroundings do not put their own in its place.
     """
     metrics, nowhere = Metrics(), _NoServer()
-    observers = Observers(metrics, "recording")
+    observers = Observers(metrics, "recording", measures=False)
     observers.add(surroundings)
     informers = InformerSet(nowhere, clock=clock, random=Random(0), on_made=surroundings.watched)  # type: ignore[arg-type]
     return Scheduler(

@@ -11,12 +11,13 @@ from podium.binder import EventRecorder
 from podium.binder.events.event import scheduled
 from podium.client.dispatcher import Dispatcher, Priority
 from podium.client.informer_set import InformerSet
-from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics, read_statistics
+from podium.daemon.observers import Observers, PluginMetrics, QueueMetrics, RequestMetrics, read_statistics
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.profile.runtime import SLOW_PLUGIN_S
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import TooManyRequests
 from podium.objects.resource_types import NODES, PODS
+from podium.queues import QueueObserver
 from podium.telemetry import Metrics
 from tests.builders import pod
 
@@ -133,3 +134,18 @@ async def test_what_others_count_is_read_when_somebody_asks() -> None:
     pods.lists_total, pods.watches_total, pods.events_total, pods.failures_total = 1, 2, 3, 4
     for count, name in enumerate(("lists", "watches", "events", "failures"), start=1):
         assert metrics.values(f"podium_reflector_{name}_total") == {("pods",): count, ("nodes",): 0}
+
+
+def test_where_nothing_is_measured_only_what_was_added_hears_reports() -> None:
+    heard: list[str] = []
+
+    class Listener(QueueObserver):
+        def incoming(self, queue: str, event: str) -> None:
+            heard.append(f"{queue} {event}")
+
+    observers = Observers(Metrics(), "server", measures=False)
+    observers.queue.observer.incoming("active", "Pop")
+    observers.add(Listener())
+    observers.queue.observer.incoming("active", "Pop")
+    observers.plugins.observer.observe_plugin("Fits", "Filter", "Success", 1.0)
+    assert heard == ["active Pop"]
