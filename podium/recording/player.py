@@ -149,6 +149,9 @@ class Player(Surroundings):
     def take(self, kind: int) -> tape.Entry:
         """The next entry, which must be of this kind. Raises: `Diverged`."""
         entry = self._next
+        if entry[0] == kind:
+            self._advance()
+            return entry
         while entry[0] != kind and self._may_skip(entry[0], kind):
             self._skip_reading(entry)
             entry = self._next
@@ -190,16 +193,17 @@ class Player(Surroundings):
             if self._is_limited and self._is_time_up():
                 self.is_over = True
                 return None
-            kind, *rest = self._next
+            entry = self._next
+            kind = entry[0]
             if kind == tape.RESUME:
                 self._advance()
-                return int(rest[0])
+                return int(entry[1])
             if kind == tape.ANSWER:
-                call = self._calls.get(rest[0]) or self.differ("an answer to a call that has not been made")
-                if rest[1] != tape.CANCELLED and not call.answered.done():
+                call = self._calls.get(entry[1]) or self.differ("an answer to a call that has not been made")
+                if entry[2] != tape.CANCELLED and not call.answered.done():
                     call.answered.set_result(None)
                 return call.task
-            self._do(kind, rest)
+            self._do(kind, entry)
         return None
 
     def _is_time_up(self) -> bool:
@@ -207,36 +211,36 @@ class Player(Surroundings):
         wall_s = None if self._wall_ahead_s is None else now_s + self._wall_ahead_s
         return started_s is not None and self._until.is_time_up(now_s - started_s, wall_s)
 
-    def _do(self, kind: int, rest: list[Any]) -> None:
+    def _do(self, kind: int, entry: tape.Entry) -> None:
         """Do what comes from outside."""
-        if kind in (tape.PUT, tape.REMOVE):
-            self._change(kind, rest)
-        elif kind == tape.TIME:
-            self._pace(self._times.take(rest[0]))
+        if kind == tape.TIME:
+            self._pace(self._times.take(entry[1]))
             self._advance()
+        elif kind in (tape.PUT, tape.REMOVE):
+            self._change(kind, entry)
         elif kind == tape.SIGNAL:
             self._advance()
-            self._signals[rest[0]]()
+            self._signals[entry[1]]()
         elif kind == tape.COMPOSE:
-            waiting = self._calls.get(rest[0])
+            waiting = self._calls.get(entry[1])
             self._advance()
             if waiting is None or not callable(waiting.compose):
                 self.differ("a write that is sent has not been asked for")
             waiting.compose()
         elif self._is_other and kind in _CLOCKS:
-            self._skip_reading(self._next)
+            self._skip_reading(entry)
         else:
             self.differ(f"{tape.NAMES[kind]} was recorded, and nothing runs that would make it")
 
-    def _change(self, kind: int, rest: list[Any]) -> None:
+    def _change(self, kind: int, entry: tape.Entry) -> None:
         """Do what a watch has brought. What only another face has watched is left out."""
-        informer, item = self._informers.get(rest[0]), tape.item_of(self._next) if kind == tape.PUT else None
+        informer, item = self._informers.get(entry[1]), tape.item_of(entry) if kind == tape.PUT else None
         self._advance()
         if informer is None:
             return
         if item is None:
-            self._event = f"{informer.resource.kind} {rest[1]} was deleted"
-            informer.remove(rest[1])
+            self._event = f"{informer.resource.kind} {entry[2]} was deleted"
+            informer.remove(entry[2])
         else:
             self._event = f"{informer.resource.kind} {item.key} was added or has changed"
             if isinstance(item, Pod) and self._messages:
@@ -316,9 +320,14 @@ class Player(Surroundings):
 
     def monotonic(self) -> float:
         """The next reading of the clock."""
+        entry = self._next
+        # Most readings by far: whatever is recorded comes next, and is taken without further ado.
+        if entry[0] == tape.MONOTONIC and not self.is_over:
+            self._advance()
+            return self._note_time(self._steady.take(entry[1]))
         if self._is_read(tape.MONOTONIC):
             self._steady.take(self.take(tape.MONOTONIC)[1])
-        return self._note_time()
+        return self._note_time(self._steady.last_s)
 
     @property
     def time_s(self) -> float:
@@ -333,8 +342,8 @@ class Player(Surroundings):
         """The last reading of the clock."""
         return self._steady.last_s
 
-    def _note_time(self) -> float:
-        outcome, now_s = self.outcome, self._steady.last_s
+    def _note_time(self, now_s: float) -> float:
+        outcome = self.outcome
         if outcome.started_s is None:
             outcome.started_s = now_s
         outcome.ended_s = now_s
