@@ -314,7 +314,7 @@ function table(section, {title, columns, rows, marked}) {
 }
 
 const DRAW = {facts, table, lines, heat, bars, plot};
-const WHOLE = new Set(["table", "heat", "plot"]);
+const isWide = ({kind, columns}) => kind === "table" ? columns.length > 2 : kind === "heat" || kind === "plot";
 
 function moved() {
   for (const move of movers) move();
@@ -322,7 +322,7 @@ function moved() {
 
 page.sections.forEach((data, index) => {
   const title = make("h2", {id: `title-${index}`, text: data.title});
-  const section = make("section", {"aria-labelledby": `title-${index}`, class: WHOLE.has(data.kind) ? "whole" : ""}, title);
+  const section = make("section", {"aria-labelledby": `title-${index}`, class: isWide(data) ? "whole" : ""}, title);
   document.querySelector("main").append(section);
   DRAW[data.kind](section, data);
   if (data.note) section.append(make("p", {class: "note", text: data.note}));

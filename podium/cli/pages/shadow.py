@@ -32,7 +32,7 @@ def page_of(title: str, report: Report, timeline: Timeline, damage: str = "") ->
     # What nothing explains comes first.
     ordered = sorted(report.disagreements, key=lambda each: bool(each.view))
     sections: list[Section] = [
-        Facts("Comparison", facts),
+        *([Facts("Comparison", facts)] if facts else []),
         *_counts("Verdicts", "Verdict", {each.value: count for each, count in report.verdicts.items()}),
         *_counts("Reasons for disagreements", "Reason", {each.value: count for each, count in report.reasons.items()}),
         *_counts("Plugins behind disagreements", "Plugin", report.plugins),
