@@ -25,6 +25,7 @@ from podium.framework.contract.status import Status
 from podium.framework.profile.runtime import Framework
 from podium.objects.api_errors import TooManyRequests
 from podium.objects.wire import ObjectDecoder
+from podium.plugins.contrib.coscheduling.gangs import Gangs, GangSpec
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
 from podium.plugins.node_resources_fit import NodeResourcesFit
@@ -78,6 +79,10 @@ def _wait_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Coscheduling, "_reject_waiting", lambda *_: None)
 
 
+def _wait_for_members_that_nobody_needs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Gangs, "spec_of", lambda *_: GangSpec(min_member=99))
+
+
 def test_a_seed_makes_one_history_and_another_seed_another() -> None:
     first, again, other = simulate(3, 150), simulate(3, 150), simulate(4, 150)
     assert first.lines == again.lines
@@ -104,6 +109,7 @@ def _bind_without_writing_claims(patch: pytest.MonkeyPatch) -> None:
     [
         (_start_alone, "gang in part", "gangs"),
         (_wait_for_ever, "held on", "gangs"),
+        (_wait_for_members_that_nobody_needs, "gang forgotten", "gangs"),
         (_see_no_devices_in_use, "device twice", "devices"),
         (_keep_answers_for_ever, "device twice", "devices"),
         (_bind_without_writing_claims, "bound without", "devices"),
