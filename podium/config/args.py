@@ -6,7 +6,7 @@ Source: staging kube-scheduler/config/v1/types_pluginargs.go, apis/config/v1/def
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
@@ -75,10 +75,14 @@ class DefaultPreemptionArgs:
 
 @dataclass(frozen=True, slots=True)
 class DynamicResourcesArgs:
-    """Time limits in seconds; a filter timeout of 0 means no limit. None if the feature gate is off."""
+    """Time limits in seconds; a filter timeout of 0 means no limit. None if the feature gate is off.
+
+    `has_taint_rules`: DeviceTaintRules taint devices, too.
+    """
 
     filter_timeout_s: float | None = 10.0
     binding_timeout_s: float | None = 600.0
+    has_taint_rules: bool = field(default=False, metadata={"gate": "DRADeviceTaintRules"})
 
 
 @dataclass(frozen=True, slots=True)

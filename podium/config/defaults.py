@@ -91,6 +91,8 @@ def _gated_args(
             args = replace(args, filter_timeout_s=None)
         if not gates.dra_binding_timeout and f"{path}.bindingTimeout" not in present:
             args = replace(args, binding_timeout_s=None)
+        if gates.dra_device_taint_rules:
+            args = replace(args, has_taint_rules=True)
     elif isinstance(args, VolumeBindingArgs) and gates.storage_capacity_scoring and not args.shape:
         args = replace(args, shape=_STORAGE_CAPACITY_SHAPE)
     return args

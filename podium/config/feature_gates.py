@@ -23,6 +23,7 @@ class ConfigGates:
     dra_scheduler_filter_timeout: bool = True
     dra_device_binding_conditions: bool = True
     dra_resource_claim_device_status: bool = True
+    dra_device_taint_rules: bool = False
     node_declared_features: bool = True
     storage_capacity_scoring: bool = False
     generic_workload: bool = False
@@ -104,7 +105,7 @@ GATES: Final[Mapping[str, Gate]] = {
     "DRAAdminAccess": _LOCKED,
     "DRAConsumableCapacity": _BETA_ON,
     "DRADeviceBindingConditions": Gate(Stage.BETA, default=True, attribute="dra_device_binding_conditions"),
-    "DRADeviceTaintRules": _BETA_OFF,
+    "DRADeviceTaintRules": Gate(Stage.BETA, default=False, attribute="dra_device_taint_rules"),
     "DRADeviceTaints": _BETA_ON,
     "DRAExtendedResource": _BETA_ON,
     "DRAListTypeAttributes": _ALPHA,

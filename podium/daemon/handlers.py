@@ -37,7 +37,7 @@ from podium.lib.log import get_logger
 from podium.objects import resource_types
 from podium.objects.claims import ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Node, Pod
-from podium.objects.devices import DeviceClass
+from podium.objects.devices import DeviceClass, DeviceTaintRule
 from podium.objects.errors import FieldError
 from podium.objects.pod_limits import excess
 from podium.objects.requests import filter_requests
@@ -52,6 +52,7 @@ log = get_logger("informers")
 
 _ASSIGNED_POD_UPDATE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE).label
 _ASSIGNED_POD_RELABELLED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_LABEL)
+_SLICES_CHANGED = ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE)
 
 _KEY_LENGTH_SHOWN = 320
 _NOT_STARTED = ("", "Pending")
@@ -190,6 +191,35 @@ class ResourceClaimHandler(ResourceHandler):
         if isinstance(old, ResourceClaim) and old.status.allocation is not None:
             self.on_update(old, replace(old, status=ResourceClaimStatus()))
         super().on_delete(old)
+
+
+class DeviceTaintRuleHandler(_Measured):
+    """Handles rules that taint devices: for waiting pods, slices have changed.
+
+    Differs: upstream sends an event for each slice whose taints have changed, and none if there is none.
+    """
+
+    def __init__(self, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:
+        super().__init__(clock, metrics)
+        self._queue = queue
+
+    def on_add(self, new: DeviceTaintRule) -> None:
+        """A rule was added."""
+        del new
+        self._slices_changed()
+
+    def on_update(self, old: DeviceTaintRule, new: DeviceTaintRule) -> None:
+        """A rule has changed, perhaps only in its status, which counts evictions."""
+        if old.spec != new.spec:
+            self._slices_changed()
+
+    def on_delete(self, old: DeviceTaintRule) -> None:
+        """A rule was deleted."""
+        del old
+        self._slices_changed()
+
+    def _slices_changed(self) -> None:
+        self.measured(_SLICES_CHANGED.label, self._queue.move_all, _SLICES_CHANGED, None, None)
 
 
 class DeviceClassHandler:

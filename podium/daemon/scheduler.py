@@ -35,6 +35,7 @@ from podium.daemon.handlers import (
     RESOURCE_EVENTS,
     BrokenObjects,
     DeviceClassHandler,
+    DeviceTaintRuleHandler,
     NodeHandler,
     PodHandler,
     ResourceClaimHandler,
@@ -54,7 +55,7 @@ from podium.framework.cycle.scoring import NearBest, choose
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
-from podium.objects.resource_types import DEVICE_CLASSES, NODES, POD_GROUPS, PODS, RESOURCE_CLAIMS
+from podium.objects.resource_types import DEVICE_CLASSES, DEVICE_TAINT_RULES, NODES, POD_GROUPS, PODS, RESOURCE_CLAIMS
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.shared.cluster_devices import ClusterDevices
@@ -379,6 +380,8 @@ class Scheduler:
             )
         )
         for resource in tuple(informers.resources):
+            if resource == DEVICE_TAINT_RULES:
+                informers.informer(resource).add_handler(DeviceTaintRuleHandler(queue, clock, metrics))
             if (events := RESOURCE_EVENTS.get(resource)) is None:
                 continue
             kind = ResourceClaimHandler if resource == RESOURCE_CLAIMS else ResourceHandler

@@ -14,8 +14,9 @@ from weakref import WeakValueDictionary
 from msgspec.structs import replace
 
 from podium.cel import BoundDevice, compile_selector
+from podium.devices.taint_rules import TaintRules, reaches
 from podium.objects.core import NodeSelector, RawQuantity
-from podium.objects.devices import Device, DeviceCapacity, ResourceSlice
+from podium.objects.devices import Device, DeviceCapacity, DeviceTaintRule, ResourceSlice
 from podium.objects.quantity import QuantityError, parse
 from podium.objects.selectors import NodeMatcher, compile_node_selector
 
@@ -221,6 +222,7 @@ class Inventory:
         self._without_node: dict[str, ResourceSlice] = {}
         self._of_pool: dict[tuple[str, str], dict[str, ResourceSlice]] = {}
         self._read: dict[str, InventorySlice] = {}
+        self._taint_rules = TaintRules()
         for item in slices:
             self.put(item)
 
@@ -246,6 +248,21 @@ class Inventory:
             others.pop(key, None)
             if not others:
                 del self._of_pool[pool]
+
+    def change_taint_rule(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
+        """A rule that taints devices has come, changed or gone: what it concerns is read again when it is asked for."""
+        if new is not None:
+            self._taint_rules.put(new)
+        elif old is not None:
+            self._taint_rules.remove(old)
+        if old is not None and new is not None and old.spec == new.spec:
+            return
+        rules = [each for each in (old, new) if each is not None]
+        for items in self._of_pool.values():
+            for item in items.values():
+                if any(reaches(rule, item) for rule in rules):
+                    self._read.pop(item.key, None)
+                    self._forget(item)
 
     def candidates(self, node_name: str) -> list[InventorySlice]:
         """The slices that may matter to a node: its own ones, and all that name no node or hold counters."""
@@ -274,7 +291,7 @@ class Inventory:
         """The slice with its devices, read once."""
         entry = self._read.get(item.key)
         if entry is None:
-            entry = self._read[item.key] = InventorySlice(item)
+            entry = self._read[item.key] = InventorySlice(self._taint_rules.applied(item))
         return entry
 
 

@@ -113,6 +113,30 @@ class ResourceSlice(ClusterObject, frozen=True):
     spec: ResourceSliceSpec = ResourceSliceSpec()
 
 
+# ---------------------------------------------------------------- rules that taint devices
+
+
+class DeviceTaintSelector(Value, frozen=True):
+    """The devices that a rule taints: those that match every field that is set."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Value, frozen=True):
+    """A taint, and the devices that get it."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: Taint = Taint()
+
+
+class DeviceTaintRule(ClusterObject, frozen=True):
+    """A taint for devices, of `resource.k8s.io/v1beta2`."""
+
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
+
+
 # ---------------------------------------------------------------- classes
 
 

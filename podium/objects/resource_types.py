@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import NamespacedObject, Node, ObjectMeta, Pod
 from podium.objects.coscheduling import CoschedulingPodGroup
-from podium.objects.devices import DeviceClass, ResourceSlice
+from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.objects.pod_groups import PodGroup
 from podium.objects.storage import (
     CSIDriver,
@@ -111,6 +111,7 @@ VOLUME_ATTACHMENTS = ResourceType("VolumeAttachment", "/apis/storage.k8s.io/v1/v
 DEVICE_CLASSES = ResourceType("DeviceClass", "/apis/resource.k8s.io/v1/deviceclasses", DeviceClass)
 RESOURCE_CLAIMS = ResourceType("ResourceClaim", "/apis/resource.k8s.io/v1/resourceclaims", ResourceClaim)
 RESOURCE_SLICES = ResourceType("ResourceSlice", "/apis/resource.k8s.io/v1/resourceslices", ResourceSlice)
+DEVICE_TAINT_RULES = ResourceType("DeviceTaintRule", "/apis/resource.k8s.io/v1beta2/devicetaintrules", DeviceTaintRule)
 POD_GROUPS = ResourceType("PodGroup", "/apis/scheduling.k8s.io/v1alpha2/podgroups", PodGroup)
 COSCHEDULING_POD_GROUPS = ResourceType("PodGroup", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", CoschedulingPodGroup)
 
@@ -133,12 +134,13 @@ ALL: tuple[ResourceType[Any], ...] = (
     DEVICE_CLASSES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    DEVICE_TAINT_RULES,
     POD_GROUPS,
     COSCHEDULING_POD_GROUPS,
 )
 """Every kind that podium can read."""
 
 WITHOUT_GATES: tuple[ResourceType[Any], ...] = tuple(
-    each for each in ALL if each not in (POD_GROUPS, COSCHEDULING_POD_GROUPS)
+    each for each in ALL if each not in (DEVICE_TAINT_RULES, POD_GROUPS, COSCHEDULING_POD_GROUPS)
 )
 """The kinds that API servers serve with their feature gates as they are by default, and without custom resources."""

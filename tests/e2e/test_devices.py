@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
 from tests.e2e.waiting import eventually
@@ -18,6 +18,7 @@ Json = dict[str, Any]
 
 API = "/apis/resource.k8s.io/v1"
 CLASSES, SLICES = f"{API}/deviceclasses", f"{API}/resourceslices"
+RULES = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
 CLAIMS = f"{API}/namespaces/default/resourceclaims"
 DRIVER = "gpu.example.com"
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -139,6 +140,28 @@ async def test_an_extended_resource_that_devices_provide_gets_a_claim_of_its_own
     assert request["name"] == mapping["requestName"]
     assert stored["metadata"]["ownerReferences"][0]["uid"] == bound["metadata"]["uid"]
     assert stored["status"]["reservedFor"][0]["name"] == "web"
+
+
+async def test_rules_keep_pods_off_the_devices_that_they_taint_until_they_are_gone(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    cluster = sandbox_cluster
+    await set_up(cluster, {"name": "gpu-0"}, {"name": "gpu-1"})
+    rule = {"apiVersion": "resource.k8s.io/v1beta2", "kind": "DeviceTaintRule", "metadata": {"name": "broken"}}
+    selector = {"driver": DRIVER, "pool": "node-1", "device": "gpu-0"}
+    rule["spec"] = {"deviceSelector": selector, "taint": {"key": "broken", "effect": "NoExecute"}}
+    await cluster.admin.create(RULES, rule)
+    for name in ("first", "second"):
+        await cluster.admin.create(CLAIMS, claim(name))
+    await start(cluster, flags=("--feature-gates=DRADeviceTaintRules=true",))
+    await cluster.create(user("one", "first"))
+    assert await cluster.wait_bound(["one"]) == {"one": "node-1"}
+    stored = await cluster.admin.get(f"{CLAIMS}/first")
+    assert [each["device"] for each in stored["status"]["allocation"]["devices"]["results"]] == ["gpu-1"]
+    await cluster.create(user("two", "second"))
+    await cluster.wait_condition("two")
+    await cluster.admin.delete(f"{RULES}/broken")
+    assert (await cluster.wait_bound(["two"]))["two"] == "node-1"
 
 
 async def test_a_class_that_comes_later_helps_pods_that_were_rejected_before(

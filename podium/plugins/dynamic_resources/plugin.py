@@ -61,7 +61,7 @@ from podium.framework.contract.status import SKIP, PluginError, Status, error_st
 from podium.framework.contract.writing import ObjectWrite, WritingPlugin
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Node, Pod, PodSpec
-from podium.objects.resource_types import RESOURCE_CLAIMS
+from podium.objects.resource_types import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
 from podium.objects.selectors import compile_node_selector
 from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
@@ -98,6 +98,8 @@ class DynamicResources(
     def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
         self._handle = handle
         self._devices = handle.shared(ClusterDevices)
+        if args.has_taint_rules:
+            self._devices.follow_taint_rules(handle.lister(DEVICE_TAINT_RULES))
         self._steps_max = int((args.filter_timeout_s or _FILTER_TIMEOUT_S) * _STEPS_PER_S)
         self._binding_timeout_s = args.binding_timeout_s
         self._writer = ClaimWriter(handle, self._devices)

@@ -15,10 +15,10 @@ from typing import Any, Final
 from podium.devices import AllocatedDevices, Inventory
 from podium.devices.class_table import ClassTable
 from podium.devices.questions import Questions
-from podium.framework.contract.interface import Handle
+from podium.framework.contract.interface import Handle, Lister
 from podium.objects import resource_types
 from podium.objects.claims import AllocationResult, ResourceClaim
-from podium.objects.devices import DeviceClass, ResourceSlice
+from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.plugins.shared.claim_cache import ClaimCache
 from podium.plugins.shared.device_observer import DeviceObserver
 from podium.plugins.shared.followed import Followed
@@ -59,6 +59,7 @@ class ClusterDevices:
         # A hundred thousand devices, read by the attempt that first needs them, would hold up all others.
         slices = handle.lister(resource_types.RESOURCE_SLICES)
         self._followed_slices = Followed(slices, self._slice_changed, at_once=True)
+        self._followed_taint_rules: Followed[DeviceTaintRule] | None = None
         self._allocated = AllocatedDevices()
         self._doubted = AllocatedDevices(self._allocated)
         self._with_in_flight = AllocatedDevices(self._doubted)
@@ -78,9 +79,16 @@ class ClusterDevices:
         return self._class_table.get(resource)
 
     def inventory(self) -> Inventory:
-        """All slices."""
+        """All slices, with the taints that rules add."""
         self._followed_slices.read()
+        if self._followed_taint_rules is not None:
+            self._followed_taint_rules.read()
         return self._inventory
+
+    def follow_taint_rules(self, rules: Lister[DeviceTaintRule]) -> None:
+        """From now on rules taint devices, too."""
+        if self._followed_taint_rules is None:
+            self._followed_taint_rules = Followed(rules, self._inventory.change_taint_rule)
 
     def _class_changed(self, old: DeviceClass | None, new: DeviceClass | None) -> None:
         if new is not None:

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from podium.binder import failed_scheduling
 from podium.cluster.pod_states import PodState
-from podium.daemon.handlers import RESOURCE_EVENTS, ResourceClaimHandler, ResourceHandler
+from podium.daemon.handlers import RESOURCE_EVENTS, DeviceTaintRuleHandler, ResourceClaimHandler, ResourceHandler
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -23,13 +23,14 @@ from podium.framework.contract.cluster_event import (
 )
 from podium.lib.clock import ManualClock
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
-from podium.objects.core import Pod
+from podium.objects.core import ObjectMeta, Pod
 from podium.objects.resource_types import NODES, PODS
 from podium.objects.unreadable import UnreadablePod
 from podium.objects.wire import BrokenObject
 from podium.queues import QueueState
 from tests.builders import node, pod
 from tests.unit.daemon.loop_bench import LoopBench, changed
+from tests.unit.devices.test_taint_rules import a_rule
 
 OURS = pod("web-1")
 BOUND = OURS.on_node("n1")
@@ -426,6 +427,17 @@ def test_an_allocated_claim_that_is_gone_has_lost_its_allocation_first(bench: Wa
     assert bench.told.objects == [(free, None), (held, free), (held, None)]
     actions = (ActionType.DELETE, ActionType.UPDATE, ActionType.DELETE)
     assert bench.calls() == [ClusterEvent(events, action).label for action in actions]
+
+
+def test_rules_that_taint_devices_change_slices_for_waiting_pods_but_not_by_their_status(bench: Watched) -> None:
+    handler = DeviceTaintRuleHandler(bench.queue, bench.clock, bench.metrics)
+    rule = a_rule()
+    handler.on_add(rule)
+    handler.on_update(rule, replace(rule, metadata=ObjectMeta(name="r", resource_version="2")))
+    assert bench.calls() == ["resource.k8s.io/ResourceSliceUpdate"]
+    handler.on_update(rule, a_rule(pool="p"))
+    handler.on_delete(rule)
+    assert bench.calls() == ["resource.k8s.io/ResourceSliceUpdate"] * 2
 
 
 def test_pods_and_nodes_have_handlers_of_their_own() -> None:

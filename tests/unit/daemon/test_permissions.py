@@ -40,6 +40,12 @@ async def test_pod_groups_need_exactly_one_more_role(tmp_path: Path) -> None:
     assert more == set(shipped("pod-groups/rbac.yaml"))
 
 
+async def test_rules_that_taint_devices_are_read_only_with_the_gate() -> None:
+    gated = usable(None, (), ("DRADeviceTaintRules=true",))
+    more = set((await needs_of(gated)).permissions) - set((await needs_of(usable(None))).permissions)
+    assert more == {Permission("resource.k8s.io", "devicetaintrules", verb) for verb in ("list", "watch")}
+
+
 async def test_coscheduling_needs_exactly_one_more_role(tmp_path: Path) -> None:
     good, gangs = deployed(tmp_path), usable(DEPLOY.parent / "examples/config/coscheduling.yaml")
     more = set((await needs_of(gangs)).permissions) - set((await needs_of(good)).permissions)

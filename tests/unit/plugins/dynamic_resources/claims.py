@@ -9,8 +9,8 @@ import msgspec
 
 from podium.objects.claims import EXTENDED_RESOURCE_CLAIM, ResourceClaim
 from podium.objects.core import Pod
-from podium.objects.devices import DeviceClass, ResourceSlice
-from podium.objects.resource_types import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
+from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
+from podium.objects.resource_types import DEVICE_CLASSES, DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES
 from tests.builders import pod
 from tests.unit.plugins.clusters import Listed, RecordingHandle
 
@@ -92,10 +92,16 @@ class DeviceHandle(RecordingHandle):
         self.claims = Followable(each for each in objects if isinstance(each, ResourceClaim))
         self.slices = Followable(each for each in objects if isinstance(each, ResourceSlice))
         self.classes = Followable(classes)
+        self.taint_rules = Followable(each for each in objects if isinstance(each, DeviceTaintRule))
         self.events: list[tuple[str, str]] = []
 
     def lister(self, resource: Any) -> Listed:
-        listers = {RESOURCE_CLAIMS: self.claims, RESOURCE_SLICES: self.slices, DEVICE_CLASSES: self.classes}
+        listers = {
+            RESOURCE_CLAIMS: self.claims,
+            RESOURCE_SLICES: self.slices,
+            DEVICE_CLASSES: self.classes,
+            DEVICE_TAINT_RULES: self.taint_rules,
+        }
         return listers[resource]
 
     def record(self, pod: Pod, reason: str, note: str, **_: Any) -> None:

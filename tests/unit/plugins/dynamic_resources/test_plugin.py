@@ -19,6 +19,7 @@ from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from tests.builders import node, pod, snapshot_of
+from tests.unit.devices.test_taint_rules import a_rule
 from tests.unit.plugins.clusters import normalized, scored, scored_one_by_one
 from tests.unit.plugins.dynamic_resources.claims import (
     GPU,
@@ -146,6 +147,18 @@ def test_a_pod_that_saw_devices_withheld_is_tried_again_when_they_no_longer_are(
     attempt.handle.clock.advance(45.0)
     attempt.plugin.pre_filter(CycleState(), attempt.pod, NODES)
     assert attempt.handle.activated_later == {"default/web-1": 15.0}
+
+
+def test_rules_taint_devices_only_with_the_gate() -> None:
+    objects = (user("c"), a_claim(), a_slice("n1", "g0", "g1"), a_rule(device="g0"))
+    assert [each.device for each in _chosen(Attempt(*objects))] == ["g0"]
+    assert [each.device for each in _chosen(Attempt(*objects, has_taint_rules=True))] == ["g1"]
+    assert "n1" in Attempt(*objects, a_rule("all"), has_taint_rules=True).statuses
+
+
+def _chosen(attempt: Attempt) -> Any:
+    (result,) = attempt.found.by_node["n1"].results
+    return result.devices.results
 
 
 def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
