@@ -1,6 +1,6 @@
-"""Purchases planned by podium's own plugins: what is bought is what podium then places the pods on.
+"""Plans by podium's own plugins: what is bought is what podium then places the pods on, as are the nodes that stay.
 
-Owns the cluster that podium's plugins see. Removals are planned by Karpenter's rules.
+Owns the cluster that podium's plugins see. Which nodes are candidates, and in which order, is Karpenter's.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from podium.engine.store import ObjectStore
 from podium.framework.contract.interface import Plugin
 from podium.objects.core import Pod
 from podium.objects.resource_types import WITHOUT_GATES, KubeObject, ResourceType
+from podium.provisioner.disruption_state import MakeSimulator
 from podium.provisioner.objects import ClusterObjects
 from podium.provisioner.placed_plans import plan_with_podium
+from podium.provisioner.placing_simulator import PlacingSimulator
 from podium.provisioner.planned_nodes import placed_nodes
 from podium.provisioner.planner import Planner, Purchases, Removal
 from podium.provisioner.reading import KINDS
@@ -28,7 +30,7 @@ OTHERS: Final = tuple(each for each in WITHOUT_GATES if each.kind not in KINDS)
 
 @dataclass(frozen=True, slots=True)
 class PlacingPlanner:
-    """Plans as a `Planner` does, but purchases by podium's own plugins.
+    """Plans as a `Planner` does, but podium's own plugins judge where pods fit.
 
     Args:
         config: the profiles that place the pods.
@@ -52,8 +54,7 @@ class PlacingPlanner:
             ClusterError: an object cannot be used.
         """
         basis = self.by_karpenter.basis(objects)
-        cluster = Cluster(self._config_for(objects.pods), ObjectStore(_stored(objects), WITHOUT_GATES), self.classes)
-        plan = plan_with_podium(basis, cluster, now)
+        plan = plan_with_podium(basis, self._cluster(objects), now)
         pods = {each.key: each for each in objects.pods}
         return Purchases(
             nodes=placed_nodes(basis, plan.launches, plan.pods),
@@ -63,13 +64,20 @@ class PlacingPlanner:
 
     def removal(self, objects: ClusterObjects, now: float, fixed: AbstractSet[str]) -> Removal | None:
         """As `Planner.removal`."""
-        return self.by_karpenter.removal(objects, now, fixed)
+        return self.by_karpenter.removal(objects, now, fixed, self._simulators(objects))
 
     def validated(
         self, removal: Removal, objects: ClusterObjects, now: float, fixed: AbstractSet[str]
     ) -> Removal | str:
         """As `Planner.validated`."""
-        return self.by_karpenter.validated(removal, objects, now, fixed)
+        return self.by_karpenter.validated(removal, objects, now, fixed, self._simulators(objects))
+
+    def _simulators(self, objects: ClusterObjects) -> MakeSimulator:
+        """The cluster is built only for a simulator: where no node may go, none is needed."""
+        return lambda basis, evictions, now: PlacingSimulator(self._cluster(objects), basis, evictions, now)
+
+    def _cluster(self, objects: ClusterObjects) -> Cluster:
+        return Cluster(self._config_for(objects.pods), ObjectStore(_stored(objects), WITHOUT_GATES), self.classes)
 
     def _config_for(self, pods: Iterable[Pod]) -> KubeSchedulerConfiguration:
         first = self.config.profiles[0]

@@ -18,13 +18,14 @@ from podium.provisioner.budgets import DisruptionReason
 from podium.provisioner.catalogue import Catalogue
 from podium.provisioner.conditions import conditions_of
 from podium.provisioner.consolidation import Command
-from podium.provisioner.disruption_state import DisruptionState
+from podium.provisioner.disruption_state import DisruptionState, MakeSimulator
 from podium.provisioner.objects import ClusterObjects
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.planned_nodes import PlannedNode, planned_nodes
 from podium.provisioner.provisioning import NO_POOLS, provision
 from podium.provisioner.purchase_plans import built_in_catalogue
 from podium.provisioner.settings import Settings
+from podium.provisioner.simulation import Simulator
 
 EMPTY: Final[DisruptionReason] = "Empty"
 DRIFTED: Final[DisruptionReason] = "Drifted"
@@ -99,17 +100,24 @@ class Planner:
         nodes = planned_nodes(basis, outcome.purchases)
         return Purchases(nodes, outcome.existing, staying, found.ignored)
 
-    def removal(self, objects: ClusterObjects, now: float, fixed: AbstractSet[str]) -> Removal | None:
+    def removal(
+        self,
+        objects: ClusterObjects,
+        now: float,
+        fixed: AbstractSet[str],
+        make_simulator: MakeSimulator = Simulator,
+    ) -> Removal | None:
         """The first removal that a method finds.
 
         Args:
             now: the time, in seconds since the epoch.
             fixed: the names of nodes that have to stay.
+            make_simulator: makes what says where pods go; by default Karpenter's rules.
 
         Raises:
             FieldError: an object has a value that has no meaning.
         """
-        state = self._state(objects, now, fixed)
+        state = self._state(objects, now, fixed, make_simulator)
         found = methods.emptiness(state)
         if found is not None:
             return _removal(state, EMPTY, found)
@@ -120,7 +128,12 @@ class Planner:
         return _removal(state, UNDERUTILIZED, found) if found is not None else None
 
     def validated(
-        self, removal: Removal, objects: ClusterObjects, now: float, fixed: AbstractSet[str]
+        self,
+        removal: Removal,
+        objects: ClusterObjects,
+        now: float,
+        fixed: AbstractSet[str],
+        make_simulator: MakeSimulator = Simulator,
     ) -> Removal | str:
         """The removal as far as it still holds, or why it does not.
 
@@ -128,8 +141,9 @@ class Planner:
             objects: the cluster some time after the removal was found.
             now: the time, in seconds since the epoch.
             fixed: the names of nodes that have to stay.
+            make_simulator: makes what says where pods go; by default Karpenter's rules.
         """
-        state = self._state(objects, now, fixed)
+        state = self._state(objects, now, fixed, make_simulator)
         command = removal.command
         if removal.reason == DRIFTED:
             candidates = {each.name for each in state.drift_candidates}
@@ -139,11 +153,13 @@ class Planner:
             return left if isinstance(left, str) else _removal(state, EMPTY, Command(left))
         return methods.consolidation_fault(state, command) or removal
 
-    def _state(self, objects: ClusterObjects, now: float, fixed: AbstractSet[str]) -> DisruptionState:
+    def _state(
+        self, objects: ClusterObjects, now: float, fixed: AbstractSet[str], make_simulator: MakeSimulator
+    ) -> DisruptionState:
         basis = self.basis(objects)
         node_class = self.settings.node_class
         conditions = conditions_of(objects.node_claims, objects.node_pools, basis.catalogue, now, node_class)
-        return DisruptionState(basis, conditions, now, fixed)
+        return DisruptionState(basis, conditions, now, fixed, make_simulator=make_simulator)
 
     def _catalogue_for(self, objects: ClusterObjects) -> Catalogue:
         return built_in_catalogue(objects) if self.catalogue is None else self.catalogue

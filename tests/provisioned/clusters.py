@@ -58,9 +58,13 @@ def planned_cluster(seed: int) -> PlannedCluster:
         waiting.append(any_pod(f"new-{index}", chance))
         if chance.random() < 0.06:
             volumes += _volume(waiting[-1], chance)
-    daemons = [_daemon_set(chance)] if chance.random() < 0.4 else []
+    daemons = [daemon_set(chance)] if chance.random() < 0.4 else []
     on_nodes = [daemon_pod(each, node["metadata"]["name"]) for each in daemons for node in nodes]
     return PlannedCluster((*nodes, *daemons, *volumes, *on_nodes, *running, *waiting), pools, small_catalogue())
+
+
+DAEMON_CPU_MAX: Final = 150
+"""What an agent may request, in millicores."""
 
 
 def small_catalogue() -> Catalogue:
@@ -72,10 +76,11 @@ def daemon_pod(daemon_set: Json, node: str) -> Json:
     """The pod of a DaemonSet on a node."""
     template, name = daemon_set["spec"]["template"], daemon_set["metadata"]["name"]
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": name, "uid": f"uid-{name}", "controller": True}
+    metadata = {"name": f"{name}-{node}", "namespace": NAMESPACE, "ownerReferences": [owner]}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": f"{name}-{node}", "namespace": NAMESPACE, "ownerReferences": [owner]},
+        "metadata": {**metadata, "labels": template["metadata"]["labels"]},
         "spec": {**template["spec"], "nodeName": node},
         "status": {"phase": "Running"},
     }
@@ -204,9 +209,10 @@ def _volume(pod: Json, chance: Random) -> list[Json]:
     ]
 
 
-def _daemon_set(chance: Random) -> Json:
+def daemon_set(chance: Random) -> Json:
+    """An agent for every node."""
     labels = {"agent": "yes"}
-    requests = {"cpu": f"{chance.choice((50, 100, 150))}m", "memory": "50Mi"}
+    requests = {"cpu": f"{chance.choice((50, 100, DAEMON_CPU_MAX))}m", "memory": "50Mi"}
     spec = {
         "containers": [{"name": "main", "image": "agent", "resources": {"requests": requests}}],
         "tolerations": [{"operator": "Exists"}],

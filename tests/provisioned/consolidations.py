@@ -26,7 +26,8 @@ from podium.sandbox.embedded import Sandbox
 from podium.sandbox.errors import ApiError
 from podium.sandbox.pods import evict
 from tests.manifests import Json
-from tests.provisioned.fleets import Fleet, any_fleet
+from tests.provisioned.clusters import daemon_pod
+from tests.provisioned.fleets import Fleet, any_fleet, is_of_daemon_set
 from tests.provisioned.sandboxed import at_rest, daemon_beside, nodes_of_pods, run, sandbox_of
 from tests.unit.provisioner.clusters import NOW, catalogue
 from tests.unit.provisioner.fleets import INSTANCE_TYPE
@@ -98,9 +99,12 @@ async def _run_command(sandbox: Sandbox, fleet: Fleet, command: PlannedCommand) 
         claim = each.purchase.claim
         assert isinstance(claim, LaunchedClaim)
         store.create(dict(next(claim.launch.manifests(each.name))))
+        for agent in fleet.daemon_sets:
+            store.create(daemon_pod(agent, each.name))
     for name in command.nodes:
         store.patch("nodes", name, {"spec": {"unschedulable": True, "taints": [_TAINT]}})
-    leaving = [each for each in store.list("pods") if each["spec"].get("nodeName") in command.nodes]
+    on_nodes = [each for each in store.list("pods") if each["spec"].get("nodeName") in command.nodes]
+    leaving = [each for each in on_nodes if not is_of_daemon_set(each)]
     leaving.sort(key=lambda each: (-each["spec"].get("priority", 0), each["metadata"]["name"]))
     loop, waiting = asyncio.get_running_loop(), list(leaving)
     limit = loop.time() + _DRAIN_S_MAX
@@ -112,6 +116,9 @@ async def _run_command(sandbox: Sandbox, fleet: Fleet, command: PlannedCommand) 
         await asyncio.sleep(_TICK_S)
     for name in command.nodes:
         store.delete("nodes", name)
+    for each in on_nodes:
+        if is_of_daemon_set(each):
+            store.delete("pods", each["metadata"]["name"], each["metadata"]["namespace"])
     await at_rest(sandbox)
     pending = fleet.running - nodes_of_pods(sandbox).keys()
     return [*found, f"pending: {', '.join(sorted(pending))}"] if pending else found

@@ -7,6 +7,7 @@ from random import Random
 from typing import Final
 
 from tests.manifests import HOSTNAME, Json
+from tests.provisioned.clusters import DAEMON_CPU_MAX, daemon_pod, daemon_set
 from tests.unit.provisioner.clusters import CAPACITY_TYPE, pod, pod_affinity, required, spread
 from tests.unit.provisioner.fleets import NODE_POOL, machine, node_pool
 from tests.unit.provisioner.random_fleets import PRICES
@@ -34,10 +35,17 @@ class Fleet:
 
     @property
     def running(self) -> frozenset[str]:
-        """The names of the pods on nodes."""
+        """The names of the pods on nodes, but for those of DaemonSets."""
         return frozenset(
-            each["metadata"]["name"] for each in self.objects if each["kind"] == "Pod" and each["spec"].get("nodeName")
+            each["metadata"]["name"]
+            for each in self.objects
+            if each["kind"] == "Pod" and each["spec"].get("nodeName") and not is_of_daemon_set(each)
         )
+
+    @property
+    def daemon_sets(self) -> tuple[Json, ...]:
+        """The DaemonSets, all of which run on every node."""
+        return tuple(each for each in self.objects if each["kind"] == "DaemonSet")
 
     def pool_of(self, node: str) -> str:
         """The NodePool of one of its nodes."""
@@ -48,7 +56,10 @@ class Fleet:
 def any_fleet(seed: int) -> Fleet:
     """Some nodes of all sizes with pods on them, of which some cannot move; some wait, and budgets differ."""
     chance = Random(seed)
-    found: list[Json] = []
+    # Their own chance, so that a seed's cluster is otherwise the same with and without them.
+    agents = Random(f"agents {seed}")
+    found: list[Json] = [daemon_set(agents)] if agents.random() < 0.5 else []
+    daemons = tuple(found)
     apps = dict.fromkeys(_APPS, 0)
     for index in range(chance.randint(2, 7)):
         size = chance.choice(tuple(PRICES))
@@ -60,7 +71,8 @@ def any_fleet(seed: int) -> Fleet:
             zone=chance.choice(("zone-1", "zone-2")),
             capacity_type=chance.choice(("on-demand", "on-demand", "spot")),
         )
-        free = size * 1000 - 100
+        found += [daemon_pod(each, name) for each in daemons]
+        free = size * 1000 - DAEMON_CPU_MAX
         for number in range(chance.randint(0, 4)):
             cpu = chance.choice((50, 300, 700, 1500, 3000))
             if cpu > free:
@@ -81,6 +93,11 @@ def any_fleet(seed: int) -> Fleet:
     whole = [{"apiVersion": _API_VERSIONS.get(each["kind"], "v1"), **each} for each in found]
     managed = tuple(each for each in whole if each["kind"] in _KARPENTERS)
     return Fleet(tuple(each for each in whole if each["kind"] not in _KARPENTERS), managed, at_once, available_min)
+
+
+def is_of_daemon_set(pod: Json) -> bool:
+    """Whether the pod stays with its node."""
+    return any(each["kind"] == "DaemonSet" for each in pod["metadata"].get("ownerReferences", ()))
 
 
 _KARPENTERS: Final = ("NodeClaim", "NodePool")

@@ -103,7 +103,7 @@ class Options:
     Attributes:
         catalogue: The instance types; None for the built-in ones.
         node_pools: Those to buy from, instead of the cluster's.
-        placing: How podium places pods, if its own plugins are to judge what is bought; else Karpenter's rules do.
+        placing: How podium places pods, if its own plugins are to judge where they fit; else Karpenter's rules do.
         validated_after_s: How long after they were found they are looked at again.
         nominated_s_min: For how long at least nodes stay that pods were planned onto.
         namespace: Of the Lease and of the ConfigMap, which have the same name.
