@@ -10,6 +10,7 @@ import pytest
 from dask import config as dask_config
 from distributed import LocalCluster
 
+from tests.patience import PATIENCE_S
 from tests.simulation.calm import record_calm
 from tests.unit.cli.commands import run
 
@@ -44,7 +45,15 @@ def test_line_that_is_no_result_is_named(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def dask() -> Iterator[str]:
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+    # On a busy machine a worker may take longer to start than Dask waits by default.
+    patience = {
+        "distributed.comm.timeouts.connect": f"{PATIENCE_S}s",
+        "distributed.comm.timeouts.tcp": f"{PATIENCE_S}s",
+    }
+    with (
+        dask_config.set(patience),
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+    ):
         yield cluster.scheduler_address
 
 
