@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from podium.objects.core import Pod
 from podium.provisioner.conditions import ClaimConditions
@@ -18,11 +17,8 @@ from podium.provisioner.costs import NODE_COST, removal_cost
 from podium.provisioner.evictions import DO_NOT_DISRUPT, Evictions, is_active, is_reschedulable, lets_unready_go
 from podium.provisioner.instance_types import InstanceType
 from podium.provisioner.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, ZONE
-from podium.provisioner.objects import NodeClaim, NodePool
+from podium.provisioner.objects import BALANCED, WHEN_EMPTY, NodeClaim, NodePool
 from podium.provisioner.state import StateNode
-
-WHEN_EMPTY: Final = "WhenEmpty"
-BALANCED: Final = "Balanced"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from podium.objects.errors import FieldError
 from podium.objects.quantity import canonical_text
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
-from podium.provisioner.instance_types import NO_PRICE, InstanceType, Offering, Overhead
+from podium.provisioner.instance_types import InstanceType, Offering, Overhead
 from podium.provisioner.labels import (
     ARCH,
     CAPACITY_TYPE,
@@ -41,6 +41,8 @@ from podium.provisioner.labels import (
 from podium.provisioner.requirements import Requirement, Requirements
 
 DEFAULT_PODS: Final = 110
+PRICE_MAX: Final = 1e12
+"""Per hour. Sums over many nodes and a month stay numbers."""
 OVERHEAD: Final = Overhead({CPU: 100, MEMORY: 10 * 2**20}, {}, {})
 """What every instance type of the format loses to the kubelet."""
 
@@ -212,8 +214,10 @@ class _Fields:
 
     def price(self, name: str) -> float:
         raw = self.value(name)
-        if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw < NO_PRICE:
-            raise FieldError(f"{self.path}.{name}", f"{raw!r} is not a price: a number that is not negative")
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= PRICE_MAX:
+            raise FieldError(
+                f"{self.path}.{name}", f"{raw!r} is not a price: a number that is not negative, at most {PRICE_MAX:g}"
+            )
         return float(raw)
 
     def boolean(self, name: str, *, default: bool) -> bool:

@@ -50,6 +50,11 @@ from podium.objects.workloads import (
 NEVER: Final = "Never"
 """The duration that is never over."""
 
+WHEN_EMPTY: Final = "WhenEmpty"
+WHEN_UNDERUTILIZED: Final = "WhenEmptyOrUnderutilized"
+BALANCED: Final = "Balanced"
+CONSOLIDATION_POLICIES: Final = (WHEN_EMPTY, WHEN_UNDERUTILIZED, BALANCED)
+
 
 class Condition(Value, frozen=True):
     """A condition of a NodePool or a NodeClaim."""
@@ -113,7 +118,7 @@ class Disruption(Value, frozen=True):
     """
 
     consolidate_after: str = "0s"
-    consolidation_policy: str = "WhenEmptyOrUnderutilized"
+    consolidation_policy: str = WHEN_UNDERUTILIZED
     budgets: Any = None
 
     @property

@@ -19,6 +19,7 @@ from podium.objects.storage import CSINode, PersistentVolumeClaim, StorageClass
 from podium.objects.times import parse_time
 from podium.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.provisioner.objects import (
+    CONSOLIDATION_POLICIES,
     Budget,
     ClusterObjects,
     DaemonSet,
@@ -154,6 +155,11 @@ def _check_times(status: NodeClaimStatus) -> None:
 def _check_pool(pool: NodePool) -> None:
     whole_amounts(pool.spec.limits or {}, "spec.limits")
     _ = pool.spec.disruption.consolidate_after_s  # refuses what is no duration
+    policy = pool.spec.disruption.consolidation_policy
+    if policy not in CONSOLIDATION_POLICIES:
+        raise FieldError(
+            "spec.disruption.consolidationPolicy", f'"{policy}" is not one of {", ".join(CONSOLIDATION_POLICIES)}'
+        )
     for index, each in enumerate(pool.spec.template.spec.requirements):
         path = f"spec.template.spec.requirements[{index}]"
         if not each.key:

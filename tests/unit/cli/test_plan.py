@@ -280,6 +280,7 @@ def _offer(**change):
     ("content", "text"),
     [
         (_offer(price=-1), "[1].offerings[0].price: -1 is not a price"),
+        (_offer(price=1e308), "[1].offerings[0].price: 1e+308 is not a price"),
         (_offer(price="gone"), "[1].offerings[0].price: is missing"),
         (_offer(requirements=[required(ZONE, "Near")]), '[1].offerings[0].requirements[0].operator: "Near" is not one'),
         ({"items": []}, "catalogue: is not a list of instance types"),
@@ -307,6 +308,10 @@ def test_a_catalogue_that_is_no_json_is_told(tmp_path):
         (
             node_pool(requirements=[required(ZONE, "Near", "z")]),
             'NodePool pool: spec.template.spec.requirements[0].operator: "Near" is not one of In, NotIn,',
+        ),
+        (
+            node_pool(disruption={"consolidationPolicy": "Never"}),
+            'NodePool pool: spec.disruption.consolidationPolicy: "Never" is not one of WhenEmpty, WhenEmptyOrUnder',
         ),
         (pod("web", cpu="lots"), "Pod default/web: spec.containers[0].resources.requests[cpu]: "),
         ({**node(), "status": 3}, "Node node-1: status: expected object, got int"),
