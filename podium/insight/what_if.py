@@ -82,7 +82,9 @@ class Spread:
     def __str__(self) -> str:
         """In words."""
         zones = ", ".join(f"{zone} {count}" for zone, count in self.zones.items() if zone)
-        return f"{sum(self.zones.values())} pods on {self.nodes} nodes" + (f" ({zones})" if zones else "")
+        pods = sum(self.zones.values())
+        counted = f"{pods} pod{'s' * (pods != 1)} on {self.nodes} node{'s' * (self.nodes != 1)}"
+        return counted + (f" ({zones})" if zones else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def test_zones_and_pods_are_shown_before_and_after() -> None:
         [("default/big", "n1", "Insufficient cpu")],
         [("default/low", "n1", "default/high")],
         [("default/low",)],
-        [("default/ReplicaSet/web", "2 pods on 1 nodes (a 2)", "2 pods on 2 nodes (a 1, b 1)")],
+        [("default/ReplicaSet/web", "2 pods on 1 node (a 2)", "2 pods on 2 nodes (a 1, b 1)")],
     ]
 
 
