@@ -17,11 +17,12 @@ from podium.objects.core import Pod
 from podium.provisioner.amounts import requests_of, total
 from podium.provisioner.instance_type_filter import DaemonGroup
 from podium.provisioner.instance_types import Offering
-from podium.provisioner.labels import INSTANCE_TYPE
+from podium.provisioner.labels import INSTANCE_TYPE, NODE_POOL
 from podium.provisioner.launches import Launch, launch_of
 from podium.provisioner.objects import ClusterObjects
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.plans import Purchase, purchase_as_told
+from podium.provisioner.state import NODES
 from podium.provisioner.templates import SIMULATED
 
 _POOL_LENGTH_MAX: Final = 40
@@ -98,6 +99,26 @@ def planned_nodes(
     """
     made = ((launch, tuple(purchase.claim.pods), purchase) for purchase, launch in launched(basis, purchases))
     return _named(basis.objects, made, replaced)
+
+
+def within_node_limits(basis: PlanBasis, nodes: Iterable[PlannedNode]) -> tuple[PlannedNode, ...]:
+    """The nodes that their NodePools may have, by the pools' limits of nodes; the pods of the others go on waiting.
+
+    Source: karpenter pkg/controllers/provisioning/provisioner.go (Create), v1.15.0.
+    Differs: a plan does not count its own nodes there either, and those that are being created may exceed the limit.
+    """
+    left = {pool: limits[NODES] for pool, limits in basis.limits.items() if NODES in limits}
+    for node in basis.nodes:
+        pool = node.labels.get(NODE_POOL, "")
+        if pool in left and not node.is_leaving:
+            left[pool] -= 1
+    allowed: list[PlannedNode] = []
+    for each in nodes:
+        if each.pool in left:
+            left[each.pool] -= 1
+        if left.get(each.pool, 0) >= 0:
+            allowed.append(each)
+    return tuple(allowed)
 
 
 def placed_nodes(

@@ -21,7 +21,7 @@ from podium.provisioner.consolidation import Command
 from podium.provisioner.disruption_state import DisruptionState, MakeSimulator
 from podium.provisioner.objects import ClusterObjects
 from podium.provisioner.plan_basis import PlanBasis
-from podium.provisioner.planned_nodes import PlannedNode, planned_nodes
+from podium.provisioner.planned_nodes import PlannedNode, planned_nodes, within_node_limits
 from podium.provisioner.provisioning import NO_POOLS, provision
 from podium.provisioner.purchase_plans import built_in_catalogue
 from podium.provisioner.settings import Settings
@@ -97,7 +97,7 @@ class Planner:
             return Purchases(staying=tuple((each, NO_POOLS) for each in found.pods), ignored=found.ignored)
         outcome = found.outcome
         staying = tuple((each, outcome.errors[each.key]) for each in found.pods if each.key in outcome.errors)
-        nodes = planned_nodes(basis, outcome.purchases)
+        nodes = within_node_limits(basis, planned_nodes(basis, outcome.purchases))
         return Purchases(nodes, outcome.existing, staying, found.ignored)
 
     def removal(

@@ -16,7 +16,12 @@ from tests.unit.provisioner.clusters import NOW, TYPES, Document, catalogue, nod
 
 def planned(*documents: Document) -> tuple[PlannedNode, ...]:
     """What would be bought for a cluster of these objects and a NodePool."""
-    objects = read_objects([node_pool(labels={"team": "a"}), *documents])
+    return planned_of(node_pool(labels={"team": "a"}), *documents)
+
+
+def planned_of(*documents: Document) -> tuple[PlannedNode, ...]:
+    """What would be bought for a cluster of these objects."""
+    objects = read_objects(documents)
     return Planner(catalogue(*TYPES[:2]), Settings()).purchases(objects, NOW).nodes
 
 
@@ -49,6 +54,16 @@ def test_a_node_that_was_bought_serves_the_pods_that_it_was_bought_for() -> None
     pods = [pod(f"web-{index}") for index in range(3)]
     (first,) = planned(*pods)
     assert planned(bought(first), *pods) == ()
+
+
+def test_no_more_nodes_are_bought_than_a_pool_may_have() -> None:
+    pods = [pod(f"web-{index}", cpu="3") for index in range(4)]
+    limited = node_pool(limits={"nodes": "3"})
+    first = planned_of(limited, *pods[:1])
+    full = pod("old", cpu="3", node=first[0].name)
+    assert len(planned_of(*pods, node_pool())) == 4
+    assert len(planned_of(*pods, limited)) == 3
+    assert len(planned_of(*pods, limited, bought(first[0]), full)) == 2
 
 
 def test_a_node_claim_has_what_the_plan_requires() -> None:
