@@ -30,7 +30,7 @@ _CONFIGURATION: Final = """\
 # Fields of the configuration
 
 kube-scheduler's `kubescheduler.config.k8s.io/v1`, with its defaults. `podium config check` names every field that is
-wrong, and `podium config show` prints what is in effect.
+wrong, and `podium config effective` prints what is in effect.
 
 ## KubeSchedulerConfiguration
 """
