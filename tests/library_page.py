@@ -116,4 +116,4 @@ def _lines(doc: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    PAGE.writetext(page())
+    PAGE.write_text(page())
