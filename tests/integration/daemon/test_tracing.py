@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from unittest.mock import Mock
 
 import anyio
 import pytest
@@ -12,9 +13,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer, unused_port
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-from structlog.testing import capture_logs
 
 from podium.config import default_configuration
+from podium.daemon import span_export
 from podium.daemon.app import App
 from podium.daemon.options import Options, TracingOptions
 from podium.sandbox import Sandbox
@@ -111,11 +112,15 @@ async def test_each_attempt_reaches_the_collector_as_a_trace(monkeypatch: pytest
     assert {each.parent_span_id for each in collector.named("RunBindPlugins")} == bindings
 
 
-async def test_without_a_collector_pods_are_bound_and_the_loss_is_counted_and_told_once() -> None:
+async def test_without_a_collector_pods_are_bound_and_the_loss_is_counted_and_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     endpoint = f"http://127.0.0.1:{unused_port()}/v1/traces"
-    with capture_logs() as logs:
-        async with Sandbox(kubelets=False) as sandbox, scheduling(sandbox, endpoint) as app:
-            await bind(sandbox, 2)
-            await eventually(lambda: app.metrics.value("podium_tracing_spans_total", result="dropped") > 0)
-    (told,) = [each for each in logs if each["event"] == "Spans could not be exported and are dropped"]
-    assert "refused" in told["error"]
+    log = Mock()  # In place of the process's logging, which earlier tests may have set up.
+    monkeypatch.setattr(span_export, "log", log)
+    async with Sandbox(kubelets=False) as sandbox, scheduling(sandbox, endpoint) as app:
+        await bind(sandbox, 2)
+        await eventually(lambda: app.metrics.value("podium_tracing_spans_total", result="dropped") > 0)
+    (told,) = log.warning.call_args_list
+    assert told.args == ("Spans could not be exported and are dropped",)
+    assert "refused" in told.kwargs["error"]
