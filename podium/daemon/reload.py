@@ -28,6 +28,8 @@ from podium.objects.resource_types import NODES
 log = get_logger("config")
 
 _LOOK_EVERY_S: Final = 2.0
+LOOKS_UNTIL_NEXT_TRIAL: Final = 15
+"""A refused kubeconfig is tried again at every so many looks: a trial may run an exec plugin and makes a request."""
 _APPLIED, _REFUSED = "applied", "refused"
 
 
@@ -41,6 +43,7 @@ class Reload:
     _refused: dict[str, str] = field(default_factory=dict)
     _seen: tuple[bytes, bytes] = field(init=False)
     _kubeconfig_seen: bytes = field(init=False)
+    _looks_since_trial: int = 0
 
     def __post_init__(self) -> None:
         self._seen = self.source.content()
@@ -75,13 +78,21 @@ class Reload:
         if kubeconfig is None:
             return
         seen = await anyio.to_thread.run_sync(kubeconfig.content)
+        self._looks_since_trial += 1
+        known = None
         if seen == self._kubeconfig_seen:
-            return
+            # The reason may pass without a change of the file: the API server was away, a named file was not there yet.
+            known = self._refused.get("kubeconfig")
+            if known is None or self._looks_since_trial < LOOKS_UNTIL_NEXT_TRIAL:
+                return
         self._kubeconfig_seen = seen
+        self._looks_since_trial = 0
         try:
             await kubeconfig.take(self.scheduler.informers.informer(NODES))
         except Exception as error:  # noqa: BLE001 - an exec plugin or an API server may cause anything
-            self._refuse("kubeconfig", error, "The changed kubeconfig is refused, the previous credentials stay in use")
+            if _reason(error) != known:
+                message = "The changed kubeconfig is refused, the previous credentials stay in use"
+                self._refuse("kubeconfig", error, message)
             return
         log.info("The changed kubeconfig is in use", server=kubeconfig.credentials.base_url)
         self._applied("kubeconfig", "The changed kubeconfig is in use")
@@ -103,7 +114,7 @@ class Reload:
         self._applied("configuration", f"Profiles that have changed: {', '.join(changed) or 'none'}")
 
     def _refuse(self, what: str, error: Exception, message: str) -> None:
-        why = self._refused[what] = getattr(error, "message", "") or error_text(error)
+        why = self._refused[what] = _reason(error)
         log.error(message, error=why)
         self._tell(f"The previous {what} stays in use: {why}", is_refused=True)
 
@@ -117,6 +128,10 @@ class Reload:
             name = self.scheduler.config.profiles[0].scheduler_name
             event = reload_event(name, self.own_pod, note, is_refused=is_refused)
             self.scheduler.writes.recorder.record(event)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "message", "") or error_text(error)
 
 
 def own_pod() -> ObjectReference | None:

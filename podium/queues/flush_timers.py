@@ -58,10 +58,12 @@ class DelayedPods:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._due: dict[str, tuple[float, Pod]] = {}
+        self._first_s = math.inf
 
     def add(self, pods: Iterable[Pod], after_s: float) -> None:
         """Note the pods."""
         due_s = self._clock.monotonic() + after_s
+        self._first_s = min(self._first_s, due_s)
         for pod in pods:
             known = self._due.get(pod.uid)
             if known is None or due_s < known[0]:
@@ -71,14 +73,17 @@ class DelayedPods:
         """Seconds until the first of them is due; infinite if there is none."""
         if not self._due:
             return math.inf
-        return max(0.0, min(due_s for due_s, _ in self._due.values()) - self._clock.monotonic())
+        return max(0.0, self._first_s - self._clock.monotonic())
 
     def take(self) -> list[Pod]:
         """The pods that are due, which are forgotten."""
         if not self._due:
             return []
         now_s = self._clock.monotonic()
+        if now_s < self._first_s:
+            return []
         due = [pod for due_s, pod in self._due.values() if due_s <= now_s]
         for pod in due:
             del self._due[pod.uid]
+        self._first_s = min((due_s for due_s, _ in self._due.values()), default=math.inf)
         return due

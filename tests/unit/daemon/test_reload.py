@@ -12,7 +12,7 @@ from podium.binder.events.event import ObjectReference
 from podium.client.credentials import ConnectionConfigError
 from podium.config import default_configuration
 from podium.daemon.configuration_source import ConfigurationSource
-from podium.daemon.reload import Reload, own_pod
+from podium.daemon.reload import LOOKS_UNTIL_NEXT_TRIAL, Reload, own_pod
 from podium.daemon.restarts import RestartNeededError
 from podium.objects.resource_types import NODES
 from podium.telemetry import Metrics
@@ -117,6 +117,7 @@ class Kubeconfig:
         self.version = 1
         self.refuses: Exception | None = None
         self.taken: list[int] = []
+        self.trials = 0
         self.credentials = SimpleNamespace(base_url="https://api")
 
     def content(self) -> bytes:
@@ -124,6 +125,7 @@ class Kubeconfig:
 
     async def take(self, known: Any) -> None:
         assert known is NODES
+        self.trials += 1
         if self.refuses is not None:
             raise self.refuses
         self.taken.append(self.version)
@@ -165,6 +167,23 @@ async def test_a_bad_kubeconfig_and_a_bad_configuration_are_told_and_mended_each
     assert bench.reload.refused == "kubeconfig x: no users"
     kubeconfig.version, kubeconfig.refuses = 3, None
     await bench.reload.look()
+    assert bench.reload.refused == ""
+
+
+async def test_a_kubeconfig_that_is_refused_while_the_api_server_is_away_is_tried_again(tmp_path: Path) -> None:
+    kubeconfig = Kubeconfig()
+    bench = Bench(tmp_path, FakeScheduler(kubeconfig=kubeconfig))
+    kubeconfig.version, kubeconfig.refuses = 2, ConnectionConfigError("kubeconfig x: connection refused")
+    for _ in range(3 * LOOKS_UNTIL_NEXT_TRIAL):
+        await bench.reload.look()
+    assert kubeconfig.trials == 3
+    assert [event.note for event in bench.scheduler.events] == [
+        "The previous kubeconfig stays in use: kubeconfig x: connection refused"
+    ]
+    kubeconfig.refuses = None
+    for _ in range(2 * LOOKS_UNTIL_NEXT_TRIAL):
+        await bench.reload.look()
+    assert kubeconfig.taken == [2]
     assert bench.reload.refused == ""
 
 
