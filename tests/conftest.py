@@ -32,6 +32,16 @@ if TYPE_CHECKING:
 settings.register_profile("podium", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("podium")
 
+_configure = structlog.configure
+
+
+def _without_cache(**values: Any) -> None:
+    """A process of podium keeps its loggers as they were on first use. Here a later test captures what they write."""
+    _configure(**{**values, "cache_logger_on_first_use": False})
+
+
+structlog.configure = _without_cache
+
 
 @pytest.fixture(scope="module")
 def no_log() -> Iterator[None]:
