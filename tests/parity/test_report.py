@@ -1,8 +1,4 @@
-from tests.parity.report import PAGE, facts, page
-
-
-def test_the_page_says_what_the_comparison_says():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.parity.report"
+from tests.parity.report import facts
 
 
 def test_facts_of_an_answer_belong_to_the_plugins_that_said_them():

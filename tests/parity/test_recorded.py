@@ -1,0 +1,89 @@
+"""Recorded questions of every kind: podium's answers are those of kube-scheduler 1.36.2, and the page of them is true.
+
+All in one file, so that one process answers each of them once. With which words a device selector is found wrong, and
+when, is not compared: CEL libraries differ there from version to version.
+"""
+
+import msgspec
+import pytest
+
+from podium.cel import BoundDevice, compile_selector
+from podium.objects.devices import Device
+from tests.parity.recorded import (
+    DEVICE_HINTS,
+    DEVICES,
+    HINTS,
+    SCENARIOS,
+    SELECTORS,
+    SEQUENCES,
+    all_cases,
+    cases,
+    categories,
+    differences,
+    scenarios,
+)
+from tests.parity.report import PAGE, page
+
+
+@pytest.mark.parametrize("category", categories(SCENARIOS))
+def test_one_attempt_over_all_nodes_finds_what_upstream_finds(category):
+    assert [each for case in cases(SCENARIOS, category) for each in case.differences] == []
+
+
+@pytest.mark.parametrize("category", categories(HINTS))
+def test_change_of_the_cluster_means_to_every_plugin_what_it_means_upstream(category):
+    assert [each for case in cases(HINTS, category) for each in case.differences] == []
+
+
+def test_queue_is_placed_pod_for_pod_as_upstream_places_it():
+    """Sampling, rotation and tie-break included."""
+    assert [each for case in all_cases(SEQUENCES) for each in case.differences] == []
+
+
+@pytest.mark.parametrize("category", categories(DEVICES))
+def test_pods_get_the_devices_that_upstream_gives_them(category):
+    assert [each for case in cases(DEVICES, category) for each in case.differences] == []
+
+
+@pytest.mark.parametrize("category", categories(DEVICE_HINTS))
+def test_a_change_of_devices_means_to_every_plugin_what_it_means_upstream(category):
+    assert [each for case in cases(DEVICE_HINTS, category) for each in case.differences] == []
+
+
+def test_selector_chooses_the_devices_that_upstream_chooses():
+    assert [each for case in cases(SELECTORS, "cel") for each in case.differences] == []
+
+
+def test_counting_costs_of_a_selector_changes_no_answer():
+    for scenario, _ in scenarios(SELECTORS):
+        if "matches" in scenario["expect"]:
+            device = BoundDevice(scenario["driver"], msgspec.convert(scenario["device"], Device))
+            assert compile_selector(scenario["expression"]).evaluate(device)[0] == scenario["expect"]["matches"]
+
+
+def test_no_question_is_left_out():
+    counts = {name: len(list(all_cases(name))) for name in (SCENARIOS, HINTS, SEQUENCES, DEVICES, DEVICE_HINTS)}
+    assert counts == {SCENARIOS: 930, HINTS: 400, SEQUENCES: 80, DEVICES: 300, DEVICE_HINTS: 128}
+    assert len(cases(SELECTORS, "cel")) == 400
+    assert sum(len(case.expected["placements"]) for case in all_cases(SEQUENCES)) == 3419
+
+
+def test_preemptions_choose_upstreams_victims_and_node():
+    preemptions = [case for case in all_cases(SCENARIOS) if "postfilter" in case.expected]
+    chosen = [case.expected for case in preemptions if "nominated" in case.expected]
+    assert (len(preemptions), len(chosen), sum(len(each["victims"]) for each in chosen)) == (280, 22, 44)
+    for case in preemptions:
+        for field in ("postfilter", "nominated", "victims"):
+            assert case.answer.get(field) == case.expected.get(field), f"{case.id}: {field}"
+
+
+def test_comparison_notices_a_single_other_score():
+    case = next(case for case in all_cases(SCENARIOS) if "scores" in case.expected)
+    node, scores = next(iter(case.expected["scores"].items()))
+    other = {**case.answer, "scores": {**case.answer["scores"], node: {**scores, "total": scores["total"] + 1}}}
+    (difference,) = differences(case.expected, other)
+    assert difference.startswith(f"scores.{node}.total: expected {scores['total']}, got {scores['total'] + 1}")
+
+
+def test_the_page_says_what_the_comparison_says():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.parity.report"
