@@ -14,19 +14,21 @@ from tests.go_tools.binaries import PROMTOOL
 from tests.helm.chart import Helm, one
 from tests.monitoring.files import DASHBOARD, RULES, alerts, panels
 
-TESTS = Path(__file__).parent / "rules_test.yaml"
+TESTS = [Path(__file__).with_name(name) for name in ("rules_test.yaml", "days_test.yaml")]
 
 
 @pytest.mark.control_plane
-@pytest.mark.parametrize("command", [("check", "rules", "--lint=all", "--lint-fatal", RULES), ("test", "rules", TESTS)])
+@pytest.mark.parametrize(
+    "command", [("check", "rules", "--lint=all", "--lint-fatal", RULES), ("test", "rules", *TESTS)]
+)
 def test_promtool_finds_nothing_wrong(tools: Mapping[str, Path], command: tuple[str | Path, ...]) -> None:
     done = subprocess.run([tools[PROMTOOL], *command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_alert_is_tested_and_explained() -> None:
-    document = yaml.safe_load(TESTS.read_text())
-    fired = {each["alertname"] for test in document["tests"] for each in test["alert_rule_test"] if each["exp_alerts"]}
+    tests = [test for path in TESTS for test in yaml.safe_load(path.read_text())["tests"]]
+    fired = {each["alertname"] for test in tests for each in test["alert_rule_test"] if each["exp_alerts"]}
     assert fired == alerts()
     explained = (DASHBOARD.parents[4] / "docs" / "monitoring.md").read_text()
     assert [name for name in sorted(alerts()) if f"`{name}`" not in explained] == []
