@@ -124,7 +124,7 @@ class Allocator:
         """
         pools = pools_of_node(self._inventory, node_name, labels)
         reader = RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of)
-        wanted = reader.read(claims)
+        wanted = uninterrupted(reader.read(claims))
         choices = Choices(wanted, self._allocated, self._available, undoes_all=True)
         found: dict[tuple[frozenset[DeviceID], ...], tuple[AllocationResult, ...]] = {}
 
@@ -142,7 +142,7 @@ class Allocator:
         self, pools: NodePools, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
     ) -> Interruptible[tuple[AllocationResult, ...] | Refusal]:
         reader = RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of)
-        wanted = reader.read(claims)
+        wanted = yield from reader.read(claims)
         choices = Choices(wanted, self._allocated, self._available)
         search = Search(wanted, pools.pools, reader, choices, self._steps_max)
         if not (yield from search.run()):

@@ -6,7 +6,7 @@ upstream does not undo is not undone here either, since it decides which devices
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -78,6 +78,15 @@ class Choices:
             return True  # The request consumes all of each capacity, and nobody else has any of it.
         taken = self._allocated.consumed.of(device.id), self._capacity.of(device.id)
         return has_room(data.capacities, device.device.capacity or {}, *taken)
+
+    def prepare(self, claim: int, data: RequestData, candidate: Candidate) -> Iterator[None]:
+        """Read the counters that `take` needs for the device, which would otherwise do that without interruption.
+
+        Yields where it can be interrupted.
+        """
+        device, pool = candidate
+        if device.consumes and not self.is_in_use(claim, data, device.id) and not self._is_paid_for(device):
+            yield from self._counters.available.read(pool)
 
     def take(self, claim: int, data: RequestData, candidate: Candidate) -> bool:
         """Choose a selectable device for a request. False if that is not possible.

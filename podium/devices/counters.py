@@ -6,9 +6,15 @@ counters are kept by the pool's name alone, so pools of two drivers with the sam
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.inventory import Counters, SliceDevice
 from podium.devices.pools import Pool
+
+_DEVICES_PER_TURN: Final = 128
 
 
 class AvailableCounters:
@@ -22,30 +28,38 @@ class AvailableCounters:
 
     def of(self, pool: Pool) -> Counters:
         """The counters of the pool, or of the pool of that name that was asked about first."""
-        found = self._by_pool.get(pool.name)
-        if found is None:
-            found = self._by_pool[pool.name] = {name: dict(counters) for name, counters in pool.counters.items()}
-            for device in (*pool.devices, *pool.others):
-                if device.consumes and self._allocated.is_allocated(device.id):
-                    for counter_set, counter, amount in device.consumes:
-                        found[counter_set][counter] -= amount
-        return found
+        for _ in self.read(pool):
+            pass
+        return self._by_pool[pool.name]
+
+    def read(self, pool: Pool) -> Iterator[None]:
+        """Compute what `of` returns. Yields where it can be interrupted."""
+        if pool.name in self._by_pool:
+            return
+        left = {name: dict(counters) for name, counters in pool.counters.items()}
+        for number, device in enumerate(chain(pool.devices, pool.others), 1):
+            if not number % _DEVICES_PER_TURN:
+                yield
+            if device.consumes and self._allocated.is_allocated(device.id):
+                for counter_set, counter, amount in device.consumes:
+                    left[counter_set][counter] -= amount
+        self._by_pool[pool.name] = left
 
 
 class ConsumedCounters:
     """What the devices that one search has chosen consume."""
 
-    __slots__ = ("_available", "_by_pool")
+    __slots__ = ("_by_pool", "available")
 
     def __init__(self, available: AvailableCounters) -> None:
-        self._available = available
+        self.available = available
         self._by_pool: dict[str, dict[tuple[str, str], int]] = {}
 
     def charge(self, device: SliceDevice, pool: Pool) -> bool:
         """Consume what the device needs. If any counter of the pool would not suffice, charge nothing: False."""
         consumed = self._by_pool.setdefault(pool.name, {})
         self._add(consumed, device, 1)
-        for counter_set, counters in self._available.of(pool).items():
+        for counter_set, counters in self.available.of(pool).items():
             for counter, available in counters.items():
                 if available < consumed.get((counter_set, counter), 0):
                     self._add(consumed, device, -1)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
+import numpy as np
 from msgspec.structs import replace
 
 from podium.cel import BoundDevice, compile_selector
@@ -159,11 +160,33 @@ class SliceDevice:
 class InventorySlice:
     """A ResourceSlice with its devices.
 
+    What a pool needs to know of its devices is computed here, slice by slice: a pool may have a hundred thousand.
+
     Attributes:
         is_readable: whether every quantity and selector can be parsed. If not, there are no devices and no counters.
+        name_hashes: those of the devices' names. Equal names have equal hashes.
+        consumers: the devices that consume counters.
+        needs: the counter sets and counters that devices name; the counter is "" for the set itself.
+        is_repeatable: whether what is found among the devices depends only on which of them claims have for themselves.
+        is_conditional: whether a device has binding conditions.
     """
 
-    __slots__ = ("counters", "devices", "has_counters", "is_readable", "item", "pool", "selection")
+    __slots__ = (
+        "_device_nodes",
+        "_device_selections",
+        "consumers",
+        "counters",
+        "devices",
+        "has_counters",
+        "is_conditional",
+        "is_readable",
+        "is_repeatable",
+        "item",
+        "name_hashes",
+        "needs",
+        "pool",
+        "selection",
+    )
 
     def __init__(self, item: ResourceSlice) -> None:
         spec = item.spec
@@ -174,6 +197,25 @@ class InventorySlice:
         self.devices: tuple[SliceDevice, ...] = ()
         self.counters: list[tuple[str, dict[str, int]]] = []
         self.is_readable = self._read()
+        self._summarize(self.devices)
+
+    def _summarize(self, devices: tuple[SliceDevice, ...]) -> None:
+        self.name_hashes = np.fromiter((hash(device.id.device) for device in devices), np.int64, len(devices))
+        self.consumers = tuple(device for device in devices if device.device.consumes_counters)
+        self.needs = frozenset(need for device in self.consumers for need in _needs(device))
+        self.is_repeatable = not any(
+            device.is_shared or device.consumes or device.selection is not None or device.device.binds_to_node
+            for device in devices
+        )
+        self.is_conditional = any(device.device.binding_conditions for device in devices)
+        own = [device for device in devices if device.selection is not None]
+        self._device_nodes = frozenset(device.device.node_name for device in own)
+        others = {
+            (device.device.all_nodes, device.device.node_selector): device.selection
+            for device in own
+            if not device.device.node_name
+        }
+        self._device_selections = tuple(others.values())
 
     def _read(self) -> bool:
         spec = self.item.spec
@@ -203,8 +245,9 @@ class InventorySlice:
             return self.selection.matches(node_name, labels)
         if not self.is_readable:
             return bool(self.item.spec.per_device_node_selection)
-        selections = (device.selection for device in self.devices)
-        return any(each is not None and each.matches(node_name, labels) for each in selections)
+        return node_name in self._device_nodes or any(
+            each is not None and each.matches(node_name, labels) for each in self._device_selections
+        )
 
 
 class Inventory:
@@ -213,11 +256,13 @@ class Inventory:
     Attributes:
         derived: what has been computed from the slices that matter to a node, by its name.
         interned: what has been computed from slices that several nodes may reach, by the identity of the slices.
+        interned_pools: the same for the slices of one pool.
     """
 
     def __init__(self, slices: Iterable[ResourceSlice] = ()) -> None:
         self.derived: dict[str, Any] = {}
         self.interned: dict[tuple[int, ...], Any] = {}
+        self.interned_pools: dict[tuple[int, ...], Any] = {}
         self._of_node: dict[str, dict[str, ResourceSlice]] = {}
         self._without_node: dict[str, ResourceSlice] = {}
         self._of_pool: dict[tuple[str, str], dict[str, ResourceSlice]] = {}
@@ -281,6 +326,7 @@ class Inventory:
         else:
             self.derived.clear()
             self.interned.clear()
+            self.interned_pools.clear()
 
     def _place(self, item: ResourceSlice) -> dict[str, ResourceSlice]:
         if item.spec.node_name and not item.spec.shared_counters:
@@ -293,6 +339,12 @@ class Inventory:
         if entry is None:
             entry = self._read[item.key] = InventorySlice(self._taint_rules.applied(item))
         return entry
+
+
+def _needs(device: SliceDevice) -> Iterator[tuple[str, str]]:
+    """The counter sets, and the counters in them, that the device names."""
+    yield from ((each.counter_set, "") for each in device.device.consumes_counters)
+    yield from ((counter_set, counter) for counter_set, counter, _ in device.consumes)
 
 
 def _pool_of(item: ResourceSlice) -> tuple[str, str]:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
+
+import numpy as np
 
 from podium.devices.inventory import Counters, Inventory, InventorySlice, SliceDevice
 
@@ -18,9 +21,11 @@ class Pool:
 
     Attributes:
         devices: those that the node may be offered, in the order in which they are tried.
-        others: devices of the pool that only other nodes can reach; they may consume the pool's counters.
+        others: devices of the pool that only other nodes can reach and that consume the pool's counters.
         is_incomplete: slices are missing, because the driver is about to publish them.
         is_invalid: its slices contradict each other.
+        is_repeatable: whether what is found depends only on which devices claims have for themselves.
+        is_conditional: whether a device has binding conditions.
     """
 
     driver: str
@@ -30,6 +35,8 @@ class Pool:
     counters: Counters = field(default_factory=dict)
     is_incomplete: bool = False
     is_invalid: bool = False
+    is_repeatable: bool = True
+    is_conditional: bool = False
 
     def __str__(self) -> str:
         """`<driver>/<name>`."""
@@ -57,14 +64,7 @@ class NodePools:
         """These pools, with what all attempts ask for computed once."""
         found = tuple(pools)
         names = tuple((pool.driver, pool.name) for pool in found)
-        return cls(found, names, all(_is_repeatable(pool) for pool in found))
-
-
-def _is_repeatable(pool: Pool) -> bool:
-    return not pool.counters and not any(
-        device.is_shared or device.consumes or device.selection is not None or device.device.binds_to_node
-        for device in pool.devices
-    )
+        return cls(found, names, all(pool.is_repeatable for pool in found))
 
 
 def pools_of_node(inventory: Inventory, node_name: str, labels: Mapping[str, str]) -> NodePools:
@@ -87,7 +87,7 @@ def _pools(inventory: Inventory, node_name: str, labels: Mapping[str, str]) -> N
     slices = [entry for _, entries in relevant for entry in entries]
     if any(entry.item.spec.node_name for entry in slices):
         return _read(inventory, relevant)
-    key = tuple(id(entry) for entry in slices)
+    key = _identity(slices)
     if key not in inventory.interned:
         inventory.interned[key] = _read(inventory, relevant)
     return inventory.interned[key]  # type: ignore[no-any-return]
@@ -97,11 +97,24 @@ def _read(inventory: Inventory, relevant: Sequence[tuple[tuple[str, str], list[I
     usual: list[Pool] = []
     conditional: list[Pool] = []
     for (driver, name), slices in relevant:
-        pool = _pool(inventory, driver, name, slices)
+        pool = _shared_pool(inventory, driver, name, slices)
         if pool is not None:
-            is_conditional = any(each.device.binding_conditions for each in pool.devices)
-            (conditional if is_conditional else usual).append(pool)
+            (conditional if pool.is_conditional else usual).append(pool)
     return NodePools.of(usual + conditional)
+
+
+def _shared_pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySlice]) -> Pool | None:
+    """As `_pool`, computed once for all nodes if none of its slices is that of a node."""
+    if any(entry.item.spec.node_name for entry in slices):
+        return _pool(inventory, driver, name, slices)
+    key = _identity(slices)
+    if key not in inventory.interned_pools:
+        inventory.interned_pools[key] = _pool(inventory, driver, name, slices)
+    return inventory.interned_pools[key]  # type: ignore[no-any-return]
+
+
+def _identity(slices: Iterable[InventorySlice]) -> tuple[int, ...]:
+    return tuple(id(entry) for entry in slices)
 
 
 def _relevant(
@@ -121,7 +134,10 @@ def _relevant(
 
 
 def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySlice]) -> Pool | None:
-    """The pool with these slices; None if it is obsolete."""
+    """The pool with these slices; None if it is obsolete.
+
+    Cost: grows with its slices, not with its devices but for putting them in a row.
+    """
     slices = sorted(slices, key=lambda entry: entry.item.metadata.name)
     wanted, kept_aside = slices[0].item.spec.pool, list[InventorySlice]()
     if len(slices) != wanted.resource_slice_count:
@@ -131,33 +147,43 @@ def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySl
         current = [entry for entry in everywhere if _generation(entry) == wanted.generation]
         if len(current) != wanted.resource_slice_count:
             return Pool(driver, name, is_incomplete=True)
-        kept_aside = [entry for entry in current if entry not in slices]
-    devices = _devices(entry for entry in slices if not entry.has_counters)
+        known = set(_identity(slices))
+        kept_aside = [entry for entry in current if id(entry) not in known]
+    offered = [entry for entry in slices if not entry.has_counters]
+    devices = tuple(chain.from_iterable(entry.devices for entry in offered))
     sets = [each for entry in slices for each in entry.counters]
     counters = dict(sets)
-    others = _devices(kept_aside)
+    everything = (*slices, *kept_aside)
+    needs = frozenset[tuple[str, str]]().union(*(entry.needs for entry in everything))
     is_invalid = (
-        not all(entry.is_readable for entry in (*slices, *kept_aside))
-        or len({device.id for device in devices}) != len(devices)
+        not all(entry.is_readable for entry in everything)
+        or not _are_distinct(offered, devices)
         or len(counters) != len(sets)
-        or not all(_has_counters_of(each, counters) for each in (*_devices(slices), *others))
+        or not all(_is_met(need, counters) for need in needs)
     )
     if is_invalid:
         return Pool(driver, name, is_invalid=True)
-    return Pool(driver, name, devices, others, counters)
-
-
-def _devices(slices: Iterable[InventorySlice]) -> tuple[SliceDevice, ...]:
-    return tuple(device for entry in slices for device in entry.devices)
-
-
-def _has_counters_of(device: SliceDevice, counters: Counters) -> bool:
-    """Whether the pool has every counter that the device consumes."""
-    entries = device.device.consumes_counters
-    return not entries or (
-        all(each.counter_set in counters for each in entries)
-        and all(counter in counters[counter_set] for counter_set, counter, _ in device.consumes)
+    return Pool(
+        driver,
+        name,
+        devices,
+        tuple(chain.from_iterable(entry.consumers for entry in kept_aside)),
+        counters,
+        is_repeatable=not counters and all(entry.is_repeatable for entry in offered),
+        is_conditional=any(entry.is_conditional for entry in offered),
     )
+
+
+def _are_distinct(slices: Sequence[InventorySlice], devices: Sequence[SliceDevice]) -> bool:
+    """Whether these devices of the slices have different names. Only if hashes are equal, names are compared."""
+    hashes = np.sort(np.concatenate([np.empty(0, np.int64), *(entry.name_hashes for entry in slices)]))
+    return not (hashes[1:] == hashes[:-1]).any() or len({device.id for device in devices}) == len(devices)
+
+
+def _is_met(need: tuple[str, str], counters: Counters) -> bool:
+    """Whether the pool has the counter set, and the counter in it unless that is ""."""
+    counter_set, counter = need
+    return counter_set in counters and (not counter or counter in counters[counter_set])
 
 
 def _generation(entry: InventorySlice) -> int:

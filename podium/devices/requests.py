@@ -5,9 +5,9 @@ Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/alloca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from podium.cel import CompileError, EvaluationError
 from podium.devices.allocated import AllocatedDevices
@@ -26,6 +26,11 @@ RESULTS_MAX: Final = 32
 _ALL: Final = "All"
 _EXACT_COUNT: Final = "ExactCount"
 
+DEVICES_PER_TURN: Final = 8
+"""How many devices are looked at before that can be interrupted: a selector may take milliseconds for each."""
+
+T = TypeVar("T")
+Reading: TypeAlias = Generator[None, None, T]
 GetClass = Callable[[str], DeviceClass | None]
 
 
@@ -98,13 +103,13 @@ class RequestReader:
     allocated: AllocatedDevices
     class_of: GetClass
 
-    def read(self, claims: Sequence[ResourceClaim]) -> tuple[ClaimData, ...]:
-        """The claims as the search needs them.
+    def read(self, claims: Sequence[ResourceClaim]) -> Reading[tuple[ClaimData, ...]]:
+        """The claims as the search needs them. Yields where it can be interrupted.
 
         Raises:
             AllocationError: a claim cannot be allocated on any account.
         """
-        return tuple(self._claim(claim) for claim in claims)
+        return (yield from _in_turn(self._claim(claim) for claim in claims))
 
     def is_selectable(self, data: RequestData, device: SliceDevice) -> bool:
         """Whether the class, the request and the device's own node selection allow the device.
@@ -117,8 +122,8 @@ class RequestReader:
             return False
         return device.selection is None or device.selection.matches(self.node_name, self.labels)
 
-    def _claim(self, claim: ResourceClaim) -> ClaimData:
-        requests = tuple(tuple(self._alternatives(claim, each)) for each in claim.spec.devices.requests)
+    def _claim(self, claim: ResourceClaim) -> Reading[ClaimData]:
+        requests = yield from _in_turn(self._alternatives(claim, each) for each in claim.spec.devices.requests)
         least = sum(min(each.count for each in alternatives) for alternatives in requests)
         if least > RESULTS_MAX:
             raise AllocationError(
@@ -133,13 +138,15 @@ class RequestReader:
             constraints.append(constraint)
         return ClaimData(claim, requests, tuple(constraints))
 
-    def _alternatives(self, claim: ResourceClaim, request: DeviceRequest) -> Iterator[RequestData]:
-        if not request.first_available:
-            yield self._request(claim, request.exactly or ExactDeviceRequest(), request.name, "")
-        for each in request.first_available:
-            yield self._request(claim, each, each.name, request.name)
+    def _alternatives(self, claim: ResourceClaim, request: DeviceRequest) -> Reading[tuple[RequestData, ...]]:
+        if request.first_available:
+            parts = (self._request(claim, each, each.name, request.name) for each in request.first_available)
+            return (yield from _in_turn(parts))
+        return ((yield from self._request(claim, request.exactly or ExactDeviceRequest(), request.name, "")),)
 
-    def _request(self, claim: ResourceClaim, request: ExactDeviceRequest, name: str, parent: str) -> RequestData:
+    def _request(
+        self, claim: ResourceClaim, request: ExactDeviceRequest, name: str, parent: str
+    ) -> Reading[RequestData]:
         where = f"claim {claim.key}, request {name}"
         for index, selector in enumerate(request.selectors):
             if selector.cel is None:
@@ -157,19 +164,31 @@ class RequestReader:
             return RequestData(claim, request, name, parent, device_class, request.count or 1)
         if mode != _ALL:
             raise AllocationError(f"{where}: unsupported count mode {mode}")
-        devices = tuple(self._all_devices(RequestData(claim, request, name, parent, device_class), where))
+        devices = yield from self._all_devices(RequestData(claim, request, name, parent, device_class), where)
         return RequestData(claim, request, name, parent, device_class, len(devices), devices)
 
-    def _all_devices(self, data: RequestData, where: str) -> Iterator[Candidate]:
+    def _all_devices(self, data: RequestData, where: str) -> Reading[tuple[Candidate, ...]]:
         """Every device that is selectable and has the capacity, in use or not."""
+        found = []
         for pool in self.pools:
             if pool.is_incomplete or pool.is_invalid:
                 state = "being updated" if pool.is_incomplete else "invalid"
                 raise AllocationError(f"{where}: asks for all devices, but resource pool {pool} is currently {state}")
-            for device in pool.devices:
+            for number, device in enumerate(pool.devices, 1):
+                if not number % DEVICES_PER_TURN:
+                    yield
                 capacities, taken = device.device.capacity or {}, self.allocated.consumed.of(device.id)
                 if self.is_selectable(data, device) and has_room(data.capacities, capacities, taken):
-                    yield Candidate(device, pool)
+                    found.append(Candidate(device, pool))
+        return tuple(found)
+
+
+def _in_turn(parts: Iterable[Reading[T]]) -> Reading[tuple[T, ...]]:
+    found: list[T] = []
+    for part in parts:
+        result = yield from part
+        found.append(result)
+    return tuple(found)
 
 
 def _all_match(device: SliceDevice, selectors: Sequence[DeviceSelector], owner: str) -> bool:

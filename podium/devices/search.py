@@ -17,7 +17,7 @@ from podium.devices.choices import Choices
 from podium.devices.errors import StepsExceededError
 from podium.devices.inventory import SliceDevice
 from podium.devices.pools import Pool
-from podium.devices.requests import RESULTS_MAX, Candidate, ClaimData, RequestData, RequestReader
+from podium.devices.requests import DEVICES_PER_TURN, RESULTS_MAX, Candidate, ClaimData, RequestData, RequestReader
 
 
 class Outcome(enum.Enum):
@@ -34,8 +34,6 @@ _Part: TypeAlias = "Generator[_Part | None, Outcome, Outcome]"
 _Position: TypeAlias = tuple[int, int]
 """A device, by the numbers of its pool and of the device in the pool."""
 _START: Final = (0, 0)
-_STEPS_PER_TURN: Final = 8
-"""How many devices are looked at before the search can be interrupted: a selector may take milliseconds for each."""
 
 
 class Search:
@@ -128,9 +126,13 @@ class Search:
             first = start[1] if index == start[0] else 0
             for number, device in enumerate(islice(pool.devices, first, None), first):
                 self._step()
-                if not self._steps % _STEPS_PER_TURN:
+                if not self._steps % DEVICES_PER_TURN:
                     yield None
-                if not self._is_usable(claim, data, device) or not choices.take(claim, data, Candidate(device, pool)):
+                if not self._is_usable(claim, data, device):
+                    continue
+                candidate = Candidate(device, pool)
+                yield from choices.prepare(claim, data, candidate)
+                if not choices.take(claim, data, candidate):
                     continue
                 outcome = yield self._devices(claim, request, data, taken + 1, (index, number + 1))
                 if outcome is Outcome.FOUND:
@@ -142,6 +144,7 @@ class Search:
 
     def _given_device(self, claim: int, request: int, data: RequestData, taken: int, candidate: Candidate) -> _Part:
         """As `_devices`, with this device."""
+        yield from self._choices.prepare(claim, data, candidate)
         if not self._choices.take(claim, data, candidate):
             return Outcome.DEAD_END
         outcome = yield self._devices(claim, request, data, taken + 1, _START)

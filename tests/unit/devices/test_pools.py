@@ -53,6 +53,7 @@ def test_more_slices_than_announced_make_a_pool_incomplete():
     "slices",
     [
         [a_slice("1", "g", slices=2), a_slice("2", "g", slices=2)],
+        [a_slice("1", "g", "h", "g")],
         [a_slice("1", slices=2, sharedCounters=COUNTERS), a_slice("2", slices=2, sharedCounters=COUNTERS)],
         [a_slice("1", device("g", consumesCounters=CONSUMES))],
         [
@@ -61,7 +62,13 @@ def test_more_slices_than_announced_make_a_pool_incomplete():
             a_slice("3", device("g", consumesCounters=CONSUMES), slices=3, nodeName="n2"),
         ],
     ],
-    ids=["device twice", "counter set twice", "no such counter set", "no such counter, on another node"],
+    ids=[
+        "device twice",
+        "device twice in a slice",
+        "counter set twice",
+        "no such counter set",
+        "no such counter, on another node",
+    ],
 )
 def test_contradictory_pool_is_invalid(slices):
     (found,) = pools(*slices)
@@ -101,3 +108,23 @@ ODD = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "
 def test_slice_that_cannot_be_read_makes_its_own_pool_invalid_only(odd):
     found = pools(odd, a_slice("2", "h", pool="q"))
     assert [(pool.name, pool.is_invalid, len(pool.devices)) for pool in found] == [("p", True, 0), ("q", False, 1)]
+
+
+def test_node_with_devices_of_its_own_shares_the_pools_that_all_nodes_reach():
+    inventory = Inventory(
+        [a_slice("1", "g"), a_slice("2", "h", pool="o", nodeName="n2"), a_slice("3", "x", pool="q", allNodes=True)]
+    )
+    first, second = (pools_of_node(inventory, node, {}) for node in ("n1", "n2"))
+    assert [names(each.pools) for each in (first, second)] == [[["g"], ["x"]], [["h"], ["x"]]]
+    assert first.pools[1] is second.pools[1]
+    inventory.put(a_slice("3", "y", pool="q", allNodes=True), a_slice("3", pool="q", allNodes=True))
+    assert names(pools_of_node(inventory, "n1", {}).pools) == [["g"], ["y"]]
+
+
+def test_a_slice_may_leave_to_its_devices_which_nodes_reach_them():
+    zone = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
+    mixed = a_slice("1", device("g", nodeName="n1"), device("h", nodeSelector=zone), perDeviceNodeSelection=True)
+    assert [names(pools(mixed, node=node)) for node in ("n1", "n2")] == [[["g", "h"]], []]
+    assert names(pools(mixed, node="n2", labels={"zone": "a"})) == [["g", "h"]]
+    everywhere = a_slice("1", device("g", allNodes=True), perDeviceNodeSelection=True)
+    assert names(pools(everywhere, node="n2")) == [["g"]]
