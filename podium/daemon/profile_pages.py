@@ -22,9 +22,11 @@ from podium.service.serving.server import Pages
 
 _SECONDS_MAX: Final = 60.0
 
-_INDEX: Final = """\
-/debug/pprof/profile?seconds=30   what the event loop spends its CPU time on
-/debug/pprof/heap?seconds=10      what allocates memory that is not freed meanwhile; slows podium down while it lasts
+_CPU: Final = "what the event loop spends its CPU time on"
+_HEAP: Final = "what allocates memory that is not freed meanwhile; slows podium down while it lasts"
+_INDEX: Final = f"""\
+/debug/pprof/profile?seconds=30   {_CPU}
+/debug/pprof/heap?seconds=10      {_HEAP}
 
 Each takes at most 60 seconds, and answers with a file for https://www.speedscope.app.
 """
@@ -42,14 +44,16 @@ class ProfilePages:
         """The handlers by path."""
         return {
             "/debug/pprof/": _show_index,
-            "/debug/pprof/profile": self._page("cpu", 30.0, self._cpu),
-            "/debug/pprof/heap": self._page("heap", 10.0, memory_profile),
+            "/debug/pprof/profile": self._page("cpu", 30.0, self._cpu, _CPU),
+            "/debug/pprof/heap": self._page("heap", 10.0, memory_profile, _HEAP),
         }
 
     def _cpu(self, seconds: float, stopped: threading.Event) -> Document:
         return cpu_profile(self._thread_id, seconds, stopped)
 
-    def _page(self, name: str, default_s: float, measure: Callable[[float, threading.Event], Document]) -> Handler:
+    def _page(
+        self, name: str, default_s: float, measure: Callable[[float, threading.Event], Document], shows: str
+    ) -> Handler:
         headers = {"Content-Disposition": f'attachment; filename="podium-{name}.speedscope.json"'}
 
         async def show(request: web.Request) -> web.Response:
@@ -72,10 +76,15 @@ class ProfilePages:
                 stopped.set()
             return web.Response(body=body, content_type="application/json", headers=headers)
 
+        show.__doc__ = (
+            f"A profile for speedscope: {shows}. "
+            f"`?seconds=` ({default_s:g} by default, at most {_SECONDS_MAX:g}); 409 while another one is made."
+        )
         return show
 
 
 async def _show_index(_: web.Request) -> web.Response:
+    """The profiles that there are. None of these paths exists with `enableProfiling: false`."""
     return web.Response(text=_INDEX)
 
 

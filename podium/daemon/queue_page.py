@@ -1,8 +1,4 @@
-"""/debug/queue: every pod that waits or is in flight, why it waits and until when, as JSON or as a table.
-
-Query: `?namespace=`, `?pod=` (its name) and `?queue=` (a state, such as `backoff`) filter; `?limit=` (500 by default)
-and `?continue=`, whose value is in a response that has more pods, page; `?output=table` or `Accept: text/plain` returns
-a table. The table for one pod name includes the pods' histories.
+"""/debug/queue: the pods that wait or are in flight.
 
 A replica that stands by attempts no pod and knows no reasons: it names the leader.
 
@@ -108,6 +104,12 @@ def queue_page(listing: QueueListing, leader: Leader = lambda: None) -> Handler:
     """Answers GET /debug/queue."""
 
     async def handle(request: web.Request) -> web.Response:
+        """Every pod that waits or is in flight, why it waits and until when, as JSON or as a table.
+
+        `?namespace=`, `?pod=` (its name) and `?queue=` (a state, such as `backoff`) choose; `?limit=` (500 by default)
+        and `?continue=`, whose value is in a response that has more pods, page; `?output=table` or `Accept: text/plain`
+        returns a table. The table for one pod name includes the pods' histories.
+        """
         question = _Question.of(request)
         found = await _first_chosen(listing, question)
         shown = found[: question.limit]

@@ -1,13 +1,5 @@
 """/debug/decisions and /debug/pods/{namespace}/{name}: what the flight recorder knows.
 
-/debug/decisions lists the last attempts, the newest first. Query: `?namespace=`, `?name=` and `?result=` (scheduled,
-unschedulable, error, binding) filter; `?limit=` (100 by default); `?output=table` or `Accept: text/plain` returns a
-table.
-
-/debug/pods/{namespace}/{name} is one pod's story as JSON: where it is in the queue and when it is tried next, its last
-attempts, and of the last one whose details are kept the nodes by what rejected them, the scores of the best nodes by
-plugin, and why the winner won. `?node=` adds what is known about that node. `podium why --url` shows it.
-
 Source: none; upstream keeps no attempts.
 """
 
@@ -110,7 +102,11 @@ class RecorderPages:
         return {"/debug/decisions": self.decisions, "/debug/pods/{namespace}/{name}": self.pod}
 
     async def decisions(self, request: web.Request) -> web.Response:
-        """Answers GET /debug/decisions."""
+        """The last attempts, the newest first, as JSON or as a table.
+
+        `?namespace=`, `?name=` and `?result=` (scheduled, unschedulable, error, binding) choose; `?limit=` (100 by
+        default); `?output=table` or `Accept: text/plain` returns a table.
+        """
         recorder, query, is_table = self._demand_recorder(), request.query, wants_table(request)
         result, limit = query.get("result", ""), limit_of(query, _LIMIT, _LIMIT_MAX)
         if result and result not in tuple(Result):
@@ -125,7 +121,12 @@ class RecorderPages:
         return _json_response({"attempts": [self._attempt(each) for each in found]})
 
     async def pod(self, request: web.Request) -> web.Response:
-        """Answers GET /debug/pods/{namespace}/{name}."""
+        """One pod's story as JSON, which `podium why --url` shows.
+
+        It says where the pod is in the queue and when it is tried next, and has its last attempts; of the last one
+        whose details are kept the nodes by what rejected them, the scores of the best nodes by plugin, and why the
+        winner won. `?node=` adds what is known about that node.
+        """
         recorder = self._demand_recorder()
         namespace, name, asked = request.match_info["namespace"], request.match_info["name"], request.query.get("node")
         key, pod = f"{namespace}/{name}", self._pods.get(f"{namespace}/{name}")

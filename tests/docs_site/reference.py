@@ -1,4 +1,4 @@
-"""Pages of reference made from the code: commands, the configuration's fields, alerts, and what plugins import.
+"""Pages of reference made from the code: commands, the configuration's fields, alerts, endpoints, what plugins import.
 
 They are made with the site and not kept in the repository, so they cannot say something else than the code.
 """
@@ -21,6 +21,8 @@ from podium.cli.main import main
 from podium.config.args import ARGS_BY_PLUGIN
 from podium.config.schema import ARGS_RECORDS, CONFIGURATION
 from podium.config.shapes import Key, ListOf, MapOf, Plain, Record, Shape
+from tests.docs_site.endpoints import endpoints
+from tests.docs_site.tables import table
 from tests.library_page import signature, text
 
 RULES: Final = Path(__file__).parents[2] / "deploy" / "helm" / "podium" / "files" / "rules.yaml"
@@ -48,7 +50,7 @@ def commands() -> str:
             usage = " ".join(command.collect_usage_pieces(context))
             parts.append(f"\n```text\n{context.command_path} {usage}\n```\n")
         rows = [_option_row(each, context) for each in command.params if isinstance(each, click.Option)]
-        parts += _table(("option", "meaning", "default"), [row for row in rows if row is not None])
+        parts += table(("option", "meaning", "default"), [row for row in rows if row is not None])
     return "".join(parts)
 
 
@@ -84,10 +86,10 @@ def _paragraphs(said: str) -> str:
 
 def configuration() -> str:
     """Every field of a KubeSchedulerConfiguration, and of the args of each plugin."""
-    parts = [_CONFIGURATION, *_table(("field", "type", "default"), _field_rows(CONFIGURATION, ""))]
+    parts = [_CONFIGURATION, *table(("field", "type", "default"), _field_rows(CONFIGURATION, ""))]
     for plugin, kind in sorted(ARGS_BY_PLUGIN.items()):
         parts.append(f"\n## Args of {plugin}\n\nUnder `profiles[].pluginConfig[]`, `name: {plugin}`.\n")
-        parts += _table(("field", "type", "default"), _field_rows(ARGS_RECORDS[kind], "args."))
+        parts += table(("field", "type", "default"), _field_rows(ARGS_RECORDS[kind], "args."))
     return "".join(parts)
 
 
@@ -166,21 +168,11 @@ def _members(kind: type) -> Iterator[str]:
             yield f"\n### `{name}{signature(found)}`\n\n{text(inspect.getdoc(found) or '')}\n"
 
 
-def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]] | list[tuple[str, ...]]) -> list[str]:
-    lines = [" | ".join(_cell(each) for each in row) for row in rows]
-    if not lines:
-        return []
-    return ["\n", f"| {' | '.join(head)} |\n", f"|{'---|' * len(head)}\n", *(f"| {line} |\n" for line in lines)]
-
-
-def _cell(said: str) -> str:
-    return " ".join(said.split()).replace("|", "\\|")
-
-
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "commands.md": commands,
     "configuration.md": configuration,
     "alerts.md": alerts,
+    "endpoints.md": endpoints,
     "framework.md": lambda: api(podium.framework),
     "testing.md": lambda: api(podium.testing),
 }

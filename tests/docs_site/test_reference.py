@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import click
 import pytest
 
@@ -7,6 +9,7 @@ from podium.cli.main import main
 from podium.config import default_configuration
 from podium.config.effective import to_dict
 from tests.docs_site import reference
+from tests.docs_site.endpoints import daemon_rows, endpoints
 
 
 def test_every_command_and_option_has_its_row() -> None:
@@ -39,6 +42,25 @@ def test_every_alert_is_described() -> None:
     page = reference.alerts()
     assert reference.RULES.read_text().count("- alert: ") == page.count("\n## ")
     assert "## PodiumMissesLatencyObjective (critical)" in page
+
+
+def test_every_endpoint_is_described_with_who_may_ask_and_its_parameters() -> None:
+    rows = {request: (who, answer) for request, who, answer in daemon_rows()}
+    assert all(answer for _, answer in rows.values())
+    assert {"`GET /`", "`DELETE /metrics`", "`GET /debug/pods/{namespace}/{name}`", "`GET /readyz/{check}`"} <= set(
+        rows
+    )
+    opened = {request for request, (who, _) in rows.items() if who == "open"}
+    assert opened == {f"`GET /{each}`" for each in ("healthz", "livez", "readyz", "ui", "ui/page.css", "ui/page.js")}
+    assert "`?seconds=` (30 by default, at most 60)" in rows["`GET /debug/pprof/profile`"][1]
+    page = endpoints()
+    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == [
+        *("podium run", "podium estimator serve", "podium provisioner run", "podium shadow")
+    ]
+    assert (
+        "| `GET /readyz` | open | `ok`, or status 500 with the reason why not. At `--health-probe-bind-address`, :10351"
+        in page
+    )
 
 
 @pytest.mark.parametrize("module", [reference.podium.framework, reference.podium.testing])

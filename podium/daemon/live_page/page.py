@@ -1,8 +1,7 @@
 """Serves the live page: its files to everybody, and /ui/events, the stream of changes, to whoever may read it.
 
-/ui is the page, /ui/page.js and /ui/page.css belong to it: none holds anything of the cluster. /ui/events answers with
-server-sent events: each is one JSON object with the changes since the one before, the first one with everything. A
-stream ends after a while, so that access is reviewed again; the page then asks for another.
+/ui is the page, /ui/page.js and /ui/page.css belong to it: none holds anything of the cluster. A stream of changes ends
+after a while, so that access is reviewed again; the page then asks for another.
 
 Nothing is kept for a reader but how far it has read: a slow one gets fewer and larger events, and one that takes none
 for a while is dropped.
@@ -83,7 +82,11 @@ class LivePage:
             self._stopping.set()
 
     async def events(self, request: web.Request) -> web.StreamResponse:
-        """Answers GET /ui/events."""
+        """Queue, decisions and nodes as server-sent events, with `--ui`.
+
+        Each is one JSON object with the changes since the one before, the first one with everything. 503 if too many
+        watch.
+        """
         if self.watchers >= WATCHERS_MAX:
             text = f"{WATCHERS_MAX} streams are open already\n"
             raise web.HTTPServiceUnavailable(text=text, headers={"Retry-After": "10"})
@@ -155,6 +158,7 @@ def _file(content_type: str, *names: str) -> Handler:
     body = b"".join(files("podium.daemon.live_page").joinpath(name).read_bytes() for name in names)
 
     async def show(_: web.Request) -> web.Response:
+        """A file of the live page, with `--ui`."""
         return web.Response(body=body, content_type=content_type, charset="utf-8", headers=_HEADERS)
 
     return show

@@ -52,22 +52,27 @@ async def serve_health_and_metrics(
 
     Raises: ServingError if a port cannot be listened on.
     """
-    health = {
-        "/healthz": health_page(not_live),
-        "/livez": health_page(not_live),
-        "/readyz": health_page(not_ready),
-    }
+    health, metrics = health_and_metrics_pages(render, not_ready, not_live)
     async with AsyncExitStack() as stack:
-        for address, pages in ((health_address, health), (metrics_address, {"/metrics": metrics_page(render)})):
+        for address, pages in ((health_address, health), (metrics_address, metrics)):
             if address is not None:
                 await stack.enter_async_context(serve_plain(*address, pages))
         yield
 
 
+def health_and_metrics_pages(
+    render: Callable[[], bytes], not_ready: Callable[[], str | None], not_live: Callable[[], str | None]
+) -> tuple[Pages, Pages]:
+    """What is served at the one and at the other address."""
+    live = health_page(not_live)
+    return {"/healthz": live, "/livez": live, "/readyz": health_page(not_ready)}, {"/metrics": metrics_page(render)}
+
+
 def health_page(check: Callable[[], str | None] = lambda: None) -> Handler:
-    """Answers `ok`, or status 500 with the reason why the check fails."""
+    """Answers whether the check passes."""
 
     async def show(_: web.Request) -> web.Response:
+        """`ok`, or status 500 with the reason why not."""
         reason = check()
         return web.Response(status=500 if reason else 200, text=reason or "ok")
 

@@ -1,8 +1,7 @@
 """Serves the endpoints over HTTPS.
 
-/healthz, /livez and /readyz with `?verbose`, `?exclude=<check>` and /<endpoint>/<check>; /metrics, where DELETE resets
-the metrics; /configz; /statusz, /flagz and an index of all paths at /; the pages that the daemon adds, such as
-/debug/queue. Anything else is 404.
+/healthz, /livez and /readyz; /metrics; /configz; /statusz, /flagz and an index of all paths at /; the pages that the
+daemon adds, such as /debug/queue. Anything else is 404. The handlers' docstrings are the reference of the endpoints.
 
 A middleware authorizes each request before its handler runs: see `guard`.
 
@@ -118,15 +117,17 @@ def metrics_page(render: Callable[[], bytes]) -> Handler:
     """Answers with the metrics in the Prometheus text format."""
 
     async def show(_: web.Request) -> web.Response:
+        """The metrics, in the Prometheus text format."""
         return web.Response(body=render(), headers={"Content-Type": CONTENT_TYPE})
 
     return show
 
 
 def _negotiated(metrics: Metrics) -> Handler:
-    """Answers with the metrics: as OpenMetrics, with exemplars, to whoever prefers that."""
+    """Answers with the metrics in the preferred format."""
 
     async def show(request: web.Request) -> web.Response:
+        """The metrics, in the Prometheus text format; as OpenMetrics, with exemplars, to whoever prefers that."""
         is_open = prefers_open_metrics(request.headers.get("Accept", ""))
         content_type = OPEN_CONTENT_TYPE if is_open else CONTENT_TYPE
         return web.Response(body=metrics.render(is_open=is_open), headers={"Content-Type": content_type})
@@ -138,10 +139,12 @@ def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) ->
     """The handlers of all paths."""
 
     async def reset_metrics(_: web.Request) -> web.Response:
+        """Sets the metrics back."""
         metrics.reset()
         return web.Response(text="metrics reset\n")
 
     async def show_configz(_: web.Request) -> web.Response:
+        """The configuration in effect under `componentconfig`, and why a changed one was refused, if so, as JSON."""
         return web.Response(body=orjson.dumps(configz()), content_type="application/json")
 
     routes = [
@@ -158,6 +161,7 @@ def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) ->
 
 def _summary_handler(endpoint: Endpoint) -> Handler:
     async def handle(request: web.Request) -> web.Response:
+        """`ok`, or status 500 if a check fails. `?verbose` lists the checks, `?exclude=CHECK` leaves one out."""
         query = request.query
         return _response(await endpoint.report(verbose="verbose" in query, exclude=query.getall("exclude", [])))
 
@@ -166,6 +170,7 @@ def _summary_handler(endpoint: Endpoint) -> Handler:
 
 def _check_handler(checks: Mapping[str, Check]) -> Handler:
     async def handle(request: web.Request) -> web.Response:
+        """`ok`, or status 500 with the reason why this check fails."""
         check = checks.get(request.match_info["check"])
         if check is None:
             raise web.HTTPNotFound

@@ -44,9 +44,11 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
     listed = sorted({*paths, "/statusz", "/flagz"})
 
     async def show_index(_: web.Request) -> web.Response:
+        """All paths, as JSON."""
         return web.Response(body=orjson.dumps({"paths": listed}), content_type="application/json")
 
     async def show_status(request: web.Request) -> web.Response:
+        """What runs since when; an object for `Accept: application/json;v=v1beta1;g=config.k8s.io;as=Statusz`."""
         up_s = int(time.monotonic() - started_s)
         status = {
             "startTime": f"{started:%Y-%m-%dT%H:%M:%SZ}",
@@ -66,6 +68,7 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
         return _answer(request, "Statusz", status, lines)
 
     async def show_flags(request: web.Request) -> web.Response:
+        """The value of each flag; an object for `Accept: application/json;v=v1beta1;g=config.k8s.io;as=Flagz`."""
         return _answer(request, "Flagz", {"flags": dict(sorted(flags.items()))}, dict(sorted(flags.items())))
 
     return {"/": show_index, "/statusz": show_status, "/flagz": show_flags}
