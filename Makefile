@@ -23,7 +23,7 @@ COUNT ?= 1000
 # Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
 
-.PHONY: help demo playground docs test check sim fuzz parity soak bench bench-all bench-report profile control-plane release format lock clean
+.PHONY: help demo playground docs test check sim fuzz parity soak bench bench-all bench-report profile control-plane skew release format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -82,6 +82,9 @@ format: $(VENV)/.dev-stamp  ## Format the code and fix what can be fixed
 
 control-plane: $(VENV)/.dev-stamp  ## Build (once) and locate etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl
 	@$(BIN)/python -m tests.control_plane
+
+skew: $(VENV)/.dev-stamp  ## podium against kube-apiserver of each minor release that it supports (each is built once)
+	@$(BIN)/python -m tests.skew
 
 bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server, and the flight recorder (25 minutes)
 	@$(BIN)/python -m benchmarks $(BENCH)

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, settings
 
 from podium.telemetry import configure_logging, set_verbosity
 from tests.browser import chromium, npm
-from tests.control_plane.builder import obtain
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
@@ -24,6 +23,7 @@ from tests.control_plane.servers import ControlPlane
 from tests.go_tools import binaries as go_tools
 from tests.helm.chart import Helm
 from tests.patience import PATIENCE_S
+from tests.skew import releases
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
@@ -73,8 +73,11 @@ def json_log() -> Iterator[io.BytesIO]:
 
 @pytest.fixture(scope="session")
 def control_plane_binaries(pytestconfig: pytest.Config) -> Binaries:
-    """The binaries of the control plane and kubectl; built on first use, which takes minutes."""
-    return built_or_skipped(pytestconfig, "real control plane", obtain)
+    """The binaries of the control plane and kubectl; built on first use, which takes minutes.
+
+    The environment variable `releases.VARIABLE` selects another minor release.
+    """
+    return built_or_skipped(pytestconfig, "real control plane", releases.obtain)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Which binaries make up the control plane, which versions are taken, and how each one tells its version.
 
-The Go module beside this file is the only place that names versions: they are read from its `go.mod`.
+The Go module beside this file is the only place that names versions: they are read from its `go.mod`. Other modules
+name other versions of some of the tools.
 """
 
 from __future__ import annotations
@@ -37,9 +38,14 @@ TOOLS = (
 _VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 
 
-def required_version(tool: Tool) -> str:
-    """The exact version `go.mod` asks for, without the leading v, such as `1.36.2`."""
-    return _match(rf"^\t{re.escape(tool.module)} v(\S+)(?: //.*)?$", (GO_MODULE_DIR / "go.mod").read_text())
+def required_version(tool: Tool, module: Path = GO_MODULE_DIR) -> str:
+    """The exact version a module's `go.mod` asks for, without the leading v, such as `1.36.2`."""
+    return _match(rf"^(?:\t|require ){re.escape(tool.module)} v(\S+)(?: //.*)?$", (module / "go.mod").read_text())
+
+
+def kubernetes_version(module: Path = GO_MODULE_DIR) -> str:
+    """The version of the Kubernetes binaries that a module builds, without the leading v."""
+    return required_version(next(tool for tool in TOOLS if tool.name == "kube-apiserver"), module)
 
 
 def required_go(module: Path = GO_MODULE_DIR) -> tuple[int, ...]:
@@ -68,9 +74,9 @@ def is_acceptable(tool: Tool, version: str | None) -> bool:
     return version is not None and release(version)[:2] == release(required_version(tool))[:2]
 
 
-def build_flags() -> tuple[str, ...]:
+def build_flags(module: Path = GO_MODULE_DIR) -> tuple[str, ...]:
     """Flags of `go build`. They decide what comes out, so they are part of the cache key."""
-    version = required_version(next(tool for tool in TOOLS if tool.name == "kube-apiserver"))
+    version = kubernetes_version(module)
     major, minor = release(version)[:2]
     stamps = {
         "gitVersion": f"v{version}",
@@ -89,8 +95,7 @@ def cache_key() -> str:
     for part in ("go.mod", "go.sum"):
         content.update((GO_MODULE_DIR / part).read_bytes())
     content.update(repr((TOOLS, build_flags(), platform.system(), platform.machine())).encode())
-    version = required_version(next(tool for tool in TOOLS if tool.name == "kube-apiserver"))
-    return f"v{version}-{content.hexdigest()[:12]}"
+    return f"v{kubernetes_version()}-{content.hexdigest()[:12]}"
 
 
 def _match(pattern: str, text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -458,7 +459,9 @@ async def test_a_refused_list_is_tried_again_and_its_error_kept(
         assert statistics.last_error is None
 
 
-async def test_a_resource_that_an_older_server_lacks_counts_as_empty_until_it_is_served(anyio_backend: object) -> None:
+async def test_a_resource_that_an_older_server_lacks_counts_as_empty_until_it_is_served_and_is_named_once(
+    anyio_backend: object, json_log: io.BytesIO
+) -> None:
     server, clock = FaultServer(REPLICA_SETS.path, "ReplicaSet"), SystemClock()
     server.list_faults.extend([status(404, "NotFound")] * 20)
     server.put({"metadata": {"name": "a", "namespace": "default"}})
@@ -474,6 +477,7 @@ async def test_a_resource_that_an_older_server_lacks_counts_as_empty_until_it_is
         await informers.wait_connected()
         group.cancel_scope.cancel()
     await server.stop(listening)
+    assert json_log.getvalue().count(b"the API server does not serve this resource") == 1
 
 
 async def test_a_server_without_pods_is_waited_for(server: FaultServer) -> None:
