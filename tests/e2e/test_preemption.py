@@ -98,7 +98,8 @@ async def test_a_pod_waits_at_its_nominated_node_until_its_victim_has_ended(
 
     await cluster.admin.delete(f"{PODS}/{victim}?gracePeriodSeconds=0")
     assert (await cluster.wait_bound(["urgent"]))["urgent"] == on
-    assert not await nominated()
+    # An API server before 1.35 leaves it there.
+    assert await nominated() in ("", on)
 
 
 async def test_two_in_a_row_do_not_take_the_same_room(cluster: Cluster, start: StartDaemon) -> None:
