@@ -1,4 +1,4 @@
-"""Pages of reference made from the code: commands, the configuration's fields, alerts, endpoints, what plugins import.
+"""Pages of reference made from the code: commands, fields and errors of the configuration, alerts, endpoints, API.
 
 They are made with the site and not kept in the repository, so they cannot say something else than the code.
 """
@@ -21,6 +21,7 @@ from podium.cli.main import main
 from podium.config.args import ARGS_BY_PLUGIN
 from podium.config.schema import ARGS_RECORDS, CONFIGURATION
 from podium.config.shapes import Key, ListOf, MapOf, Plain, Record, Shape
+from tests.docs_site.configuration_errors import errors
 from tests.docs_site.endpoints import endpoints
 from tests.docs_site.tables import table
 from tests.library_page import signature, text
@@ -171,6 +172,7 @@ def _members(kind: type) -> Iterator[str]:
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "commands.md": commands,
     "configuration.md": configuration,
+    "configuration-errors.md": errors,
     "alerts.md": alerts,
     "endpoints.md": endpoints,
     "framework.md": lambda: api(podium.framework),
