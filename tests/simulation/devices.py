@@ -24,7 +24,7 @@ _API_VERSION: Final = "resource.k8s.io/v1"
 _MODELS: Final = ("large", "small")
 _DEVICES_MAX: Final = 4
 _SHARED: Final = ("shared-0", "shared-1")
-_TEMPLATES: Final = ("one", "large", "pair", "best")
+TEMPLATES: Final = ("one", "large", "pair", "best")
 _CLAIM_WRITES: Final = {"verb": "patch", "resource": "resourceclaims"}
 _CLAIM_READS: Final = {"verb": "get", "resource": "resourceclaims"}
 _RESOURCES: Final = ("deviceclasses", "resourceslices", "resourceclaims", "resourceclaimtemplates")
@@ -52,7 +52,7 @@ class DeviceActors:
         """The class, templates and shared claims that are there at the start."""
         expression = f'device.driver == "{DRIVER}"'
         self._create("DeviceClass", "gpu", {"selectors": [{"cel": {"expression": expression}}]})
-        for name in _TEMPLATES:
+        for name in TEMPLATES:
             self._create("ResourceClaimTemplate", name, {"spec": {"devices": _devices(name)}}, namespaces=True)
         for name in _SHARED:
             self._create("ResourceClaim", name, {"devices": _devices("one")}, namespaces=True)
@@ -66,7 +66,7 @@ class DeviceActors:
         return None
 
     def create_pod(self) -> str | None:
-        return self._pod({"resourceClaimTemplateName": self._random.choice(_TEMPLATES)})
+        return self._pod({"resourceClaimTemplateName": self._random.choice(TEMPLATES)})
 
     def share_claim(self) -> str | None:
         return self._pod({"resourceClaimName": self._random.choice(_SHARED)})
@@ -126,8 +126,7 @@ class DeviceActors:
             return None
         self.pods_made += 1
         pod = random_objects.random_pod(f"claimant-{self.pods_made}", self._random)
-        pod["spec"]["resourceClaims"] = [{"name": "gpu", **entry}]
-        pod["spec"]["containers"][0]["resources"] |= {"claims": [{"name": "gpu"}]}
+        random_objects.add_claim(pod, entry)
         self._store.create(pod)
         return f"create {pod['metadata']['name']} with {' '.join(entry.values())}"
 

@@ -31,10 +31,16 @@ _PODS = resource_named("pods")
 
 
 class GangActors:
-    """Users with gangs, which they create and delete as a whole."""
+    """Users with gangs, which they create and delete as a whole.
 
-    def __init__(self, sandbox: Sandbox, seed: int) -> None:
+    Args:
+        templates: the names of templates of claims; if there are any, the members of some gangs have claims.
+    """
+
+    def __init__(self, sandbox: Sandbox, seed: int, templates: Sequence[str] = ()) -> None:
         self.min_members: dict[str, int] = {}
+        self._templates = templates
+        self._pods_max = PODS_MAX + 2 * _RIVALS * bool(templates)
         self._store, self._random = sandbox.store, Random(f"gangs-{seed}")
         self._rivals: list[str] = []
 
@@ -51,7 +57,7 @@ class GangActors:
     def create_rivals(self) -> str | None:
         """Two gangs that want the same room, their pods by turns."""
         self._rivals = [self._new(_RIVALS), self._new(_RIVALS)]
-        return self._create(self._rivals, _RIVALS, 1500, pods_max=PODS_MAX + 2 * _RIVALS)
+        return self._create(self._rivals, _RIVALS, 1500, pods_more=2 * _RIVALS)
 
     def delete_rivals(self) -> None:
         """The rivals of this calm go."""
@@ -70,12 +76,13 @@ class GangActors:
         self.min_members[name] = min_member
         return name
 
-    def _create(self, names: Sequence[str], size: int, cpu_milli: int, pods_max: int = PODS_MAX) -> str | None:
-        if len(self._store.list("pods")) + size * len(names) > pods_max:
+    def _create(self, names: Sequence[str], size: int, cpu_milli: int, pods_more: int = 0) -> str | None:
+        if len(self._store.list("pods")) + size * len(names) > self._pods_max + pods_more:
             for name in names:
                 del self.min_members[name]
             return None
         has_group = self._random.random() < 0.5
+        template = self._random.choice(self._templates) if self._templates and self._random.random() < 0.7 else None
         for name in names if has_group else ():
             self._store.create(_group(name, self.min_members[name]))
         for at in range(size):
@@ -84,8 +91,10 @@ class GangActors:
                 pod["metadata"] |= {"labels": {GROUP_LABEL: name}}
                 pod["metadata"] |= {} if has_group else {"annotations": {MIN_MEMBER: str(self.min_members[name])}}
                 pod["spec"] |= {"schedulerName": random_objects.OURS, "terminationGracePeriodSeconds": 0}
+                if template is not None:
+                    random_objects.add_claim(pod, {"resourceClaimTemplateName": template})
                 self._store.create(pod)
-        return f"create {size} pods each of {' '.join(names)}"
+        return f"create {size} pods each of {' '.join(names)}" + (f" with {template}" if template else "")
 
     def _delete(self, name: str) -> str | None:
         if self.min_members.pop(name, None) is None:
@@ -123,11 +132,16 @@ class GangChecker:
         self._since_s: dict[str, float] = {}
 
     def check_none_holds_on(self, app: ObservedApp, now_s: float) -> None:
-        """No member holds a node for longer than its gang may take to come together."""
+        """No member holds a node for longer than its gang may take to come together.
+
+        As in kube-scheduler, it may also have to wait until its nomination is written, which does not count.
+        """
         assert app.parts is not None
         plugin = app.parts.frameworks[random_objects.OURS].plugins[Coscheduling.name]
         waiting = {
-            each.pod.uid: each.pod for each in plugin.handle.waiting_pods if Coscheduling.name in each.pending_plugins
+            each.pod.uid: each.pod
+            for each in plugin.handle.waiting_pods
+            if Coscheduling.name in each.pending_plugins and each._decided.statistics().tasks_waiting
         }
         self._since_s = {uid: self._since_s.get(uid, now_s) for uid in waiting}
         for uid, since_s in self._since_s.items():
@@ -135,8 +149,12 @@ class GangChecker:
                 raise Violation("held on", f"{waiting[uid].key} has waited for its gang for {now_s - since_s:.0f} s")
 
 
-def check_no_gang_forgotten(sandbox: Sandbox, min_members: dict[str, int]) -> None:
-    """After a calm, no gang waits that would fit: none was held up for ever by another."""
+def check_no_gang_forgotten(sandbox: Sandbox, min_members: dict[str, int], more: Sequence[Json] = ()) -> None:
+    """After a calm, no gang waits that would fit: none was held up for ever by another.
+
+    Args:
+        more: all that is to know of devices.
+    """
     pods, nodes = sandbox.store.list("pods"), sandbox.store.list("nodes")
     for name, needed in min_members.items():
         mine = members(pods, name)
@@ -145,7 +163,7 @@ def check_no_gang_forgotten(sandbox: Sandbox, min_members: dict[str, int]) -> No
             continue
         others = [each for each in pods if each not in waiting]
         asked = [{**each, "spec": {**each["spec"], "schedulerName": "default-scheduler"}} for each in waiting]
-        answer = Evaluator().answer(Scenario(objects=[*nodes, *others], pods=asked))
+        answer = Evaluator().answer(Scenario(objects=[*nodes, *others, *more], pods=asked))
         fitting = sum("node" in each for each in answer["placements"])
         if fitting and len(mine) - len(waiting) + fitting >= needed:
             raise Violation("gang forgotten", f"{len(waiting)} of {name} wait, and {fitting} of them fit")

@@ -129,3 +129,9 @@ def requests_of(pod: Json) -> Mapping[str, Any]:
 def _number(quantity: str, unit: str) -> int:
     assert quantity.endswith(unit), quantity
     return int(quantity.removesuffix(unit))
+
+
+def add_claim(pod: Json, entry: Json) -> None:
+    """Have the pod's container use devices of a claim, or of a template, that the entry names."""
+    pod["spec"]["resourceClaims"] = [{"name": "gpu", **entry}]
+    pod["spec"]["containers"][0]["resources"] |= {"claims": [{"name": "gpu"}]}

@@ -27,7 +27,7 @@ from podium.sandbox.resources import resource_named
 from tests.simulation import checkers
 from tests.simulation.actors import Actors
 from tests.simulation.checkers import Violation
-from tests.simulation.devices import DeviceActors, check_devices, check_no_claim_held, objects
+from tests.simulation.devices import TEMPLATES, DeviceActors, check_devices, check_no_claim_held, objects
 from tests.simulation.gangs import GangActors, GangChecker, check_no_gang_forgotten
 from tests.simulation.network import SimulatedLoop
 from tests.simulation.observed import ObservedApp
@@ -151,7 +151,8 @@ class _Simulation:
             self._devices = DeviceActors(self._sandbox, self._history.seed) if self._has_devices else None
             if self._devices is not None:
                 self._devices.furnish()
-            self._gangs = GangActors(self._sandbox, self._history.seed) if self._has_gangs else None
+            templates = TEMPLATES if self._has_devices else ()
+            self._gangs = GangActors(self._sandbox, self._history.seed, templates) if self._has_gangs else None
             self._trials = Trials(self._sandbox, self._network, self._random, self._pause)
             self._pods = self._sandbox.store.collection(_PODS)
             self._cursor = self._pods.end
@@ -237,7 +238,7 @@ class _Simulation:
             check_no_claim_held(app, self._sandbox)
         if self._gangs is not None:
             self._gangs.check_rivals()
-            check_no_gang_forgotten(self._sandbox, self._gangs.min_members)
+            check_no_gang_forgotten(self._sandbox, self._gangs.min_members, others)
             self._gangs.delete_rivals()
         names = [each for each in self._trials.all if not (self._has_devices and each == OLDER_STATE)]
         name = self._trial or self._random.choice(names)

@@ -21,13 +21,17 @@ from podium.daemon.confirmations import Confirmations
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.handlers import NodeHandler
 from podium.devices import AllocatedDevices
+from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import Status
 from podium.framework.profile.runtime import Framework
 from podium.objects.api_errors import TooManyRequests
+from podium.objects.core import Pod
+from podium.objects.coscheduling import GROUP_LABEL
 from podium.objects.wire import ObjectDecoder
 from podium.plugins.contrib.coscheduling.gangs import Gangs, GangSpec
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
+from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.queues import SchedulingQueue
 from podium.sandbox import pods
@@ -63,6 +67,15 @@ def test_with_gangs_a_seed_is_clean() -> None:
     history = simulate(3, CALM_EVERY, gangs=True)
     assert history.violation is None, "\n".join(history.lines[-25:])
     assert sum("gang-" in line and " is bound" in line for line in history.lines) > 5
+
+
+def test_with_devices_and_gangs_a_seed_is_clean() -> None:
+    """Members of gangs have claims: devices are in flight for as long as a gang comes together, and all given back."""
+    history = simulate(12, CALM_EVERY, devices=True, gangs=True)
+    assert history.violation is None, "\n".join(history.lines[-25:])
+    created = [line for line in history.lines if " pods each of gang-" in line and " with " in line]
+    gangs = [word for line in created for word in line.split() if word.startswith("gang-")]
+    assert sum(" is bound" in line and any(name in line for name in gangs) for line in history.lines) > 3
 
 
 def _start_alone(patch: pytest.MonkeyPatch) -> None:
@@ -121,6 +134,20 @@ def test_the_checkers_of_gangs_and_devices_find_what_is_planted(
     plant(monkeypatch)
     violations = (simulate(seed, CALM_EVERY, **{more: True}).violation for seed in _SEEDS_TRIED)
     assert next(each for each in violations if each is not None).checker == checker
+
+
+def test_devices_that_a_gang_keeps_when_it_gives_up_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither devices nor gangs alone can show this."""
+    unreserve = DynamicResources.unreserve
+
+    def keep(plugin: DynamicResources, state: CycleState, pod: Pod, node_name: str) -> None:
+        if GROUP_LABEL not in pod.metadata.labels:
+            unreserve(plugin, state, pod, node_name)
+
+    monkeypatch.setattr(DynamicResources, "unreserve", keep)
+    violation = simulate(3, CALM_EVERY, devices=True, gangs=True).violation
+    assert violation is not None
+    assert violation.checker == "in flight for ever"
 
 
 def _lose_pods(patch: pytest.MonkeyPatch) -> None:
