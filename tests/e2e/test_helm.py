@@ -28,6 +28,7 @@ Json = dict[str, Any]
 
 NAMESPACE = "scheduling"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GANGS = "/apis/scheduling.x-k8s.io/v1alpha1"
 OPERATOR = {"PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules", "ServiceMonitor": "servicemonitors"}
 """The Prometheus operator's kinds."""
 EVERYTHING = {
@@ -41,6 +42,7 @@ EVERYTHING = {
         ]
     },
     "features": {"devices": False},
+    "coscheduling": {"enabled": True},
     "networkPolicy": {"enabled": True, "from": [{"namespaceSelector": {}}]},
     "monitoring": {
         "serviceMonitor": {"enabled": True},
@@ -212,18 +214,34 @@ async def test_the_chart_is_installed_runs_and_is_upgraded_and_removed_without_a
     config, flags = await release.configuration(), await release.flags(tmp_path)
     await check_with_doctor(kubeconfig, config, tmp_path / "config.yaml", *flags)
     daemon = await start(cluster, config, kubeconfig=kubeconfig, flags=flags)
-    await cluster.create(pod("second", scheduler="big-first"), pod("third"))
-    placements = await cluster.wait_bound(["second", "third"])
-    assert placements["second"] == "big"
+    gang = {"metadata": {"name": "gang"}, "spec": {"minMember": 2}}
+    await cluster.admin.create(
+        f"{GANGS}/namespaces/default/podgroups",
+        {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", **gang},
+    )
+    members = {"labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
+    await cluster.create(pod("second", scheduler="big-first"), pod("third", **members))
+    assert (await cluster.wait_bound(["second"]))["second"] == "big"
+    assert "third" not in await cluster.placements()
+    await cluster.create(pod("fourth", **members))
+    await cluster.wait_bound(["third", "fourth"])
+
+    async def is_told() -> bool:
+        group = await cluster.admin.get(f"{GANGS}/namespaces/default/podgroups/gang")
+        return bool(group.get("status", {}).get("phase") == "Scheduling")
+
+    await eventually(is_told)
     assert await daemon.stop() == 0
     assert not [line for line in daemon.output().splitlines() if "forbidden" in line.lower()]
 
     # What is switched off again is removed.
     await release.run("upgrade", str(CHART), "--reset-values")
     assert (await release.deployed())["spec"]["template"] == template
-    for name in ("first", "second", "third"):
+    for name in ("first", "second", "third", "fourth"):
         await cluster.delete_pod(name)
     for name in ("small", "big"):
         await cluster.delete_node(name)
     await release.run("uninstall")
     assert await everything(cluster.admin) == before
+    # Only the kind stays, since the groups would go with it.
+    await cluster.admin.delete(f"{DEFINITIONS}/podgroups.scheduling.x-k8s.io")

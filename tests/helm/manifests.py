@@ -42,6 +42,11 @@ RENDERINGS: Final = (
         {"pod-groups.yaml": "pod-groups/rbac.yaml"},
     ),
     Rendering(
+        "kube-system",
+        {"coscheduling": {"enabled": True}},
+        {"coscheduling.yaml": "coscheduling/rbac.yaml", "coscheduling-definition.yaml": "coscheduling/definition.yaml"},
+    ),
+    Rendering(
         "karmada-system",
         {
             "scheduler": {"enabled": False},

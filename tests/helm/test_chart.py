@@ -33,6 +33,9 @@ EVERYTHING: Values = {
     "featureGates": {"GenericWorkload": True, "GangScheduling": False},
     "plugins": {"files": {"a.py": "X = 1\n", "b.py": "Y = '''\n  z\n'''\n"}, "classes": ["a.py:A", "ours.b:B"]},
     "ui": {"enabled": True},
+    "coscheduling": {"enabled": True, "args": {"permitWaitingTimeSeconds": 30}},
+    "tracing": {"endpoint": "http://collector:4318", "samplingRatePerMillion": 1000000},
+    "extraEnv": [{"name": "OTEL_RESOURCE_ATTRIBUTES", "value": "a=b"}],
     "extraArgs": ["-v", "--avoid-conflicts"],
     "extraVolumes": [{"name": "ca", "secret": {"secretName": "ca"}}],
     "extraVolumeMounts": [{"name": "ca", "mountPath": "/ca"}],
@@ -69,6 +72,9 @@ ADDED_OR_GONE: list[tuple[Values, list[str], list[str]]] = [
     ({"featureGates": {"GenericWorkload": True}}, ["ClusterRole", "ClusterRoleBinding"], []),
     ({"featureGates": {"GenericWorkload": False}}, [], []),
     ({"ui": {"enabled": True}}, ["ClusterRole"], []),
+    ({"coscheduling": {"enabled": True}}, ["ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"], []),
+    ({"coscheduling": {"enabled": True, "createDefinition": False}}, ["ClusterRole", "ClusterRoleBinding"], []),
+    ({"tracing": {"endpoint": "http://collector:4318"}}, [], []),
     ({"monitoring": {"serviceMonitor": {"enabled": True}}}, ["Service", "ServiceMonitor"], []),
     ({"monitoring": {"podMonitor": MONITORING["podMonitor"]}}, ["PodMonitor"], []),
     ({"monitoring": {"rules": MONITORING["rules"]}}, ["PrometheusRule"], []),
@@ -110,7 +116,26 @@ WRONG: list[tuple[Values, str]] = [
     ({"estimator": {"members": ["A_b"]}}, "at '/estimator/members/0': 'A_b' does not match pattern"),
     ({"provisioner": {"provider": "aws"}}, "at '/provisioner/provider': value must be one of 'plan-only', 'sandbox'"),
     ({"provisioner": {"rules": "ours"}}, "at '/provisioner/rules': value must be one of 'karpenter', 'podium'"),
+    ({"coscheduling": {"args": {"permitWaitingTime": 1}}}, "at '/coscheduling/args': additional properties"),
+    ({"tracing": {"endpoint": "collector:4318"}}, "at '/tracing/endpoint': 'collector:4318' does not match pattern"),
+    ({"tracing": {"samplingRatePerMillion": 1000001}}, "at '/tracing/samplingRatePerMillion': maximum: got 1.000001"),
     # What a schema cannot say.
+    (
+        {"tracing": {"samplingRatePerMillion": 1}},
+        "tracing.samplingRatePerMillion: has no effect without tracing.endpoint",
+    ),
+    (
+        {"extraArgs": ["--tracing-endpoint=http://a"]},
+        "extraArgs[0]: the chart sets --tracing-endpoint from other values",
+    ),
+    (
+        {
+            "configuration": {
+                "profiles": [{**PROFILE, "plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}}}]
+            }
+        },
+        "configuration.profiles[0].plugins.multiPoint.enabled: coscheduling.enabled enables Coscheduling",
+    ),
     (
         {"provisioner": {"extraArgs": ["--provider=sandbox"]}},
         "provisioner.extraArgs[0]: the chart sets or relies on --provider",
@@ -185,7 +210,8 @@ def test_wrong_values_are_refused_by_their_key(helm: Helm, values: Values, messa
 def test_names_and_namespaces_follow_the_release(helm: Helm) -> None:
     values = {**EVERYTHING, "serviceAccount": {}}
     objects = helm.objects(values, release="mine", namespace="scheduling")
-    names = {item["metadata"]["name"] for item in objects} - {"karmada-scheduler-estimator-m1"}
+    fixed = {"karmada-scheduler-estimator-m1", "podgroups.scheduling.x-k8s.io"}
+    names = {item["metadata"]["name"] for item in objects} - fixed
     assert all(name.startswith("mine") for name in names)
     assert "podium" not in names
     elsewhere = [item for item in objects if item["metadata"].get("namespace") not in (None, "scheduling")]
@@ -221,8 +247,17 @@ def test_values_arrive_in_the_pods(helm: Helm) -> None:
         *("--plugin=/etc/podium-plugins/a.py:A", "--plugin=ours.b:B"),
         "--feature-gates=GangScheduling=false,GenericWorkload=true",
         "--ui",
+        *("--tracing-endpoint=http://collector:4318", "--tracing-sampling-rate-per-million=1000000"),
         *EVERYTHING["extraArgs"],
     ]
+    assert found["env"] == EVERYTHING["extraEnv"]
+    profiles = yaml.safe_load(one(objects, "ConfigMap", "podium")["data"]["config.yaml"])["profiles"]
+    for profile in profiles:
+        assert profile["plugins"]["multiPoint"] == {
+            "enabled": [{"name": "Coscheduling"}],
+            "disabled": [{"name": "PrioritySort"}],
+        }
+        assert profile["pluginConfig"] == [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": 30}}]
     volumes = {volume["name"]: volume for volume in template["spec"]["volumes"]}
     assert {mount["name"] for mount in found["volumeMounts"]} == set(volumes) == {"config", "plugins", "ca"}
     assert volumes["plugins"]["configMap"] == {"name": "podium-plugins"}

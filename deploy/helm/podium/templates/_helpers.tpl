@@ -67,7 +67,17 @@ devices: [DynamicResources]
 {{- $disabled = append $disabled (dict "name" .) -}}
 {{- end -}}
 {{- end -}}
-{{- if $disabled -}}
+{{- if $.Values.coscheduling.enabled -}}
+{{- /* It is the only QueueSort of all profiles, with the same args. */ -}}
+{{- if not (or (has "PrioritySort" $named) (has "*" $named)) -}}
+{{- $disabled = append $disabled (dict "name" "PrioritySort") -}}
+{{- end -}}
+{{- $_ := set $multiPoint "enabled" (append ($multiPoint.enabled | default list) (dict "name" "Coscheduling")) -}}
+{{- with $.Values.coscheduling.args -}}
+{{- $_ := set $profile "pluginConfig" (append ($profile.pluginConfig | default list) (dict "name" "Coscheduling" "args" .)) -}}
+{{- end -}}
+{{- end -}}
+{{- if or $disabled $.Values.coscheduling.enabled -}}
 {{- $_ := set $profile "plugins" (set $plugins "multiPoint" (set $multiPoint "disabled" $disabled)) -}}
 {{- end -}}
 {{- end -}}
