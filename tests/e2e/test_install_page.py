@@ -1,0 +1,101 @@
+"""The commands of docs/install.md, one after the other as they stand there, against a real API server."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio.to_thread
+import pytest
+
+from tests.control_plane.locate import Binaries
+from tests.e2e.cluster import RealCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.waiting import eventually
+from tests.helm.chart import Helm
+from tests.manifests import node, pod
+
+pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
+
+ROOT = Path(__file__).parents[2]
+COMMAND = re.compile(r"^\$ (.*?)(?: +#.*)?$|`((?:helm|kubectl) [^`]*)`", re.MULTILINE)
+NOT_RUN = {
+    # It installs podium; tests/integration/cli/test_demo.py runs the demo.
+    "make demo",
+    # There is no container runtime; tests/integration/cli/test_wheel.py takes the Dockerfile's steps.
+    "docker build -f deploy/Dockerfile -t podium:0.1.0 .",
+    # No kubelet runs the Deployment's pods; test_limits_and_endpoints.py asks the endpoints.
+    "kubectl port-forward -n kube-system deployment/podium 10259 &",
+    "curl -k https://127.0.0.1:10259/readyz?verbose",
+}
+
+
+def shown_in(page: str) -> list[str]:
+    """The commands in blocks, and those of helm and kubectl in sentences, in their order."""
+    return [block or inline for block, inline in COMMAND.findall((ROOT / page).read_text())]
+
+
+class Shell:
+    """Runs commands in the repository, as somebody whose ~/.kube/config is the cluster's."""
+
+    def __init__(self, home: Path, cluster: RealCluster, kubectl: Path, helm: Path) -> None:
+        (home / ".kube").mkdir(parents=True)
+        shutil.copy(cluster.kubeconfig, home / ".kube" / "config")
+        (home / "kubectl").symlink_to(kubectl)
+        (home / "helm").symlink_to(helm)
+        podium = home / "podium"
+        podium.write_text(f'#!/bin/sh\nexec {sys.executable} -m podium "$@"\n')
+        podium.chmod(0o755)
+        inherited = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
+        self._environment = {**inherited, "HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}"}
+
+    async def run(self, command: str) -> str:
+        """What the command prints; it has to succeed."""
+        line = command.replace(".venv/bin/podium", "podium")
+        done = await anyio.to_thread.run_sync(
+            lambda: subprocess.run(
+                ["sh", "-c", line], cwd=ROOT, env=self._environment, capture_output=True, text=True, check=False
+            )
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+
+async def test_the_commands_of_the_page_lead_to_bound_pods(
+    own_cluster: RealCluster, control_plane_binaries: Binaries, helm: Helm, start: StartDaemon, tmp_path: Path
+) -> None:
+    cluster, admin = own_cluster, own_cluster.admin
+    shell = Shell(tmp_path / "home", cluster, control_plane_binaries["kubectl"], helm.binary)
+    pods = "/api/v1/namespaces/shop/pods"
+    await admin.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    await cluster.create(node("there", cpu="8"))
+    asked_about = pod("web-7d4", cpu="64")
+    asked_about["metadata"]["namespace"] = "shop"
+    await admin.create(pods, asked_about)
+    await start(cluster)
+
+    commands, said = shown_in("docs/install.md"), dict[str, str]()
+    assert set(commands) > NOT_RUN
+    for command in commands:
+        if command.startswith("kubectl get events"):
+            await cluster.wait_bound(["podium-one"])
+        if command not in NOT_RUN:
+            said[command] = await shell.run(command)
+    assert "1 Insufficient cpu" in said[".venv/bin/podium why web-7d4 -n shop --kubeconfig ~/.kube/config"]
+    assert "schedulerName: podium" in said["helm install podium deploy/helm/podium --namespace kube-system"]
+    assert "pod/podium-one" in said["kubectl get events --field-selector reason=Scheduled -A"]
+    # The README shows the same.
+    readme = (ROOT / "README.md").read_text()
+    assert all(each in readme for each in said if each.startswith(("helm install", "kubectl apply -f deploy/")))
+
+    async def is_given_to_podium() -> bool:
+        tried = pod("tried", scheduler="default-scheduler")
+        tried["metadata"]["namespace"] = "shop"
+        found = await admin.request("POST", pods, tried, params={"dryRun": "All"})
+        return bool(found["spec"]["schedulerName"] == "podium")
+
+    await eventually(is_given_to_podium)
