@@ -20,10 +20,13 @@ BENCH ?=
 SEED ?= 1
 COUNT ?= 1000
 
+# Of `make pythons`.
+TESTS ?= tests/unit
+
 # Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
 
-.PHONY: help demo playground docs test check sim fuzz parity soak bench bench-all bench-report profile control-plane skew release format lock clean
+.PHONY: help demo playground docs test check pythons sim fuzz parity soak bench bench-all bench-report profile control-plane skew release format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -63,6 +66,16 @@ check: $(VENV)/.dev-stamp  ## Fast: format, lint, strict types, import layers, u
 	@$(BIN)/pip check
 	@echo "== unit tests"
 	@$(BIN)/pytest -q -n $(CORES) tests/unit
+
+pythons: $(VENV)/.dev-stamp  ## Unit tests on each Python from 3.11 to 3.14 that uv finds or can fetch; says which it has not
+	@for version in 3.11 3.12 3.13 3.14; do \
+	  folder=build/python-$$version; \
+	  echo "== Python $$version"; \
+	  $(BIN)/uv venv -q --clear --python $$version $$folder || continue; \
+	  $(BIN)/uv pip install -q --python $$folder --require-hashes -r requirements/dev.lock && \
+	    $(BIN)/uv pip install -q --python $$folder --no-deps --no-build-isolation -e . && \
+	    $$folder/bin/python -m pytest -q -n $(CORES) $(TESTS) || exit 1; \
+	done
 
 sim: $(VENV)/.dev-stamp  ## Simulate the whole scheduler in virtual time: SEEDS=200 STEPS=2000
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --steps $(STEPS)
