@@ -13,7 +13,7 @@ import itertools
 import shutil
 import ssl
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -38,13 +38,15 @@ class Scheduler:
 class ControlPlane:
     """etcd and kube-apiserver, running from construction by `start` until `stop`.
 
-    Args: `environ` is added to the environment of these two.
+    Args: `environ` is added to the environment of these two, `flags` to the arguments of kube-apiserver.
     """
 
-    def __init__(self, binaries: Binaries, directory: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, binaries: Binaries, directory: Path, environ: Mapping[str, str], flags: Sequence[str] = ()
+    ) -> None:
         self.binaries = binaries
         self.directory = directory
-        self._environ = environ
+        self._environ, self._more_flags = environ, flags
         self._numbers = itertools.count()
         self._files = write_key_files(directory)
         self._etcd_port, self._peer_port, self._port = free_ports(3)
@@ -52,12 +54,12 @@ class ControlPlane:
         self.apiserver: ServerProcess | None = None
 
     @classmethod
-    def start(cls, binaries: Binaries, environ: Mapping[str, str] | None = None) -> Self:
+    def start(cls, binaries: Binaries, environ: Mapping[str, str] | None = None, flags: Sequence[str] = ()) -> Self:
         """Starts both servers and returns when /readyz is ok, after 2 to 3 s. Raises: StartError."""
         attempt = 0
         while True:
             attempt += 1
-            plane = cls(binaries, Path(tempfile.mkdtemp(prefix="podium-control-plane-")), environ or {})
+            plane = cls(binaries, Path(tempfile.mkdtemp(prefix="podium-control-plane-")), environ or {}, flags)
             try:
                 plane.start_apiserver()
                 return plane
@@ -150,7 +152,7 @@ class ControlPlane:
         _wait_healthy(process, port)
         return Scheduler(process, f"https://127.0.0.1:{port}")
 
-    def start_controllers(self, *names: str) -> ServerProcess:
+    def start_controllers(self, *names: str, more_flags: Sequence[str] = ()) -> ServerProcess:
         """Starts these controllers of the real kube-controller-manager, returns when they are healthy.
 
         The caller stops the process.
@@ -161,9 +163,12 @@ class ControlPlane:
             f"--authentication-kubeconfig={kubeconfig}",
             f"--authorization-kubeconfig={kubeconfig}",
             f"--controllers={','.join(names)}",
+            f"--service-account-private-key-file={self._files.service_account_key}",
+            f"--root-ca-file={self._files.authority}",
             "--leader-elect=false",
             "--bind-address=127.0.0.1",
             f"--secure-port={port}",
+            *more_flags,
         ]
         process = self._launch("kube-controller-manager", flags)
         _wait_healthy(process, port)
@@ -225,6 +230,7 @@ class ControlPlane:
             "--endpoint-reconciler-type=none",
             "--max-requests-inflight=4000",
             "--max-mutating-requests-inflight=2000",
+            *self._more_flags,
         ]
 
     def _scheduler_flags(self, config: Mapping[str, Any], port: int) -> list[str]:

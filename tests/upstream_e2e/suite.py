@@ -1,0 +1,79 @@
+"""Upstream's own end-to-end specs as a program: built from their Go module, and what a run of it reports.
+
+The Go module beside this file names the version. Its main program is ours; the specs are upstream's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.control_plane.builder import Recipe, build_once
+from tests.control_plane.locate import cache_root
+from tests.control_plane.progress import Progress
+
+_NAME: Final = "suite"
+_MODULE: Final = Path(__file__).parent / "go"
+_FLAGS: Final = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags=-s -w")
+NEEDS_KUBELET: Final = "[Feature:DynamicResourceAllocation]"
+"""How the name of a spec says that it needs a kubelet that prepares devices."""
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A spec that was selected: its full name, its state in ginkgo's words, and why it has failed or skipped itself."""
+
+    name: str
+    state: str
+    message: str
+    seconds: float
+
+    @property
+    def has_passed(self) -> bool:
+        return self.state == "passed"
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The specs that a run has selected, and the names of those about the same things that need a real kubelet."""
+
+    specs: tuple[Spec, ...]
+    for_kubelets: tuple[str, ...]
+
+
+def recipe() -> Recipe:
+    """What the program is built from."""
+    sources = sorted(_MODULE.glob("suite/*.go"))
+    return Recipe.of("upstream-e2e", _MODULE, _FLAGS, {_NAME: "podium.invalid/upstreame2e/suite"}, sources)
+
+
+def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
+    """The path of the program, built when it is not in the cache.
+
+    Raises: BuildError.
+    Cost: nothing when it is in the cache; minutes of all cores when it has to be built.
+    """
+    return build_once(recipe(), cache_root(environ), progress) / _NAME
+
+
+def results(report: Path) -> Results:
+    """What a run says in its JSON report."""
+    selected, for_kubelets = [], []
+    for run in json.loads(report.read_text()):
+        for each in run["SpecReports"]:
+            failure = each.get("Failure", {}).get("Message", "")
+            if each["LeafNodeType"] != "It":
+                continue
+            name = " ".join([*each["ContainerHierarchyTexts"], each["LeafNodeText"]])
+            # A spec that the filters leave out is skipped without a word.
+            if each["State"] != "skipped" or failure:
+                selected.append(Spec(name, each["State"], _COLOURS.sub("", failure), each["RunTime"] / 1e9))
+            elif NEEDS_KUBELET in name:
+                for_kubelets.append(name)
+    return Results(tuple(sorted(selected, key=lambda spec: (spec.state, spec.name))), tuple(for_kubelets))
