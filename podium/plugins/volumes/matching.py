@@ -61,7 +61,8 @@ def is_kept_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     reference = volume.spec.claim_ref
     return (
         reference is not None
-        and (reference.namespace, reference.name) == (claim.metadata.namespace, claim.metadata.name)
+        and reference.name == claim.metadata.name
+        and reference.namespace == claim.metadata.namespace
         and reference.uid in ("", claim.metadata.uid)
     )
 
@@ -89,13 +90,16 @@ def choice_for(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]
     selector = _selector(claim)
     kept: list[PersistentVolume] = []
     free: list[tuple[int, PersistentVolume]] = []
+    name = claim.metadata.name
     for volume in volumes:
-        if volume.spec.claim_ref is not None and not is_kept_for(volume, claim):
+        reference = volume.spec.claim_ref
+        # Most volumes are kept for others, so their names are compared before anything is called.
+        if reference is not None and (reference.name != name or not is_kept_for(volume, claim)):
             continue
         size = _capacity_nano(volume)
         if size is None or size < wanted or not _is_suitable(volume, claim):
             continue
-        if volume.spec.claim_ref is not None:
+        if reference is not None:
             kept.append(volume)
         elif _is_free(volume, claim, selector):
             free.append((size, volume))
