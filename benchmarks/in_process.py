@@ -26,6 +26,7 @@ from podium.engine.placing import Engine
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.schedule import Suggested
 from podium.framework.profile.runtime import Framework
+from podium.lib.garbage_collection import settle
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import ALL, KubeObject
@@ -105,8 +106,10 @@ class FullCluster:
         placed = self._engine.place(cycle, decision.node_name)
         assert placed.status is None, f"{pod.key}: {placed.status}"
         self.placed += 1
+        # The daemon's queue has one for every pod, whoever looks at it.
+        info = QueuedPodInfo(pod, 0.0, attempts=1)
         if self._recorder is not None:
-            self._recorder.decided(QueuedPodInfo(pod, 0.0, attempts=1), cycle, decision, 0.0, 0.0)
+            self._recorder.decided(info, cycle, decision, 0.0, 0.0)
             self._recorder.bound(pod, 0.0)
 
 
@@ -201,12 +204,13 @@ def _cpu_s(cluster: FullCluster, pods: Sequence[Pod]) -> float:
 @contextmanager
 def _settled_garbage_collector() -> Iterator[None]:
     """As the daemon does after its sync: keep the collector from walking over the cluster again and again."""
-    gc.collect()
-    gc.freeze()
+    thresholds = gc.get_threshold()
+    settle()
     try:
         yield
     finally:
         gc.unfreeze()
+        gc.set_threshold(*thresholds)
 
 
 def checks(rates: Sequence[Rate]) -> list[Check]:
