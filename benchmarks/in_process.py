@@ -81,6 +81,8 @@ class FullCluster:
 
     def __init__(self, nodes: int, before: Iterable[Json] = (), recorder: AttemptObserver | None = None) -> None:
         self._recorder = recorder
+        # The daemon's queue makes one for every pod, with or without a recorder, so making it is no cost of one.
+        self._info = QueuedPodInfo(Pod(), 0.0, attempts=1)
         self._cache = Cache(_no_broken_object)
         for number in range(nodes):
             self._cache.put_node(msgspec.convert(node(number), Node))
@@ -106,10 +108,8 @@ class FullCluster:
         placed = self._engine.place(cycle, decision.node_name)
         assert placed.status is None, f"{pod.key}: {placed.status}"
         self.placed += 1
-        # The daemon's queue has one for every pod, whoever looks at it.
-        info = QueuedPodInfo(pod, 0.0, attempts=1)
         if self._recorder is not None:
-            self._recorder.decided(info, cycle, decision, 0.0, 0.0)
+            self._recorder.decided(self._info, cycle, decision, 0.0, 0.0)
             self._recorder.bound(pod, 0.0)
 
 
