@@ -86,7 +86,7 @@ class ExistingNode:
     @property
     def left(self) -> Requests:
         """What it has left; nothing if any amount is negative, since no pod fits then."""
-        return {} if any(amount < 0 for amount in self._left.values()) else self._left
+        return {} if min(self._left.values(), default=0) < 0 else self._left
 
     def take(self, pod: PlannedPod) -> bool:
         """Plan the pod onto this node if it can run there.
@@ -154,9 +154,8 @@ class ExistingNode:
                 return None
             base = base.union(alternative)
         found = self._topology.narrowed(pod.pod, self.state.taints, pod.strict_requirements, base)
-        if isinstance(found, Refusal) or not base.is_compatible(found):
-            return None
-        return base.union(found)
+        # What it returns has everything of the base already.
+        return None if isinstance(found, Refusal) or not (found is base or base.is_compatible(found)) else found
 
 
 def _attached(pods: Iterable[Pod], volumes: Volumes) -> AttachedVolumes:

@@ -185,6 +185,8 @@ class Requirements:
 
     def union(self, requirements: Iterable[Requirement]) -> Requirements:
         """These requirements and others; those on one key become their intersection."""
+        if isinstance(requirements, Requirements) and not requirements._by_key:
+            return self
         result = Requirements.__new__(Requirements)
         result._by_key = self._by_key.copy()
         result._take(requirements)
@@ -218,6 +220,8 @@ class Requirements:
             allow_undefined: labels that these requirements need not define: the well known ones for a NodeClaim or an
                 offering, none for an existing node.
         """
+        if not incoming._by_key:
+            return True
         return next(self._undefined(incoming, allow_undefined), None) is None and self.intersects(incoming)
 
     def incompatibilities(
@@ -266,7 +270,7 @@ class Requirements:
         mine, others = self._by_key, incoming._by_key
         for key in mine if len(mine) <= len(others) else others:
             existing, other = mine.get(key), others.get(key)
-            if existing is None or other is None or existing.has_intersection(other):
+            if existing is None or other is None or existing is other or existing.has_intersection(other):
                 continue
             if not (other.admits_absence and existing.admits_absence):
                 yield existing, other

@@ -186,7 +186,7 @@ class Solver:
         found = places.open_to(pod.requests, limits)
         if pod.pod.status.phase != PENDING and pod.pod.node_name not in self._leaving:
             found &= self._awake
-        for index in np.flatnonzero(found).tolist():
+        for index in map(int, found.nonzero()[0]):
             node = self._existing[index]
             if node.take(pod):
                 places.narrow(index, node.left, node.requirements)

@@ -31,7 +31,7 @@ from podium.provisioner.places import Limits
 from podium.provisioner.refusals import Refusal
 from podium.provisioner.requirements import Requirement, Requirements
 from podium.provisioner.state import StateNode
-from podium.provisioner.topology_groups import HONOR, IGNORE, Domains, NodeFilter, TopologyGroup, TopologyKind
+from podium.provisioner.topology_groups import HONOR, IGNORE, Domains, NodeFilter, Rule, TopologyGroup, TopologyKind
 
 _Selected: TypeAlias = dict[tuple[str, frozenset[tuple[str, str]]], tuple[list[TopologyGroup], int]]
 """By namespace and labels of a pod: the groups that select it, and how many groups were looked at."""
@@ -121,12 +121,12 @@ class Topology:
         if anti and anti.required:
             self._repel(pod, None)
         owned: list[TopologyGroup] = []
-        for group in (*self._spreads(pod), *self._affinities(pod)):
-            known = self._groups.get(group.identity)
+        for rule in (*self._spreads(pod), *self._affinities(pod)):
+            identity = rule.identity
+            known = self._groups.get(identity)
             if known is None:
-                self._count(group)
-                self._groups[group.identity] = known = group
-                self._note(group, self._all_groups)
+                known = self._groups[identity] = self._group(rule, pod, self._all_groups)
+                self._count(known)
             known.owners.add(pod.uid)
             owned.append(known)
         self._owned[pod.uid] = owned
@@ -239,12 +239,11 @@ class Topology:
         if not anti:
             return
         for term in anti.required:
-            group = self._affinity_group(TopologyKind.ANTI_AFFINITY, pod, term)
-            known = self._inverse.get(group.identity)
-            if known is None:
-                known = self._inverse[group.identity] = group
-                self._note(group, self._all_inverse)
-            group = known
+            rule = self._affinity_rule(TopologyKind.ANTI_AFFINITY, pod, term)
+            identity = rule.identity
+            group = self._inverse.get(identity)
+            if group is None:
+                group = self._inverse[identity] = self._group(rule, pod, self._all_inverse)
             domain = node.metadata.labels.get(group.key) if node is not None else None
             if domain is not None:
                 group.record((domain,))
@@ -252,31 +251,34 @@ class Topology:
                 group.owners.add(pod.uid)
                 self._repelling[pod.uid].append(group)
 
-    def _note(self, group: TopologyGroup, groups: list[TopologyGroup]) -> None:
+    def _group(self, rule: Rule, pod: Pod, groups: list[TopologyGroup]) -> TopologyGroup:
+        domains = self._basis.domains.get(rule.key)
+        policy = rule.node_filter.taints_policy
+        group = TopologyGroup(rule, () if domains is None else domains.open_to(pod.spec.tolerations, policy))
         groups.append(group)
         if group.key == HOSTNAME:
             self._of_hostnames.append(group)
+        return group
 
-    # ------------------------------------------------------------ groups of a pod
+    # ------------------------------------------------------------ rules of a pod
 
-    def _spreads(self, pod: Pod) -> Iterator[TopologyGroup]:
+    def _spreads(self, pod: Pod) -> Iterator[Rule]:
         for each in pod.spec.topology_spread_constraints:
             if self._ignore_preferences and each.when_unsatisfiable != "DoNotSchedule":
                 continue
             taints_policy = IGNORE if each.node_taints_policy is None else each.node_taints_policy
             affinity_policy = HONOR if each.node_affinity_policy is None else each.node_affinity_policy
-            yield TopologyGroup(
+            yield Rule(
                 TopologyKind.SPREAD,
                 each.topology_key,
                 frozenset((pod.metadata.namespace,)),
                 _narrowed_selector(each, pod),
-                self._open_domains(each.topology_key, pod, taints_policy),
-                max_skew=each.max_skew,
-                min_domains=each.min_domains,
-                node_filter=NodeFilter.of(pod, affinity_policy, taints_policy),
+                each.max_skew,
+                each.min_domains,
+                NodeFilter.of(pod, affinity_policy, taints_policy),
             )
 
-    def _affinities(self, pod: Pod) -> Iterator[TopologyGroup]:
+    def _affinities(self, pod: Pod) -> Iterator[Rule]:
         affinity = pod.spec.affinity
         if affinity is None:
             return
@@ -285,7 +287,7 @@ class Topology:
             (TopologyKind.ANTI_AFFINITY, affinity.pod_anti_affinity),
         ):
             for term in self._terms(rules):
-                yield self._affinity_group(kind, pod, term)
+                yield self._affinity_rule(kind, pod, term)
 
     def _terms(self, rules: PodAffinity | None) -> Iterable[PodAffinityTerm]:
         if rules is None:
@@ -294,13 +296,8 @@ class Topology:
             return rules.required
         return (*rules.required, *(each.pod_affinity_term for each in rules.preferred))
 
-    def _affinity_group(self, kind: TopologyKind, pod: Pod, term: PodAffinityTerm) -> TopologyGroup:
-        domains = self._open_domains(term.topology_key, pod, "")
-        return TopologyGroup(kind, term.topology_key, self._namespaces_of(pod, term), term.label_selector, domains)
-
-    def _open_domains(self, key: str, pod: Pod, taints_policy: str) -> list[str]:
-        domains = self._basis.domains.get(key)
-        return [] if domains is None else domains.open_to(pod.spec.tolerations, taints_policy)
+    def _affinity_rule(self, kind: TopologyKind, pod: Pod, term: PodAffinityTerm) -> Rule:
+        return Rule(kind, term.topology_key, self._namespaces_of(pod, term), term.label_selector)
 
     def _namespaces_of(self, pod: Pod, term: PodAffinityTerm) -> frozenset[str]:
         if term.namespace_selector is None:

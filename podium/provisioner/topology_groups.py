@@ -63,13 +63,16 @@ class NodeFilter:
         return self.taints_policy != HONOR or not untolerated(taints, self.tolerations)
 
     def _allows(self, labels: Requirements) -> bool:
-        return not self.requirements or any(labels.is_compatible(each) for each in self.requirements)
+        for each in self.requirements:
+            if labels.is_compatible(each):
+                return True
+        return not self.requirements
 
     @property
     def identity(self) -> Hashable:
         """What upstream compares: of the requirements it sees the keys only, and equal items in pairs cancel out."""
         return (
-            _odd(frozenset(each.keys()) for each in self.requirements),
+            _odd([frozenset(each.keys()) for each in self.requirements]),
             self.affinity_policy,
             self.taints_policy,
             _odd(self.tolerations),
@@ -99,6 +102,25 @@ class Domains:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a pod asks about the pods of a selector."""
+
+    kind: TopologyKind
+    key: str
+    namespaces: frozenset[str]
+    selector: LabelSelector | None
+    max_skew: int = NO_LIMIT
+    min_domains: int | None = None
+    node_filter: NodeFilter = NodeFilter()
+
+    @property
+    def identity(self) -> Hashable:
+        """What is equal for the rules that share a group."""
+        nodes = self.node_filter.identity
+        return self.kind, self.key, self.namespaces, self.max_skew, nodes, _selector_key(self.selector)
+
+
 class TopologyGroup:
     """The pods of a selector, counted by domain, for all pods that have the same rule about them.
 
@@ -108,29 +130,17 @@ class TopologyGroup:
         owners: The uids of the pods with this rule.
     """
 
-    def __init__(
-        self,
-        kind: TopologyKind,
-        key: str,
-        namespaces: frozenset[str],
-        selector: LabelSelector | None,
-        domains: Iterable[str],
-        *,
-        max_skew: int = NO_LIMIT,
-        min_domains: int | None = None,
-        node_filter: NodeFilter | None = None,
-    ) -> None:
-        self.kind = kind
-        self.key = key
-        self.namespaces = namespaces
-        self.selector = _compiled(selector)
-        self.counted = EVERYTHING if selector is None else self.selector
-        self.node_filter = node_filter or NodeFilter()
+    def __init__(self, rule: Rule, domains: Iterable[str]) -> None:
+        self.kind = rule.kind
+        self.key = rule.key
+        self.namespaces = rule.namespaces
+        self.selector = _compiled(rule.selector)
+        self.counted = EVERYTHING if rule.selector is None else self.selector
+        self.node_filter = rule.node_filter
         self.owners: set[str] = set()
         self.counts: dict[str, int] = dict.fromkeys(domains, 0)
-        self.identity: Hashable = (kind, key, namespaces, max_skew, self.node_filter.identity, _selector_key(selector))
-        self._max_skew = max_skew
-        self._min_domains = min_domains
+        self._max_skew = rule.max_skew
+        self._min_domains = rule.min_domains
         self._empty = set(self.counts)
 
     def register(self, domain: str) -> None:
@@ -269,5 +279,7 @@ def _expressions(term: NodeSelectorTerm) -> list[Requirement]:
     return [Requirement.of(each.key, each.operator, each.values) for each in term.match_expressions]
 
 
-def _odd(items: Iterable[Hashable]) -> frozenset[Hashable]:
+def _odd(items: Sequence[Hashable]) -> frozenset[Hashable]:
+    if len(items) < 2:
+        return frozenset(items)
     return frozenset(item for item, count in Counter(items).items() if count % 2)

@@ -167,6 +167,8 @@ def exceeds_limits(volumes: AttachedVolumes, limits: Mapping[str, int]) -> bool:
 
 def together(one: AttachedVolumes, other: AttachedVolumes) -> AttachedVolumes:
     """The claims of both, by driver."""
+    if not other:
+        return one
     return {driver: one.get(driver, frozenset()) | other.get(driver, frozenset()) for driver in {**one, **other}}
 
 

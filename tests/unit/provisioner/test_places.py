@@ -9,7 +9,7 @@ import numpy as np
 from podium.objects.core import LabelSelector
 from podium.provisioner.places import Limits, OrderedPlaces, Places
 from podium.provisioner.requirements import Requirement, Requirements
-from podium.provisioner.topology_groups import TopologyGroup, TopologyKind
+from podium.provisioner.topology_groups import Rule, TopologyGroup, TopologyKind
 from tests.unit.provisioner.clusters import HOSTNAME, ZONE
 
 ANYWHERE = Requirements()
@@ -17,7 +17,7 @@ ANYWHERE = Requirements()
 
 def group_of(*hostnames: str) -> TopologyGroup:
     web = LabelSelector(match_labels={"app": "web"})
-    group = TopologyGroup(TopologyKind.ANTI_AFFINITY, HOSTNAME, frozenset({"default"}), web, [])
+    group = TopologyGroup(Rule(TopologyKind.ANTI_AFFINITY, HOSTNAME, frozenset({"default"}), web), [])
     group.record(hostnames)
     return group
 
