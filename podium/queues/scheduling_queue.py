@@ -336,7 +336,9 @@ class SchedulingQueue:
             self.flush_backoff_completed()
         if self._leftover_timer.take():
             self.flush_unschedulable_leftover()
-        self.activate(self._delayed.take())
+        # A pod recreated under the same name has a backoff of its own.
+        due = ((pod, self._queued.get(pod.key)) for pod in self._delayed.take())
+        self.activate(pod for pod, info in due if info is None or info.pod.uid == pod.uid)
 
     def flush_backoff_completed(self) -> None:
         """Move the pods whose backoff has ended to the active queue."""

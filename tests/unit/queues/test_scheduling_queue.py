@@ -503,6 +503,26 @@ def test_activating_a_pod_in_flight_has_it_tried_again() -> None:
     assert bench.state_of(other) is QueueState.UNSCHEDULABLE
 
 
+def test_a_pod_is_activated_at_a_later_time() -> None:
+    bench = QueueBench(FIT)
+    bench.rejected(web := pod(), "Fit")
+    bench.queue.activate([web], after_s=3.0)
+    bench.advance(2.9)
+    assert bench.state_of(web) is QueueState.UNSCHEDULABLE
+    bench.advance(0.1)
+    assert bench.state_of(web) is QueueState.ACTIVE
+
+
+def test_a_later_activation_is_not_for_a_pod_recreated_under_the_same_name() -> None:
+    bench = QueueBench(FIT)
+    bench.rejected(web := pod("web", uid="1"), "Fit")
+    bench.queue.activate([web], after_s=3.0)
+    bench.queue.delete(web)
+    bench.rejected(recreated := pod("web", uid="2"), "Fit")
+    bench.advance(3.0)
+    assert bench.state_of(recreated) is QueueState.UNSCHEDULABLE
+
+
 def test_activating_an_active_or_unknown_pod_changes_nothing() -> None:
     bench = QueueBench()
     bench.add(web := pod())
