@@ -391,6 +391,7 @@ class Scheduler:
                 devices = self._handle.shared(ClusterDevices)
                 devices.observer = DeviceMetrics(metrics)
                 devices.claims.add_handler(handler)
+                devices.lost = handler.on_update
                 devices.claims.read()
                 continue
             if resource == DEVICE_CLASSES:

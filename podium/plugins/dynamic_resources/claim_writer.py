@@ -72,6 +72,8 @@ class ClaimWriter:
             except BaseException as error:
                 if allocation is not None and _may_be_written_yet(error):
                     self._devices.doubt(claim.metadata.uid, allocation)
+                if (uid := found.in_flight.pop(index, None)) is not None:
+                    self._devices.give_up_allocation(uid, claim)
                 raise
             finally:
                 uid = found.in_flight.pop(index, None)

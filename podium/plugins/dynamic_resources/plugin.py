@@ -411,8 +411,9 @@ class DynamicResources(
         if found is None or not found.claims:
             return
         for index, uid in found.in_flight.items():
-            if self._devices.end_allocation(uid):
-                self._devices.claims.restore(found.claims[index].key)
+            claim = found.claims[index]
+            if self._devices.give_up_allocation(uid, claim):
+                self._devices.claims.restore(claim.key)
         found.in_flight.clear()
         found.is_unreserved = True
 

@@ -4,13 +4,17 @@ Owns the claims as assumed, the allocations that are decided and not yet written
 devices, and the classes that provide extended resources. Each is kept up to date change by change. Never writes.
 
 Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go, v1.36.2.
-Differs: what an attempt sees as allocated is not copied; it contains what the watch shows during the attempt.
+Differs: what an attempt sees as allocated is not copied; it contains what the watch shows during the attempt. An
+allocation in flight that is given up requeues pods as one that is cleared; upstream's wait for the next flush.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from podium.devices import AllocatedDevices, Inventory
 from podium.devices.class_table import ClassTable
@@ -45,11 +49,13 @@ class ClusterDevices:
     Attributes:
         observer: hears what plugins report of devices.
         questions: what pods have asked for.
+        lost: called with a claim's states before and after an allocation in flight was given up. No watch shows that.
     """
 
     def __init__(self, handle: Handle) -> None:
         self.observer = DeviceObserver()
         self.questions = Questions()
+        self.lost: Callable[[ResourceClaim, ResourceClaim], None] = lambda *_: None
         self.claims = ClaimCache(handle.lister(resource_types.RESOURCE_CLAIMS))
         self.claims.add_handler(self)
         self._classes = handle.lister(resource_types.DEVICE_CLASSES)
@@ -158,6 +164,14 @@ class ClusterDevices:
             return False
         self._forget_in_flight(uid)
         return True
+
+    def give_up_allocation(self, uid: str, claim: ResourceClaim) -> bool:
+        """As `end_allocation`, for an allocation that was not written: pods that want the devices hear of it."""
+        known = self._in_flight.get(uid)
+        is_last = self.end_allocation(uid)
+        if known is not None and is_last and not known.is_simulated:
+            self.lost(replace(claim, status=replace(claim.status, allocation=known.allocation)), claim)
+        return is_last
 
     def _forget_in_flight(self, uid: str) -> None:
         known = self._in_flight.pop(uid, None)

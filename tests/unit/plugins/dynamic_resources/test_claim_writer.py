@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from podium.config.args import DynamicResourcesArgs
+from podium.daemon.handlers import ResourceClaimHandler
+from podium.framework.contract.cluster_event import EventResource
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import Status
 from podium.objects.api_errors import ApiError, Conflict, Forbidden, NotFound
@@ -17,6 +19,8 @@ from podium.objects.core import Pod
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
 from podium.plugins.shared.device_observer import DeviceObserver
+from podium.queues import QueueState
+from podium.telemetry.metrics import Metrics
 from tests.builders import node, pod, snapshot_of
 from tests.unit.plugins.dynamic_resources.claims import (
     GPU,
@@ -27,6 +31,7 @@ from tests.unit.plugins.dynamic_resources.claims import (
     special_claim,
     user,
 )
+from tests.unit.queues.builders import QueueBench
 
 pytestmark = pytest.mark.anyio
 
@@ -184,6 +189,25 @@ async def test_a_conflict_that_matters_ends_the_binding(other: ResourceClaim, re
     binding.server.meddle(other)
     assert await binding.fails() == reason
     assert not binding.devices.is_in_flight("uid-c")
+
+
+async def test_pods_that_were_rejected_for_devices_in_flight_are_woken_when_their_write_fails() -> None:
+    binding = Binding(user("c"), a_claim(), a_claim("other"), a_slice("n1", "g0"))
+    queue = QueueBench(binding.plugin)
+    handler = ResourceClaimHandler(EventResource.RESOURCE_CLAIM, queue.queue, queue.clock, Metrics())
+    binding.devices.lost = handler.on_update
+    queue.rejected(waiting := user("other", name="web-2"), "DynamicResources")
+    binding.server.errors = [Forbidden("no")]
+    await binding.fails()
+    assert queue.state_of(waiting) is QueueState.BACKOFF
+
+
+async def test_an_allocation_that_was_written_wakes_no_pod_as_lost() -> None:
+    binding, lost = of_two(), list[Any]()
+    binding.devices.lost = lambda *states: lost.append(states)
+    assert await binding.pre_bind() is None
+    binding.plugin.unreserve(binding.state, binding.pod, "n1")
+    assert lost == []
 
 
 async def test_an_allocation_that_another_pod_of_the_group_has_written_is_only_reserved() -> None:

@@ -52,6 +52,20 @@ def test_what_is_in_flight_counts_until_the_last_pod_lets_go(handle: DeviceHandl
     assert not devices.allocated().is_dedicated(G1)
 
 
+@pytest.mark.parametrize("is_simulated", [False, True])
+def test_an_allocation_that_the_last_pod_gives_up_is_told_unless_it_was_simulated(
+    handle: DeviceHandle, is_simulated: bool
+) -> None:
+    devices, claim, lost = ClusterDevices(handle), a_claim("b"), []
+    devices.lost = lambda old, new: lost.append((old.status.allocation, new))
+    for _ in range(2):
+        devices.start_allocation("uid-b", typed("g1"), is_simulated=is_simulated)
+    assert not devices.give_up_allocation("uid-b", claim)
+    assert lost == []
+    assert devices.give_up_allocation("uid-b", claim)
+    assert lost == ([] if is_simulated else [(typed("g1"), claim)])
+
+
 def test_devices_whose_allocation_may_still_be_written_are_kept_for_a_minute(handle: DeviceHandle) -> None:
     devices = ClusterDevices(handle)
     devices.start_allocation("uid-b", typed("g1"))
