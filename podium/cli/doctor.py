@@ -20,7 +20,7 @@ from podium.cli.options.configuration import (
 )
 from podium.cli.options.leader_election import leader_election_options, with_options
 from podium.cli.output import TEXT, output_option, print_value
-from podium.cli.planning import demand_rules
+from podium.cli.planning import PROVIDERS, RULES, demand_rules
 from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error":
 @leader_election_options
 @click.option(
     "--provisioner",
-    type=click.Choice(["plan-only", "sandbox", "karpenter"]),
+    type=PROVIDERS,
     help="Check what `podium provisioner run` needs with this provider, instead of the scheduler.",
 )
 @click.option(
     "--rules",
-    type=click.Choice(["karpenter", "podium"]),
+    type=RULES,
     default="karpenter",
     show_default=True,
     help="With --provisioner: who judges whether a pod fits.",

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from podium.provisioner.objects import ClusterObjects, NodePool
     from podium.provisioner.settings import Settings
 
+PROVIDERS = click.Choice(["plan-only", "sandbox", "karpenter"])
+RULES = click.Choice(["karpenter", "podium"])
+
 _NODE_POOLS = click.option(
     "--node-pools", metavar="FILE", help="NodePools to buy from, instead of those of the cluster."
 )
@@ -72,7 +75,7 @@ def rules_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     rules = click.option(
         "--rules",
-        type=click.Choice(["karpenter", "podium"]),
+        type=RULES,
         default="karpenter",
         show_default=True,
         help="Who judges whether a pod fits: Karpenter's simulation, or podium's own plugins.",

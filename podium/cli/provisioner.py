@@ -12,7 +12,7 @@ from podium.cli.options.addresses import address
 from podium.cli.options.configuration import usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
-from podium.cli.planning import Question, demand_rules, purchase_options, rules_options
+from podium.cli.planning import PROVIDERS, Question, demand_rules, purchase_options, rules_options
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def command() -> None:
 @click.option("--context", help="The context of the kubeconfig.")
 @click.option(
     "--provider",
-    type=click.Choice(["plan-only", "sandbox", "karpenter"]),
+    type=PROVIDERS,
     default="plan-only",
     show_default=True,
     help="Who makes nodes: nobody, podium as objects without machines, or a Karpenter that is told by NodeClaims.",

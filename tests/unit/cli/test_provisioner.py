@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from podium.cli.planning import PROVIDERS
+from podium.provisioner.controller.app import ProviderName
 from tests.manifests import pod
 from tests.unit.cli import commands
 
@@ -63,3 +65,7 @@ def test_a_catalogue_of_the_wrong_shape_is_named(tmp_path: Path) -> None:
     done = _run("--catalogue", file)
     assert done.exit_code == 1
     assert f"{file}: [0]" in done.output
+
+
+def test_the_providers_are_those_that_there_are() -> None:
+    assert tuple(PROVIDERS.choices) == get_args(ProviderName)
