@@ -212,11 +212,10 @@ class Topology:
     # ------------------------------------------------------------ counts
 
     def _count(self, group: TopologyGroup) -> None:
+        is_open = group.node_filter.is_open
         for state in self._nodes:
-            if state.node is None or not self._passes(group, state.node):
-                continue
             domain = state.labels.get(group.key)
-            if domain is not None:
+            if domain is not None and state.node is not None and (is_open or self._passes(group, state.node)):
                 group.register(domain)
         for namespace in group.namespaces:
             for pod in self._basis.counted.get(namespace, ()):
@@ -226,7 +225,7 @@ class Topology:
                 domain = node.metadata.labels.get(group.key)
                 if domain is None and group.key == HOSTNAME:
                     domain = node.metadata.name
-                if domain is not None and self._passes(group, node):
+                if domain is not None and (is_open or self._passes(group, node)):
                     group.record((domain,))
 
     def _passes(self, group: TopologyGroup, node: ProvidedNode) -> bool:

@@ -56,6 +56,12 @@ class NodeFilter:
             required = tuple(selector.union(_expressions(term)) for term in affinity.required.node_selector_terms)
         return cls(required, affinity_policy, taints_policy, spec.tolerations)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether all nodes' pods count."""
+        is_strict = self.affinity_policy == HONOR and bool(self.requirements) and all(map(len, self.requirements))
+        return not is_strict and self.taints_policy != HONOR
+
     def matches(self, taints: Iterable[Taint], labels: Requirements) -> bool:
         """Whether pods of a node with these taints and labels count."""
         if self.affinity_policy == HONOR and not self._allows(labels):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.objects.core import LabelSelector, Taint, Toleration
 from podium.provisioner.requirements import Requirement
-from podium.provisioner.topology_groups import Domains, NodeFilter, TopologyGroup, TopologyKind
+from podium.provisioner.topology_groups import Domains, NodeFilter, Rule, TopologyGroup, TopologyKind
 from tests.unit.provisioner.clusters import HOSTNAME, ZONE, as_pod, node_affinity, pod, required
 
 WEB = LabelSelector(match_labels={"app": "web"})
@@ -14,7 +14,7 @@ GPU = Taint(key="gpu", effect="NoSchedule")
 
 
 def group(kind: TopologyKind, *domains: str, key: str = ZONE, **more: int) -> TopologyGroup:
-    return TopologyGroup(kind, key, frozenset({"default"}), WEB, domains, max_skew=1, **more)
+    return TopologyGroup(Rule(kind, key, frozenset({"default"}), WEB, max_skew=1, **more), domains)
 
 
 def zones(*values: str) -> Requirement:
@@ -92,3 +92,12 @@ def test_domains_behind_taints_are_open_to_those_who_tolerate_them() -> None:
     assert domains.open_to((), "Honor") == ["b"]
     assert domains.open_to((), "Ignore") == ["a", "b"]
     assert domains.open_to((Toleration(operator="Exists"),), "Honor") == ["a", "b"]
+
+
+def test_a_filter_is_open_while_it_leaves_no_node_out() -> None:
+    in_zone = NodeFilter.of(as_pod(pod("a", affinity=node_affinity(required(ZONE, "In", "a")))), "Honor", "Ignore")
+    plain = NodeFilter.of(as_pod(pod("a")), "Honor", "Ignore")
+    assert NodeFilter().is_open
+    assert plain.is_open
+    assert not in_zone.is_open
+    assert not NodeFilter(taints_policy="Honor").is_open
