@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 from typing import Final
 
 from podium.recording.player import Diverged, Player
@@ -16,6 +17,9 @@ _AFTERWARDS_S: Final = 1e-3
 _ROUNDS_MIN: Final = 8
 """So many rounds of the loop a step may take to become ready without a timer."""
 _ROUNDS_MAX: Final = 100
+"""After so many, only timers that are due are fired: a waiting task whose deadline is early sets it again."""
+_EARLY_S: Final = 2e-3
+"""A timer may have fired so much before its time, by an event loop that counts milliseconds."""
 
 
 class ReplayLoop(asyncio.SelectorEventLoop):
@@ -66,8 +70,10 @@ class ReplayLoop(asyncio.SelectorEventLoop):
         while (parked := self._parked.pop(number, None)) is None:
             if not self._run_until(number, player):
                 rounds += 1
+                is_late = rounds > _ROUNDS_MAX
+                until_s = self._now_s + _EARLY_S if is_late else math.inf
                 # A cancellation is delivered again and again, so `_ready` need not become empty.
-                if (rounds >= _ROUNDS_MIN or not self._ready) and not self._fire_next() and rounds > _ROUNDS_MAX:  # type: ignore[attr-defined]
+                if (rounds >= _ROUNDS_MIN or not self._ready) and not self._fire_next(until_s) and is_late:  # type: ignore[attr-defined]
                     player.differ(f"task {number} went on when it was recorded, and has nothing to go on with")
         return parked
 
@@ -88,10 +94,10 @@ class ReplayLoop(asyncio.SelectorEventLoop):
                 return True
         return False
 
-    def _fire_next(self) -> bool:
-        """Make the next timer ready, whose time has come by the order of the recording; False if there is none."""
+    def _fire_next(self, until_s: float = math.inf) -> bool:
+        """Make the next timer ready, whose time has come in the order of the recording; False if none is due."""
         timers, ready = self._scheduled, self._ready  # type: ignore[attr-defined]
-        while timers:
+        while timers and (timers[0]._cancelled or timers[0].when() <= until_s):
             timer = heapq.heappop(timers)
             timer._scheduled = False
             if timer._cancelled:

@@ -75,7 +75,6 @@ TESTED_ELSEWHERE = {
     "queues/requeuing": "unit/queues/test_scheduling_queue",
     "recording/counterfactual": "simulation/test_counterfactual",
     "recording/player": "simulation/test_recordings",
-    "recording/replay_loop": "simulation/test_recordings",
     "recording/simulated_api": "simulation/test_counterfactual",
     "recording/replay": "simulation/test_recordings",
     "recording/shadow/hindsight": "unit/recording/shadow/test_shadow",
