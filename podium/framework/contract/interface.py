@@ -452,6 +452,9 @@ class FilteredNodes(Protocol):
     def status(self, row: int) -> Status:
         """The status of one row."""
 
+    def pods(self, row: int) -> Iterable[Pod]:
+        """The pods on one node."""
+
     def dry_run(self, row: int) -> AbstractContextManager[NodeDryRun]:
         """Begin a dry run on one node. Leaving the context undoes its changes. Only one may be open at a time."""
 

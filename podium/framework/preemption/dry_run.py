@@ -15,7 +15,7 @@ from podium.framework.contract.interface import FilteredNodes
 from podium.framework.contract.status import Status
 from podium.framework.cycle.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
-from podium.framework.preemption.victims import Found, select_victims
+from podium.framework.preemption.victims import NO_VICTIMS, Found, select_victims
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
 
@@ -53,9 +53,12 @@ def dry_run_preemption(
         begin += len(some)
         if dry_run is not None:
             answers = yield from known.select_victims(dry_run, some, pod, budgets, importance)
-        else:
-            answers = [_try_one(filtered, row, pod, budgets, importance) for row in some]
+        elif importance.below(pod, filtered.pods(some[0])):
+            answers = [_try_one(filtered, some[0], pod, budgets, importance)]
             yield PAUSE
+        else:
+            # As the dry run would find, which copies the state of all plugins first.
+            answers = [NO_VICTIMS]
         for row, found in zip(some, answers, strict=True):
             if isinstance(found, Status):
                 rejected[row] = found

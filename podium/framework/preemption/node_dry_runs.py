@@ -144,6 +144,10 @@ class AfterFiltering:
         """The status of one row."""
         return self._cycle.diagnosis.status(row)
 
+    def pods(self, row: int) -> Iterable[Pod]:
+        """The pods on one node."""
+        return self._cycle.snapshot.pods[row].values()
+
     @contextmanager
     def dry_run(self, row: int) -> Iterator[ForkedNodeDryRun]:
         """Begin a dry run on one node; leaving the context undoes it."""

@@ -23,7 +23,7 @@ from podium.framework.contract.status import PluginError, ScheduleError, Status,
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.objects.core import Pod
 
-_NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
+NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 
 Found: TypeAlias = Candidate | Status
 """A candidate; or a status: UnschedulableAndUnresolvable if there are no pods of lower priority, the filters'
@@ -38,7 +38,7 @@ def select_victims(dry_run: NodeDryRun, pod: Pod, budgets: Budgets, importance: 
     node = dry_run.node
     lower = importance.below(pod, node.pods)
     if not lower:
-        return _NO_VICTIMS
+        return NO_VICTIMS
     try:
         for each in lower:
             dry_run.remove(each)
@@ -112,7 +112,7 @@ def select_victims_of_many(
     for row, node in zip(rows, nodes, strict=True):
         begin, end = end, end + len(node.pods)
         if not node.pods:
-            found.append(_NO_VICTIMS)
+            found.append(NO_VICTIMS)
         elif row in statuses:
             found.append(statuses[row])
         else:

@@ -74,6 +74,9 @@ class Rooms:
     def __init__(self, *rooms: Room) -> None:
         self.rooms, self.tried = rooms, []
 
+    def pods(self, row: int) -> list[Pod]:
+        return self.rooms[row].node.pods
+
     @contextmanager
     def dry_run(self, row: int) -> Iterator[Any]:
         self.tried.append(row)

@@ -4,6 +4,7 @@ from podium.framework.contract.status import Status
 from podium.framework.cycle.steps import PAUSE, run_unasked
 from podium.framework.preemption.candidates import Budgets
 from podium.framework.preemption.dry_run import dry_run_preemption
+from podium.framework.preemption.victims import NO_VICTIMS
 from podium.framework.preemption.victims_known import VictimsKnown
 from tests.builders import pod
 from tests.unit.framework.rooms import IMPORTANCE, NO_BUDGETS, TOO_FULL, Room, Rooms, budget, placed
@@ -43,6 +44,12 @@ def test_it_goes_on_until_one_candidate_violates_no_budget():
 def test_candidates_that_violate_come_last():
     rooms = Rooms(room_on("n0", protected=True), room_on("n1"))
     assert tried(rooms, 2, Budgets([budget("b", 0)]))[0] == ["n1", "n0"]
+
+
+def test_nodes_without_pods_of_lower_priority_are_not_tried():
+    rooms = Rooms(Room(placed("equal", 100), room=0, name="n0"), Room(room=0, name="n1"), room_on("n2"))
+    assert tried(rooms, 1) == (["n2"], {0: NO_VICTIMS, 1: NO_VICTIMS})
+    assert rooms.tried == [2]
 
 
 def test_it_pauses_after_each_node_that_is_tried_by_itself():
