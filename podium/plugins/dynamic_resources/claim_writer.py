@@ -4,7 +4,8 @@ Owns the order of writes, and what conflicts with other writers mean. Decides no
 
 Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (bindClaim, Unreserve) and
 extendeddynamicresources.go, v1.36.2.
-Differs: changes are patched with the resource version as precondition, where upstream writes the whole object. The
+Differs: changes are patched with the resource version as precondition, where upstream writes the whole object. A claim
+that was reserved for the pod when its attempt began is looked at again, since a pod may wait at Permit for long. The
 claim for extended resources gets its name from podium, in the API server's style, so that it is found again if the
 answer to its creation is lost.
 """
@@ -58,7 +59,11 @@ class ClaimWriter:
         """
         for index, claim in enumerate(found.claims):
             if claim.is_reserved_for(pod.uid):
-                continue
+                known = self._devices.claims.get(claim.key) or claim
+                if known.is_reserved_for(pod.uid):
+                    continue
+                # Since the attempt began the reservation was taken back, by a late write of an earlier attempt.
+                claim = known
             allocation = found.reserved.get(index)
             is_special = index >= found.user_count
             if is_special and allocation is None:

@@ -167,6 +167,13 @@ async def test_a_claim_that_lists_the_pod_is_not_written() -> None:
     assert binding.server.written == []
 
 
+async def test_a_claim_that_lost_the_pod_since_the_attempt_began_ends_the_binding() -> None:
+    binding = of_two(allocation=allocation("g0"), users=["web-1"])
+    binding.server.meddle(a_claim(version="7"))
+    binding.handle.claims.put(a_claim(version="7"))
+    assert await binding.fails() == "claim default/c got deallocated elsewhere in the meantime"
+
+
 async def test_after_a_harmless_conflict_the_latest_state_is_written() -> None:
     binding = of_two()
     binding.server.meddle(a_claim(version="7", labels={"a": "b"}))
