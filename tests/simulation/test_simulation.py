@@ -145,9 +145,8 @@ def test_devices_that_a_gang_keeps_when_it_gives_up_are_found(monkeypatch: pytes
             unreserve(plugin, state, pod, node_name)
 
     monkeypatch.setattr(DynamicResources, "unreserve", keep)
-    violation = simulate(3, CALM_EVERY, devices=True, gangs=True).violation
-    assert violation is not None
-    assert violation.checker == "in flight for ever"
+    violations = (simulate(seed, CALM_EVERY, devices=True, gangs=True).violation for seed in _SEEDS_TRIED)
+    assert any(each is not None and each.checker == "in flight for ever" for each in violations)
 
 
 def _lose_pods(patch: pytest.MonkeyPatch) -> None:
