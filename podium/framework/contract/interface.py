@@ -404,10 +404,7 @@ class NodesDryRun(Protocol):
         """The node's name."""
 
     def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
-        """What the answer about each row depends on, besides the pod's spec.
-
-        Identical objects mean an identical answer.
-        """
+        """What the answer about each row depends on, besides the pod's spec: identical objects, identical answer."""
 
     def pods(self, row: int) -> Mapping[str, Pod]:
         """The pods of a node by uid, without the changes of the dry run."""
