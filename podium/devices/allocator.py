@@ -6,13 +6,14 @@ Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/alloca
 from __future__ import annotations
 
 import enum
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Final, TypeAlias, TypeVar
+from typing import Final
 
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.choices import Choices
 from podium.devices.counters import AvailableCounters
+from podium.devices.interruptible import Interruptible, uninterrupted
 from podium.devices.inventory import DeviceID, Inventory
 from podium.devices.pools import NodePools, pools_of_node
 from podium.devices.questions import Question, Questions
@@ -25,22 +26,6 @@ STEPS_MAX: Final = 500_000
 """How many devices a search on one node may look at: about a second."""
 
 _ANSWERS_MAX: Final = 64
-
-
-T = TypeVar("T")
-
-Interruptible: TypeAlias = Generator[None, None, T]
-"""A computation that yields where it can be interrupted."""
-
-
-def uninterrupted(steps: Interruptible[T]) -> T:
-    """The result, without interruption."""
-    try:
-        while True:
-            next(steps)
-    except StopIteration as end:
-        result: T = end.value
-        return result
 
 
 class Refusal(enum.Enum):

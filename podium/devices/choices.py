@@ -6,7 +6,7 @@ upstream does not undo is not undone here either, since it decides which devices
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,6 +14,7 @@ from podium.devices.allocated import AllocatedDevices, ConsumedCapacity
 from podium.devices.capacity import Amount, consumption, has_room
 from podium.devices.counters import AvailableCounters, ConsumedCounters
 from podium.devices.errors import AllocationError
+from podium.devices.interruptible import Interruptible
 from podium.devices.inventory import DeviceID, SliceDevice
 from podium.devices.pools import Pool
 from podium.devices.requests import Candidate, ClaimData, RequestData
@@ -79,7 +80,7 @@ class Choices:
         taken = self._allocated.consumed.of(device.id), self._capacity.of(device.id)
         return has_room(data.capacities, device.device.capacity or {}, *taken)
 
-    def prepare(self, claim: int, data: RequestData, candidate: Candidate) -> Iterator[None]:
+    def prepare(self, claim: int, data: RequestData, candidate: Candidate) -> Interruptible[None]:
         """Read the counters that `take` needs for the device, which would otherwise do that without interruption.
 
         Yields where it can be interrupted.

@@ -6,11 +6,11 @@ counters are kept by the pool's name alone, so pools of two drivers with the sam
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
 from podium.devices.allocated import AllocatedDevices
+from podium.devices.interruptible import Interruptible, uninterrupted
 from podium.devices.inventory import Counters, SliceDevice
 from podium.devices.pools import Pool
 
@@ -28,11 +28,10 @@ class AvailableCounters:
 
     def of(self, pool: Pool) -> Counters:
         """The counters of the pool, or of the pool of that name that was asked about first."""
-        for _ in self.read(pool):
-            pass
+        uninterrupted(self.read(pool))
         return self._by_pool[pool.name]
 
-    def read(self, pool: Pool) -> Iterator[None]:
+    def read(self, pool: Pool) -> Interruptible[None]:
         """Compute what `of` returns. Yields where it can be interrupted."""
         if pool.name in self._by_pool:
             return

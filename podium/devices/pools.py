@@ -5,14 +5,17 @@ Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from podium.devices.inventory import Counters, Inventory, InventorySlice, SliceDevice
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -85,32 +88,28 @@ def pools_of_node(inventory: Inventory, node_name: str, labels: Mapping[str, str
 def _pools(inventory: Inventory, node_name: str, labels: Mapping[str, str]) -> NodePools:
     relevant = sorted(_relevant(inventory, node_name, labels).items())
     slices = [entry for _, entries in relevant for entry in entries]
-    if any(entry.item.spec.node_name for entry in slices):
-        return _read(inventory, relevant)
-    key = _identity(slices)
-    if key not in inventory.interned:
-        inventory.interned[key] = _read(inventory, relevant)
-    return inventory.interned[key]  # type: ignore[no-any-return]
+    return _once(inventory.interned, slices, lambda: _read(inventory, relevant))
 
 
 def _read(inventory: Inventory, relevant: Sequence[tuple[tuple[str, str], list[InventorySlice]]]) -> NodePools:
     usual: list[Pool] = []
     conditional: list[Pool] = []
     for (driver, name), slices in relevant:
-        pool = _shared_pool(inventory, driver, name, slices)
+        pool = _once(inventory.interned_pools, slices, partial(_pool, inventory, driver, name, slices))
         if pool is not None:
             (conditional if pool.is_conditional else usual).append(pool)
     return NodePools.of(usual + conditional)
 
 
-def _shared_pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySlice]) -> Pool | None:
-    """As `_pool`, computed once for all nodes if none of its slices is that of a node."""
+def _once(known: dict[tuple[int, ...], Any], slices: Sequence[InventorySlice], compute: Callable[[], T]) -> T:
+    """What is computed from these slices: once for all nodes that reach them, if none of them is that of a node."""
     if any(entry.item.spec.node_name for entry in slices):
-        return _pool(inventory, driver, name, slices)
+        return compute()
     key = _identity(slices)
-    if key not in inventory.interned_pools:
-        inventory.interned_pools[key] = _pool(inventory, driver, name, slices)
-    return inventory.interned_pools[key]  # type: ignore[no-any-return]
+    if key not in known:
+        known[key] = compute()
+    found: T = known[key]
+    return found
 
 
 def _identity(slices: Iterable[InventorySlice]) -> tuple[int, ...]:

@@ -5,15 +5,16 @@ Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/alloca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from podium.cel import CompileError, EvaluationError
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.capacity import has_room
 from podium.devices.constraints import Constraint, new_constraint
 from podium.devices.errors import AllocationError
+from podium.devices.interruptible import Interruptible
 from podium.devices.inventory import SliceDevice
 from podium.devices.pools import Pool
 from podium.objects.claims import DeviceRequest, ExactDeviceRequest, ResourceClaim
@@ -26,11 +27,11 @@ RESULTS_MAX: Final = 32
 _ALL: Final = "All"
 _EXACT_COUNT: Final = "ExactCount"
 
+T = TypeVar("T")
+
 DEVICES_PER_TURN: Final = 8
 """How many devices are looked at before that can be interrupted: a selector may take milliseconds for each."""
 
-T = TypeVar("T")
-Reading: TypeAlias = Generator[None, None, T]
 GetClass = Callable[[str], DeviceClass | None]
 
 
@@ -103,7 +104,7 @@ class RequestReader:
     allocated: AllocatedDevices
     class_of: GetClass
 
-    def read(self, claims: Sequence[ResourceClaim]) -> Reading[tuple[ClaimData, ...]]:
+    def read(self, claims: Sequence[ResourceClaim]) -> Interruptible[tuple[ClaimData, ...]]:
         """The claims as the search needs them. Yields where it can be interrupted.
 
         Raises:
@@ -122,7 +123,7 @@ class RequestReader:
             return False
         return device.selection is None or device.selection.matches(self.node_name, self.labels)
 
-    def _claim(self, claim: ResourceClaim) -> Reading[ClaimData]:
+    def _claim(self, claim: ResourceClaim) -> Interruptible[ClaimData]:
         requests = yield from _in_turn(self._alternatives(claim, each) for each in claim.spec.devices.requests)
         least = sum(min(each.count for each in alternatives) for alternatives in requests)
         if least > RESULTS_MAX:
@@ -138,7 +139,7 @@ class RequestReader:
             constraints.append(constraint)
         return ClaimData(claim, requests, tuple(constraints))
 
-    def _alternatives(self, claim: ResourceClaim, request: DeviceRequest) -> Reading[tuple[RequestData, ...]]:
+    def _alternatives(self, claim: ResourceClaim, request: DeviceRequest) -> Interruptible[tuple[RequestData, ...]]:
         if request.first_available:
             parts = (self._request(claim, each, each.name, request.name) for each in request.first_available)
             return (yield from _in_turn(parts))
@@ -146,7 +147,7 @@ class RequestReader:
 
     def _request(
         self, claim: ResourceClaim, request: ExactDeviceRequest, name: str, parent: str
-    ) -> Reading[RequestData]:
+    ) -> Interruptible[RequestData]:
         where = f"claim {claim.key}, request {name}"
         for index, selector in enumerate(request.selectors):
             if selector.cel is None:
@@ -167,7 +168,7 @@ class RequestReader:
         devices = yield from self._all_devices(RequestData(claim, request, name, parent, device_class), where)
         return RequestData(claim, request, name, parent, device_class, len(devices), devices)
 
-    def _all_devices(self, data: RequestData, where: str) -> Reading[tuple[Candidate, ...]]:
+    def _all_devices(self, data: RequestData, where: str) -> Interruptible[tuple[Candidate, ...]]:
         """Every device that is selectable and has the capacity, in use or not."""
         found = []
         for pool in self.pools:
@@ -183,7 +184,7 @@ class RequestReader:
         return tuple(found)
 
 
-def _in_turn(parts: Iterable[Reading[T]]) -> Reading[tuple[T, ...]]:
+def _in_turn(parts: Iterable[Interruptible[T]]) -> Interruptible[tuple[T, ...]]:
     found: list[T] = []
     for part in parts:
         result = yield from part

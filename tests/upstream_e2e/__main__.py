@@ -91,8 +91,7 @@ async def _run(
                     "--ginkgo.timeout=1h",
                 )
                 command = [program, f"--kubeconfig={plane.kubeconfig()}", f"--ginkgo.json-report={report}", *flags]
-                output = (log or directory / "log").open("wb")
-                with output:
+                with (log or directory / "log").open("wb") as output:
                     await anyio.run_process([*command, *selected], stdout=output, stderr=subprocess.STDOUT, check=False)
                 assert podium.is_running, podium.output()
                 return results(report)

@@ -80,10 +80,8 @@ class ClaimWriter:
                 if (uid := found.in_flight.pop(index, None)) is not None:
                     self._devices.give_up_allocation(uid, claim)
                 raise
-            finally:
-                uid = found.in_flight.pop(index, None)
-                if uid is not None:
-                    self._devices.end_allocation(uid)
+            if (uid := found.in_flight.pop(index, None)) is not None:
+                self._devices.end_allocation(uid)
 
     async def _reserve(self, claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod) -> ResourceClaim:
         """Write the allocation, if one was decided, and the reservation for the pod.

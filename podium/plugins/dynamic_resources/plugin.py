@@ -26,9 +26,9 @@ from msgspec.structs import replace
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import DynamicResourcesArgs
 from podium.devices import AllocationError, Allocator, Refusal, StepsExceededError
-from podium.devices.allocator import Interruptible, uninterrupted
 from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import RequestMapping, extended_requests
+from podium.devices.interruptible import Interruptible, uninterrupted
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests
 from podium.framework.contract.choosing import ChoosingPlugin
 from podium.framework.contract.cluster_event import (

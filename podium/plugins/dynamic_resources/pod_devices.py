@@ -12,8 +12,8 @@ from typing import Final
 
 from podium.cluster import IntArray
 from podium.devices import Allocator
-from podium.devices.allocator import Interruptible
 from podium.devices.extended_resources import RequestMapping
+from podium.devices.interruptible import Interruptible
 from podium.framework.contract.status import Status
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.selectors import NodeMatcher

@@ -90,11 +90,9 @@ def choice_for(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]
     selector = _selector(claim)
     kept: list[PersistentVolume] = []
     free: list[tuple[int, PersistentVolume]] = []
-    name = claim.metadata.name
     for volume in volumes:
         reference = volume.spec.claim_ref
-        # Most volumes are kept for others, so their names are compared before anything is called.
-        if reference is not None and (reference.name != name or not is_kept_for(volume, claim)):
+        if reference is not None and not is_kept_for(volume, claim):
             continue
         size = _capacity_nano(volume)
         if size is None or size < wanted or not _is_suitable(volume, claim):
