@@ -54,9 +54,9 @@ async def create_object(
                 raise
             return known
         except ApiError as error:
-            if not error.may_have_happened:
+            if doubt is None and not error.may_have_happened:
                 raise
-            doubt = error
+            doubt = doubt or error
     assert doubt is not None
     raise doubt
 
@@ -108,9 +108,9 @@ async def delete_object(dispatcher: Dispatcher, resource: ResourceType[Any], ite
         except (NotFound, Conflict):
             return
         except ApiError as error:
-            if not error.may_have_happened:
+            if doubt is None and not error.may_have_happened:
                 raise
-            doubt = error
+            doubt = doubt or error
     assert doubt is not None
     raise doubt
 

@@ -53,14 +53,11 @@ async def patch_object(
             )
             check_object(answer, resource.api_version, resource.kind, item.metadata)
             return typed(resource, parsed(answer))
-        except Conflict as error:
-            if doubt is None:
-                raise
-            doubt = error  # perhaps a conflict with the very write whose response was lost
         except ApiError as error:
-            if not error.may_have_happened:
+            if doubt is None and not error.may_have_happened:
                 raise
-            doubt = error
+            # A later error, be it a conflict with the very write whose response was lost, says nothing about that one.
+            doubt = doubt or error
         try:
             seen = await read_content(dispatcher, resource, item)
         except NotFound:

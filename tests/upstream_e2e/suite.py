@@ -46,6 +46,11 @@ class Results:
     specs: tuple[Spec, ...]
     for_kubelets: tuple[str, ...]
 
+    @property
+    def is_good(self) -> bool:
+        """Whether specs ran, and all of them have passed."""
+        return bool(self.specs) and all(each.has_passed for each in self.specs)
+
 
 def recipe() -> Recipe:
     """What the program is built from."""

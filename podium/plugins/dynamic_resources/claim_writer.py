@@ -7,14 +7,17 @@ extendeddynamicresources.go, v1.36.2.
 Differs: changes are patched with the resource version as precondition, where upstream writes the whole object. A claim
 that was reserved for the pod when its attempt began is looked at again, since a pod may wait at Permit for long. The
 claim for extended resources gets its name from podium, in the API server's style, so that it is found again if the
-answer to its creation is lost.
+answer to its creation is lost. What takes back an earlier attempt's claims ends before they are written for the next
+attempt; upstream lets the two overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from random import Random
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec.structs import replace
@@ -29,6 +32,9 @@ from podium.objects.core import Pod
 from podium.objects.resource_types import RESOURCE_CLAIMS
 from podium.plugins.dynamic_resources.pod_devices import NO_MAPPINGS, SPECIAL_NAME, NodeDevices, PodDevices
 from podium.plugins.shared.cluster_devices import ClusterDevices
+
+if TYPE_CHECKING:
+    import anyio
 
 log = get_logger("devices")
 
@@ -48,6 +54,16 @@ class ClaimWriter:
     def __init__(self, handle: Handle, devices: ClusterDevices) -> None:
         self._handle = handle
         self._devices = devices
+        self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
+        """Who writes the claims of a pod, by its uid."""
+
+    @asynccontextmanager
+    async def _turn(self, pod: Pod) -> AsyncIterator[None]:
+        """Only one attempt at the pod writes its claims: the next begins when what takes back the last has ended."""
+        import anyio
+
+        async with self._turns.setdefault(pod.uid, anyio.Lock()):
+            yield
 
     # ------------------------------------------------------------ before the binding
 
@@ -57,12 +73,22 @@ class ClaimWriter:
         Raises:
             PluginError: a claim cannot be written.
         """
+        async with self._turn(pod):
+            await self._write(found, pod, node_name)
+
+    async def _write(self, found: PodDevices, pod: Pod, node_name: str) -> None:
         for index, claim in enumerate(found.claims):
             if claim.is_reserved_for(pod.uid):
                 known = self._devices.claims.get(claim.key) or claim
                 if known.is_reserved_for(pod.uid):
-                    continue
-                # Since the attempt began the reservation was taken back, by a late write of an earlier attempt.
+                    if not self._devices.may_be_taken_back_yet(known):
+                        continue
+                    # A write of an earlier attempt may come late. It no longer can once the claim has changed.
+                    try:
+                        known = await self._without(known, pod)
+                    except ApiError as error:
+                        raise PluginError(f"remove reservation from claim {claim.key}: {error}") from error
+                # Otherwise the reservation was taken back since the attempt began.
                 claim = known
             allocation = found.reserved.get(index)
             is_special = index >= found.user_count
@@ -197,6 +223,10 @@ class ClaimWriter:
 
     async def take_back(self, found: PodDevices, pod: Pod) -> None:
         """Take back the reservations of a pod that is not bound, and what PostFilter wants to be taken back."""
+        async with self._turn(pod):
+            await self._take_back(found, pod)
+
+    async def _take_back(self, found: PodDevices, pod: Pod) -> None:
         claims, user_count = found.claims, found.user_count
         if found.is_unreserved:
             for claim in claims[:user_count]:
@@ -222,25 +252,36 @@ class ClaimWriter:
             log.warning("A claim could not be taken back", claim=claim.key, pod=pod.key, error=str(error))
 
     async def _release(self, claim: ResourceClaim, pod: Pod) -> None:
-        """Remove the pod from those that the claim is reserved for."""
+        await self._without(claim, pod)
+
+    async def _without(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+        """Remove the pod from those that the claim is reserved for. Returns the claim as it is then."""
         uid = claim.metadata.uid
         for attempt in range(_TRIES):
             if attempt:
                 claim = await self._again(claim)
             if claim.metadata.uid != uid or not claim.is_reserved_for(pod.uid):
-                return
+                return claim
             kept = [msgspec.to_builtins(each) for each in claim.status.reserved_for if each.uid != pod.uid]
             try:
-                await self._patch_status(claim, {"reservedFor": kept or None})
+                return await self._clear(claim, {"reservedFor": kept or None})
             except Conflict:
                 continue
-            return
         raise PluginError("the claim keeps changing")
 
     async def _deallocate(self, claim: ResourceClaim, pod: Pod) -> None:
         """Clear the allocation. Not repeated after a conflict: the claim may be in use by now."""
         del pod
-        await self._patch_status(claim, {"allocation": None, "reservedFor": None, "devices": None})
+        await self._clear(claim, {"allocation": None, "reservedFor": None, "devices": None})
+
+    async def _clear(self, claim: ResourceClaim, status: dict[str, Any]) -> ResourceClaim:
+        """Take something out of the status."""
+        try:
+            return await self._patch_status(claim, status)
+        except BaseException as error:
+            if _may_be_written_yet(error):
+                self._devices.doubt_taking_back(claim)
+            raise
 
     async def _delete(self, claim: ResourceClaim, pod: Pod) -> None:
         """Delete a claim for extended resources, without the finalizer that would keep it."""
@@ -268,7 +309,7 @@ def _may_be_written_yet(error: BaseException) -> bool:
     """Whether the API server may still carry out the write that ended like this: it was cancelled, or had no answer."""
     if isinstance(error, PluginError):
         return isinstance(error.__cause__, ApiError) and error.__cause__.may_have_happened
-    return True
+    return not isinstance(error, ApiError) or error.may_have_happened
 
 
 def _generated_name(base: str, random: Random) -> str:

@@ -72,6 +72,8 @@ class ClusterDevices:
         self._in_flight: dict[str, _InFlight] = {}
         self._clock = handle.clock
         self._doubts: dict[str, tuple[AllocationResult, float]] = {}
+        self._doubts_of_taking_back: dict[str, str] = {}
+        """The version of the claim, by its uid."""
 
     # ------------------------------------------------------------ classes and slices
 
@@ -136,6 +138,14 @@ class ClusterDevices:
         if doubted is not None:
             self._doubted.remove(doubted[0])
 
+    def doubt_taking_back(self, claim: ResourceClaim) -> None:
+        """The API server may still take the allocation or a reservation out of the claim, if it does not change."""
+        self._doubts_of_taking_back[claim.metadata.uid] = claim.metadata.resource_version
+
+    def may_be_taken_back_yet(self, claim: ResourceClaim) -> bool:
+        """Whether that has been told of this version of the claim."""
+        return self._doubts_of_taking_back.get(claim.metadata.uid) == claim.metadata.resource_version
+
     def is_in_flight(self, uid: str) -> bool:
         """Whether the claim with that uid is about to be allocated."""
         return uid in self._in_flight
@@ -196,6 +206,7 @@ class ClusterDevices:
     def on_delete(self, old: ResourceClaim) -> None:
         """A claim was deleted."""
         self._end_doubt(old.metadata.uid)
+        self._doubts_of_taking_back.pop(old.metadata.uid, None)
         if old.status.allocation is not None:
             self._allocated.remove(old.status.allocation)
 

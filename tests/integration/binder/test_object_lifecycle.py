@@ -80,3 +80,13 @@ async def test_the_status_is_patched_by_itself(cluster: Cluster) -> None:
     assert patched.status.allocation is not None
     stored = await cluster.admin.get(f"{CLAIMS}/mine")
     assert stored["metadata"]["resourceVersion"] == patched.metadata.resource_version
+
+
+async def test_a_refusal_after_an_answer_in_doubt_does_not_settle_it(faulty: FaultyCluster) -> None:
+    for verb in ("create", "delete"):
+        faulty.faults.server_error(verb=verb, resource="resourceclaims")
+        faulty.faults.server_error(None, code=403, verb=verb, resource="resourceclaims")
+    with pytest.raises(InternalError):
+        await faulty.cluster.client.create(RESOURCE_CLAIMS, claim(), manifest())
+    with pytest.raises(InternalError):
+        await faulty.cluster.client.delete(RESOURCE_CLAIMS, claim())

@@ -136,3 +136,11 @@ async def test_an_object_that_cannot_be_read_again_leaves_the_doubt(faulty: Faul
     with pytest.raises(InternalError) as failed:
         await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
     assert all(note.startswith("the object could not be read again: ") for note in failed.value.__notes__)
+
+
+async def test_a_refusal_after_an_answer_in_doubt_does_not_settle_it(faulty: FaultyCluster) -> None:
+    claim = await a_claim(faulty.cluster)
+    faulty.faults.server_error(verb="patch", resource="persistentvolumeclaims")
+    faulty.faults.server_error(None, code=403, verb="patch", resource="persistentvolumeclaims")
+    with pytest.raises(InternalError):
+        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)

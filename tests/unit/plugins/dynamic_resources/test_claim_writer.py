@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
@@ -13,7 +14,7 @@ from podium.daemon.handlers import ResourceClaimHandler
 from podium.framework.contract.cluster_event import EventResource
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import Status
-from podium.objects.api_errors import ApiError, Conflict, Forbidden, NotFound
+from podium.objects.api_errors import ApiError, Conflict, Forbidden, NotFound, OutcomeUnknown
 from podium.objects.claims import DELETE_PROTECTION, ResourceClaim
 from podium.objects.core import Pod
 from podium.plugins.dynamic_resources.plugin import DynamicResources
@@ -49,6 +50,8 @@ class Server:
         self.written: list[tuple[str, str]] = []
         self.statuses: list[Mapping[str, Any]] = []
         self.shows = True
+        self.go_on = anyio.Event()
+        self.go_on.set()
 
     def meddle(self, claim: ResourceClaim) -> None:
         """Another client writes the claim, and the watch has not shown it yet."""
@@ -63,6 +66,7 @@ class Server:
         self, resource: Any, item: ResourceClaim, change: Mapping[str, Any], subresource: str = ""
     ) -> ResourceClaim:
         self._begin(subresource or "metadata", item)
+        await self.go_on.wait()
         stored = self.stored[item.key]
         if stored.metadata.resource_version != item.metadata.resource_version:
             raise Conflict("changed")
@@ -105,10 +109,15 @@ class Binding:
         self.handle = DeviceHandle(*objects)
         self.server = self.handle.client = Server(self.handle)
         self.plugin = DynamicResources(DynamicResourcesArgs(), self.handle)
-        self.state, self.pod = CycleState(), item
-        assert self.plugin.pre_filter(self.state, item, NODES)[1] is None
-        self.rejected = self.plugin.filter(self.state, item, NODES.node(0))
-        self.reserved = self.plugin.reserve(self.state, item, "n1")
+        self.pod = item
+        self.attempt()
+
+    def attempt(self) -> None:
+        """Begin the next attempt at the pod."""
+        self.state = CycleState()
+        assert self.plugin.pre_filter(self.state, self.pod, NODES)[1] is None
+        self.rejected = self.plugin.filter(self.state, self.pod, NODES.node(0))
+        self.reserved = self.plugin.reserve(self.state, self.pod, "n1")
 
     @property
     def devices(self) -> Any:
@@ -296,6 +305,48 @@ async def test_an_allocation_in_the_way_is_cleared() -> None:
     assert work is not None
     await work
     assert binding.server.stored["default/c"].status.allocation is None
+
+
+async def test_what_may_yet_take_a_reservation_back_cannot_any_more_once_the_pod_is_bound() -> None:
+    binding = of_two()
+    await binding.pre_bind()
+    before = binding.server.stored["default/c"]
+    binding.server.errors = [OutcomeUnknown("no answer")]
+    await binding.take_back()
+    binding.attempt()
+    assert await binding.pre_bind() is None
+    after = binding.server.stored["default/c"]
+    assert after.is_reserved_for(binding.pod.uid)
+    assert after.status.allocation == before.status.allocation
+    assert after.metadata.resource_version != before.metadata.resource_version
+    written = len(binding.server.written)
+    binding.attempt()
+    assert await binding.pre_bind() is None
+    assert len(binding.server.written) == written
+
+
+async def test_a_reservation_that_cannot_be_renewed_ends_the_binding() -> None:
+    binding = of_two()
+    await binding.pre_bind()
+    binding.server.errors = [OutcomeUnknown("no answer"), Forbidden("no")]
+    await binding.take_back()
+    binding.attempt()
+    assert await binding.fails() == "remove reservation from claim default/c: no"
+
+
+async def test_the_next_attempt_writes_when_what_takes_back_the_last_has_ended() -> None:
+    binding = of_two()
+    await binding.pre_bind()
+    binding.server.go_on = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(binding.take_back)
+        await anyio.wait_all_tasks_blocked()
+        binding.attempt()
+        tasks.start_soon(binding.pre_bind)
+        await anyio.wait_all_tasks_blocked()
+        binding.server.go_on.set()
+    assert binding.server.stored["default/c"].is_reserved_for(binding.pod.uid)
+    assert binding.server.written == [("metadata", "c"), *[("status", "c")] * 3]
 
 
 # ---------------------------------------------------------------- extended resources
