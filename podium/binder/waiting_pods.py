@@ -8,7 +8,7 @@ Source: kubernetes pkg/scheduler/framework/runtime/waiting_pods_map.go, v1.36.2;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import anyio
 
@@ -27,11 +27,19 @@ class WaitingPod:
 
     Args:
         timeouts_s: the longest wait by plugin name; at least one.
+        rejected: called when the wait ends otherwise than by the plugins' consent.
     """
 
-    __slots__ = ("_clock", "_deadlines_s", "_decided", "_signal", "_timeouts_s", "node_name", "pod")
+    __slots__ = ("_clock", "_deadlines_s", "_decided", "_rejected", "_signal", "_timeouts_s", "node_name", "pod")
 
-    def __init__(self, pod: Pod, node_name: str, timeouts_s: Mapping[str, float], clock: Clock) -> None:
+    def __init__(
+        self,
+        pod: Pod,
+        node_name: str,
+        timeouts_s: Mapping[str, float],
+        clock: Clock,
+        rejected: Callable[[], None] = lambda: None,
+    ) -> None:
         assert timeouts_s, "a waiting pod waits for at least one plugin"
         self.pod = pod
         self.node_name = node_name
@@ -39,6 +47,7 @@ class WaitingPod:
         now_s = clock.monotonic()
         self._timeouts_s = {plugin: min(wait_s, PERMIT_TIMEOUT_S_MAX) for plugin, wait_s in timeouts_s.items()}
         self._deadlines_s = {plugin: now_s + wait_s for plugin, wait_s in self._timeouts_s.items()}
+        self._rejected = rejected
         self._signal: Status | None = None
         self._decided = anyio.Event()
 
@@ -91,24 +100,32 @@ class WaitingPod:
     def _close(self, signal: Status) -> None:
         self._signal = signal
         self._decided.set()
+        self._rejected()
 
 
 class WaitingPods:
     """All pods that wait at Permit, by uid.
 
     Invariant: contains a pod from the end of its scheduling cycle until its binding cycle has seen the signal.
+
+    Attributes:
+        rejections: how many waits have ended otherwise than by the plugins' consent.
     """
 
-    __slots__ = ("_by_uid", "_clock")
+    __slots__ = ("_by_uid", "_clock", "rejections")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._by_uid: dict[str, WaitingPod] = {}
+        self.rejections = 0
 
     def add(self, pod: Pod, node_name: str, timeouts_s: Mapping[str, float]) -> WaitingPod:
         """Add a pod that Permit plugins make wait; see `WaitingPod`."""
-        waiting = self._by_uid[pod.uid] = WaitingPod(pod, node_name, timeouts_s, self._clock)
+        waiting = self._by_uid[pod.uid] = WaitingPod(pod, node_name, timeouts_s, self._clock, self._count_rejection)
         return waiting
+
+    def _count_rejection(self) -> None:
+        self.rejections += 1
 
     def get(self, uid: str) -> WaitingPod | None:
         """The waiting pod of that uid."""

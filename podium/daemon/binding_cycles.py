@@ -84,6 +84,11 @@ class BindingCycles:
         self._metrics.add_goroutines("binding", 1)
         tasks.create_task(self._bind(attempt, decision), name="binding cycle")
 
+    @property
+    def rejections(self) -> int:
+        """How many waits at Permit have ended in a rejection."""
+        return self._binder.waiting_pods.rejections
+
     def stop(self) -> None:
         """Reject the pods that wait at Permit, since the pods that their plugins wait for are no longer scheduled."""
         self._is_stopping = True

@@ -97,6 +97,11 @@ class DecisionExecutor:
         self._metrics.count_group_attempt(decision.result, decision.members[0].cycle.framework.name, seconds)
         _log(attempt, decision, seconds)
 
+    @property
+    def rejections(self) -> int:
+        """How many waits at Permit have ended in a rejection. What such a pod held is free once its task has run."""
+        return self._binding_cycles.rejections
+
     def stop(self) -> None:
         """Let the pods go that wait at Permit."""
         self._binding_cycles.stop()

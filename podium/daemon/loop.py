@@ -155,9 +155,10 @@ class SchedulingLoop:
 
     def _take_turn(self, tasks: asyncio.TaskGroup) -> Unfinished | bool:
         """Decide on a few pods, or until an attempt must wait; False if no pod is left to decide on."""
-        clock, queue = self._clock, self._queue
+        clock, queue, executor = self._clock, self._queue, self._executor
         # If other schedulers bind pods too, each binding is sent, and counted, before the next decision.
         ends_s = clock.monotonic() + (_TURN_S_MAX if self._backlog.unconfirmed() is None else 0.0)
+        rejections = executor.rejections
         for _ in range(REQUESTS_WAITING_MAX):
             info = queue.pop()
             if info is None:
@@ -165,7 +166,8 @@ class SchedulingLoop:
             unfinished = self._attempt(info, tasks)
             if unfinished is not None:
                 return unfinished
-            if clock.monotonic() >= ends_s:
+            # Of gangs that begin together, none would ever find what the one before has given up.
+            if clock.monotonic() >= ends_s or executor.rejections != rejections:
                 break
         return True
 

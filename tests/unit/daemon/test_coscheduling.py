@@ -119,6 +119,15 @@ async def test_two_gangs_that_each_hold_half_do_not_block_each_other(percentage:
         assert bound(bench) == names(ours) | names(theirs)
 
 
+async def test_what_a_gang_gives_up_is_free_for_the_gang_that_begins_right_after() -> None:
+    bench, second = bench_with(), members("second", 2)
+    first = member("first-0", "first", cpu="1"), member("first-1", "first", cpu="9")
+    bench.put(node("n1", cpu="2"), group("first", minMember=2), group("second", minMember=2), *first, *second)
+    async with running(bench):
+        await settled()
+        assert bound(bench) == names(second)
+
+
 async def test_a_group_that_is_deleted_while_its_pods_wait_lets_them_go_in_time() -> None:
     bench, pods = bench_with(), [*members("train", 2), member("train-2", "train", cpu="9")]
     bench.put(node("n1", cpu="4"), group(scheduleTimeoutSeconds=30, minMember=3))
