@@ -346,11 +346,12 @@ class App:
     async def _drain(self, scheduler: Scheduler, elector: Elector | None) -> None:
         """Let the work under way end, within time limits: no binding that the API server answers is left half done."""
         scheduler.loop.stop()
+        ends_s = anyio.current_time() + _DRAIN_S_MAX + _EVENTS_S_MAX
         with anyio.move_on_after(_DRAIN_S_MAX):
             await scheduler.loop.wait_ended()
         if elector is not None:
             elector.stopped()
-        left_behind = await scheduler.writes.recorder.aclose(_EVENTS_S_MAX)
+        left_behind = await scheduler.writes.recorder.aclose(ends_s - anyio.current_time())
         bindings = len(scheduler.binding_cycles.under_way)
         if left_behind or bindings:
             log.warning("Exiting with unfinished work", events=left_behind, bindings=bindings)
