@@ -49,6 +49,18 @@ async def test_sigterm_in_a_backlog_leaves_no_pod_half_bound_and_a_restart_binds
     assert sorted(first.bound() + second.bound()) == sorted(f"default/{name}" for name in names)
 
 
+async def test_events_have_the_time_at_a_stop_that_binding_cycles_do_not_need(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    sandbox_cluster.sandbox.faults.latency(0.5, verb="create", resource="events")
+    await sandbox_cluster.create(*nodes(5), *pods(100, cpu="10m"))
+    daemon = await start(sandbox_cluster)
+    await has_bound(daemon, 100)
+    assert await daemon.stop() == 0
+    events = await sandbox_cluster.events_by_pod("Scheduled")
+    assert sorted(daemon.bound()) == sorted(f"default/{name}" for name in events)
+
+
 async def test_a_second_signal_does_not_wait(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:
     await sandbox_cluster.create(*nodes(5), *pods(300, cpu="10m"))
     daemon = await start(sandbox_cluster, configuration(qps=10, burst=10))
