@@ -33,7 +33,7 @@ log = get_logger("watchdog")
 
 STUCK_S: Final = 5.0
 STOP_S_MAX: Final = 15.0
-"""The sum of the time limits of a stop: binding cycles 6 s, Events 2 s and what those leave, the lease 2 s, requests 5 s."""
+"""The sum of the time limits of a stop: 6 s for binding cycles, 2 s more for Events, the lease 2 s, requests 5 s."""
 _LOOK_EVERY_S: Final = 0.5
 _SAY_AGAIN_S: Final = 60.0
 _LAST_WORDS_S: Final = 2.0
