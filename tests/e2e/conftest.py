@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -38,7 +40,14 @@ async def real_cluster(anyio_backend: object, control_plane: ControlPlane) -> As
 @pytest.fixture
 async def own_cluster(anyio_backend: object, control_plane_binaries: Binaries) -> AsyncIterator[RealCluster]:
     """Another control plane with a real API server, which a test may stop or take back to an earlier state."""
-    plane = await anyio.to_thread.run_sync(ControlPlane.start, control_plane_binaries)
+    async with new_cluster(control_plane_binaries) as cluster:
+        yield cluster
+
+
+@asynccontextmanager
+async def new_cluster(binaries: Binaries, *flags: str) -> AsyncIterator[RealCluster]:
+    """A control plane whose API server has these flags, too."""
+    plane = await anyio.to_thread.run_sync(partial(ControlPlane.start, binaries, flags=flags))
     try:
         async with Client(plane.url, token=plane.admin_token, tls=plane.ssl_context()) as admin:
             yield RealCluster(admin, plane.kubeconfig(), plane)

@@ -145,7 +145,11 @@ async def test_an_extended_resource_that_devices_provide_gets_a_claim_of_its_own
 async def test_rules_keep_pods_off_the_devices_that_they_taint_until_they_are_gone(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
-    cluster = sandbox_cluster
+    await rules_hold(sandbox_cluster, start)
+
+
+async def rules_hold(cluster: Cluster, start: StartDaemon) -> None:
+    """A rule taints one of two devices, until it is deleted."""
     await set_up(cluster, {"name": "gpu-0"}, {"name": "gpu-1"})
     rule = {"apiVersion": "resource.k8s.io/v1beta2", "kind": "DeviceTaintRule", "metadata": {"name": "broken"}}
     selector = {"driver": DRIVER, "pool": "node-1", "device": "gpu-0"}

@@ -15,9 +15,10 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
+from tests.control_plane.locate import Binaries
 from tests.device_kills.kills import check_no_device_twice, kill_at
 from tests.e2e.cluster import PODS, RealCluster, SandboxCluster
-from tests.e2e.conftest import StartDaemon
+from tests.e2e.conftest import StartDaemon, new_cluster
 from tests.e2e.daemon import configuration
 from tests.e2e.test_devices import (
     API,
@@ -30,6 +31,7 @@ from tests.e2e.test_devices import (
     device_class,
     device_slice,
     gpu_user,
+    rules_hold,
     user,
 )
 from tests.e2e.waiting import eventually
@@ -202,3 +204,12 @@ async def test_claims_that_were_written_before_a_kill_are_used_by_the_next_podiu
     placed = await cluster.wait_bound(names)
     assert await check_no_device_twice(cluster) == before
     assert placed == {name: before[f"of-{name}"][0][0] for name in names}
+
+
+@pytest.mark.control_plane
+async def test_rules_of_the_real_server_taint_devices(
+    anyio_backend: object, control_plane_binaries: Binaries, start: StartDaemon
+) -> None:
+    flags = "--feature-gates=DRADeviceTaintRules=true", "--runtime-config=resource.k8s.io/v1beta2=true"
+    async with new_cluster(control_plane_binaries, *flags) as cluster:
+        await rules_hold(cluster, start)
