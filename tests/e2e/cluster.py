@@ -17,6 +17,7 @@ from tests.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -136,6 +137,30 @@ class RealCluster(Cluster):
     """The real one, with its processes."""
 
     plane: ControlPlane
+
+    async def define(self, group: str, kind: str, scope: str = "Namespaced") -> str:
+        """Have a kind served by a CustomResourceDefinition that takes anything. Returns the definition's path."""
+        plural = f"{kind.lower()}s"
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        names = {"kind": kind, "plural": plural}
+        definition = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.{group}"},
+            "spec": {"group": group, "scope": scope, "names": names, "versions": [version]},
+        }
+        await self.admin.create(DEFINITIONS, definition)
+
+        async def is_served() -> bool:
+            try:
+                await self.admin.list(f"/apis/{group}/v1/{plural}")
+            except ApiError:
+                return False
+            return True
+
+        await eventually(is_served)
+        return f"{DEFINITIONS}/{plural}.{group}"
 
 
 __all__ = ["ApiError", "Cluster", "RealCluster", "SandboxCluster"]

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from tests.control_plane.cleanup import RESOURCES
-from tests.control_plane.client import ApiError, Client
-from tests.e2e.cluster import RealCluster
+from tests.control_plane.client import Client
+from tests.e2e.cluster import DEFINITIONS, RealCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.shipped import may
 from tests.e2e.waiting import eventually
@@ -27,7 +27,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 Json = dict[str, Any]
 
 NAMESPACE = "scheduling"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GANGS = "/apis/scheduling.x-k8s.io/v1alpha1"
 OPERATOR = {"PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules", "ServiceMonitor": "servicemonitors"}
 """The Prometheus operator's kinds."""
@@ -58,24 +57,6 @@ EVERYTHING = {
     "estimator": {"enabled": True, "members": ["member1"]},
     "memberRoles": {"enabled": True, "accurate": True},
 }
-
-
-def definition(kind: str, plural: str) -> Json:
-    """A CustomResourceDefinition that takes anything."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    group = "monitoring.coreos.com"
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural},
-            "versions": [version],
-        },
-    }
 
 
 async def everything(admin: Client) -> set[tuple[str, str | None, str]]:
@@ -153,24 +134,14 @@ async def operator(real_cluster: RealCluster) -> Any:
     """The kinds of the Prometheus operator are served."""
     admin = real_cluster.admin
 
-    async def are_served() -> bool:
-        try:
-            for plural in OPERATOR.values():
-                await admin.list(f"/apis/monitoring.coreos.com/v1/{plural}")
-        except ApiError:
-            return False
-        return True
-
-    for kind, plural in OPERATOR.items():
-        await admin.create(DEFINITIONS, definition(kind, plural))
-    await eventually(are_served)
+    defined = [await real_cluster.define("monitoring.coreos.com", kind) for kind in OPERATOR]
     yield
     for item in await admin.list("/apis/networking.k8s.io/v1/networkpolicies"):
         await admin.delete(
             f"/apis/networking.k8s.io/v1/namespaces/{NAMESPACE}/networkpolicies/{item['metadata']['name']}"
         )
-    for kind, plural in OPERATOR.items():
-        await admin.delete(f"{DEFINITIONS}/{definition(kind, plural)['metadata']['name']}")
+    for path in defined:
+        await admin.delete(path)
 
 
 async def check_with_doctor(kubeconfig: Path, config: Json, path: Path, *flags: str) -> None:

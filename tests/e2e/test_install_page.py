@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-import anyio.to_thread
 import pytest
 
 from tests.control_plane.locate import Binaries
 from tests.e2e.cluster import RealCluster
 from tests.e2e.conftest import StartDaemon
+from tests.e2e.shown import ROOT, Shell, shown_in
 from tests.e2e.waiting import eventually
 from tests.helm.chart import Helm
 from tests.manifests import node, pod
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
-ROOT = Path(__file__).parents[2]
-COMMAND = re.compile(r"^\$ (.*?)(?: +#.*)?$|`((?:helm|kubectl) [^`]*)`", re.MULTILINE)
 NOT_RUN = {
     # It installs podium; tests/integration/cli/test_demo.py runs the demo.
     "make demo",
@@ -34,42 +27,12 @@ NOT_RUN = {
 }
 
 
-def shown_in(page: str) -> list[str]:
-    """The commands in blocks, and those of helm and kubectl in sentences, in their order."""
-    return [block or inline for block, inline in COMMAND.findall((ROOT / page).read_text())]
-
-
-class Shell:
-    """Runs commands in the repository, as somebody whose ~/.kube/config is the cluster's."""
-
-    def __init__(self, home: Path, cluster: RealCluster, kubectl: Path, helm: Path) -> None:
-        (home / ".kube").mkdir(parents=True)
-        shutil.copy(cluster.kubeconfig, home / ".kube" / "config")
-        (home / "kubectl").symlink_to(kubectl)
-        (home / "helm").symlink_to(helm)
-        podium = home / "podium"
-        podium.write_text(f'#!/bin/sh\nexec {sys.executable} -m podium "$@"\n')
-        podium.chmod(0o755)
-        inherited = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
-        self._environment = {**inherited, "HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}"}
-
-    async def run(self, command: str) -> str:
-        """What the command prints; it has to succeed."""
-        line = command.replace(".venv/bin/podium", "podium")
-        done = await anyio.to_thread.run_sync(
-            lambda: subprocess.run(
-                ["sh", "-c", line], cwd=ROOT, env=self._environment, capture_output=True, text=True, check=False
-            )
-        )
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        return done.stdout
-
-
 async def test_the_commands_of_the_page_lead_to_bound_pods(
     own_cluster: RealCluster, control_plane_binaries: Binaries, helm: Helm, start: StartDaemon, tmp_path: Path
 ) -> None:
     cluster, admin = own_cluster, own_cluster.admin
-    shell = Shell(tmp_path / "home", cluster, control_plane_binaries["kubectl"], helm.binary)
+    programs = {"kubectl": control_plane_binaries["kubectl"], "helm": helm.binary}
+    shell = Shell(tmp_path / "home", cluster.kubeconfig, ROOT, programs)
     pods = "/api/v1/namespaces/shop/pods"
     await admin.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
     await cluster.create(node("there", cpu="8"))
