@@ -40,7 +40,7 @@ playground: $(VENV)/.dev-stamp  ## Build the page that answers questions in a br
 docs: $(VENV)/.docs-stamp  ## Build the documentation as a site in build/docs, and fail on a warning
 	@$(BIN)/python -m tests.docs_site
 
-test: $(VENV)/.docs-stamp  ## Everything: checks, unit, parity, integration, and the real kube-apiserver
+test: $(VENV)/.docs-stamp $(VENV)/.release-stamp  ## Everything: checks, unit, parity, integration, and the real kube-apiserver
 	@$(MAKE) --no-print-directory check
 	@echo "== control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl (built once, several minutes)"
 	@$(BIN)/python -m tests.control_plane || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
