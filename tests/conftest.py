@@ -43,6 +43,14 @@ def _without_cache(**values: Any) -> None:
 structlog.configure = _without_cache
 
 
+@pytest.fixture(autouse=True)
+def log_as_before() -> Iterator[None]:
+    """What a test, or podium in it, changes about the log does not hide what the next one logs."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
 @pytest.fixture(scope="module")
 def no_log() -> Iterator[None]:
     """podium's own log is off."""

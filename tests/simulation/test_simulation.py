@@ -71,7 +71,7 @@ def test_with_gangs_a_seed_is_clean() -> None:
 
 def test_with_devices_and_gangs_a_seed_is_clean() -> None:
     """Members of gangs have claims: devices are in flight for as long as a gang comes together, and all given back."""
-    history = simulate(12, CALM_EVERY, devices=True, gangs=True)
+    history = simulate(8, CALM_EVERY, devices=True, gangs=True)
     assert history.violation is None, "\n".join(history.lines[-25:])
     created = [line for line in history.lines if " pods each of gang-" in line and " with " in line]
     gangs = [word for line in created for word in line.split() if word.startswith("gang-")]
