@@ -206,7 +206,9 @@ class Informer(Generic[ObjectT]):
                 self._put_listed(item.key, item)
 
     async def replace(self, items: Sequence[ObjectT], broken: Sequence[BrokenObject]) -> str:
-        """Store a complete list; missing objects were deleted. Yields to the loop regularly, while scheduling waits.
+        """Store a complete list; missing objects were deleted, unless one of those listed has no readable name.
+
+        Yields to the loop regularly, while scheduling waits.
 
         Returns:
             The first object that has gone back to an older state, with its version; empty if there is none.
@@ -224,10 +226,12 @@ class Informer(Generic[ObjectT]):
         defects = {item.key for item in broken}
         for key in [key for key in self._broken if key not in listed and key not in defects]:
             del self._broken[key]
-        for key, item in [each for each in self._items.items() if each[0] not in listed and each[0] not in defects]:
-            self._remove(key, item)
-            if turns.is_over():
-                await turns.next()
+        # An object without a readable name may be any of those that seem to be missing.
+        if all(item.name for item in broken):
+            for key, item in [each for each in self._items.items() if each[0] not in listed and each[0] not in defects]:
+                self._remove(key, item)
+                if turns.is_over():
+                    await turns.next()
         for defect in broken:
             self.mark_broken(defect, deleted=False)
         older = ""

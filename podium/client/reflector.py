@@ -14,10 +14,11 @@ events may last longer. Silence beyond the timeout counts as a dead connection, 
 
 from __future__ import annotations
 
+import itertools
 import math
 import urllib.parse
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Generic
@@ -244,7 +245,7 @@ class Reflector(Generic[ObjectT]):
                 self._sink.take_early(piece.items)
                 items += piece.items
                 broken += piece.broken
-                self._check_count(items)
+                self._check_count(len(items))
                 if turns.is_over():
                     await turns.next()
         last = body.finish()
@@ -257,14 +258,15 @@ class Reflector(Generic[ObjectT]):
         items: list[ObjectT] = []
         broken: list[BrokenObject] = []
         token = ""
-        while True:
+        for number in itertools.count(1):
             page = self._decoder.page(await self._get_page(token))
             items += page.items
             broken += page.broken
             token = page.continue_token
             if not token:
                 break
-            self._check_count(items)
+            # A page may be empty, so that pages without end need not hold an object.
+            self._check_count(max(len(items), number * self._settings.page_items))
             self._sink.take_early(page.items)
         self._page_items = self._settings.page_items
         return await self._take_list(items, broken, page.resource_version)
@@ -352,9 +354,9 @@ class Reflector(Generic[ObjectT]):
         )
         return self._stream
 
-    def _check_count(self, items: Sequence[ObjectT]) -> None:
-        """Raises: `Malformed` if a list is too long."""
-        if len(items) > _ITEMS_MAX:
+    def _check_count(self, count: int) -> None:
+        """Raises: `Malformed` if a list of so many objects is too long."""
+        if count > _ITEMS_MAX:
             raise Malformed(f"a list of more than {_ITEMS_MAX} objects")
 
     async def _get_page(self, token: str) -> bytes:
@@ -372,6 +374,12 @@ class Reflector(Generic[ObjectT]):
     async def _take_list(
         self, items: list[ObjectT], broken: list[BrokenObject], resource_version: str
     ) -> ReflectorEvent:
+        """Store a complete list.
+
+        Raises: `Malformed` if its items are anything but objects, and so say nothing about which objects there are.
+        """
+        if broken and not items and not any(each.key for each in broken):
+            raise Malformed(f"a list of {self.resource.plural} without an object in it: {broken[0].detail}")
         self._stepping = None
         before, self._seen = self._seen, ""
         self.recent.clear()

@@ -323,6 +323,19 @@ async def test_a_list_without_end_is_given_up(server: FaultServer, monkeypatch: 
     assert len(server.lists) == 1 + 11 + 1
 
 
+async def test_empty_pages_without_end_are_given_up(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.client.reflector._ITEMS_MAX", 5000)
+    empty = body(page("PodList", {"resourceVersion": "7", "continue": "more"}, []))
+    # In one piece, and as many pages as are asked for, and then one more time.
+    server.list_faults.extend([empty] * (1 + 11))
+    server.put(pod_item("a"))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        assert running.versions() == held_by(server)
+        assert running.informers.statistics()["pods"].failures_total == 1
+    assert len(server.lists) == 1 + 11 + 1
+
+
 async def test_a_line_torn_by_a_reset_is_read_again_after_the_resume(server: FaultServer) -> None:
     async with reflecting(server) as running:
         await running.informers.wait_synced()
@@ -545,6 +558,8 @@ SENSELESS_LISTS = {
     "one object": b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"z","namespace":"default","uid":"z"}}',
     "a list without items": b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"900"}}',
     "a list without a version": page("PodList", {}, []),
+    "items that are no objects": page("PodList", {"resourceVersion": "900"}, [1, [], None]),
+    "items without any content": page("PodList", {"resourceVersion": "900"}, [{}, {"metadata": {}}]),
     "items of another kind": page("PodList", {"resourceVersion": "900"}, [{"kind": "Node", "metadata": {"name": "n"}}]),
 }
 

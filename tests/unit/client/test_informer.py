@@ -106,6 +106,17 @@ async def test_what_a_torn_first_list_said_is_corrected_by_the_next(informer: In
     assert {version(each) for each in informer.list()} == {"broken@4", "changed@9", "made-anew@8"}
 
 
+async def test_nothing_is_missing_from_a_list_with_an_object_that_cannot_be_identified(
+    informer: Informer[Pod], story: Story
+) -> None:
+    informer.put(pod_at("a", 1))
+    informer.put(pod_at("b", 2))
+    await informer.replace([pod_at("b", 3)], [broken("")])
+    assert story.events[2:] == [("broken", "bad"), ("update", "b@2", "b@3")]
+    await informer.replace([pod_at("b", 3)], [])
+    assert story.events[4:] == [("delete", "a@1")]
+
+
 async def test_a_later_list_is_taken_as_a_whole(informer: Informer[Pod], story: Story) -> None:
     await informer.replace([pod_at("a", 1)], [])
     informer.set_synced()
