@@ -14,7 +14,6 @@ events may last longer. Silence beyond the timeout counts as a dead connection, 
 
 from __future__ import annotations
 
-import itertools
 import math
 import urllib.parse
 from collections import deque
@@ -258,7 +257,9 @@ class Reflector(Generic[ObjectT]):
         items: list[ObjectT] = []
         broken: list[BrokenObject] = []
         token = ""
-        for number in itertools.count(1):
+        number = 0
+        while True:
+            number += 1
             page = self._decoder.page(await self._get_page(token))
             items += page.items
             broken += page.broken

@@ -43,7 +43,7 @@ from podium.objects.pod_limits import excess
 from podium.objects.requests import filter_requests
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.selectors import compile_node_selector
-from podium.objects.unreadable import kind_of
+from podium.objects.unreadable import UnreadableClaim, kind_of
 from podium.objects.wire import BrokenObject
 from podium.queues import SchedulingQueue, node_changes, pod_changes
 from podium.telemetry import Metrics
@@ -88,10 +88,10 @@ class BrokenObjects:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
-    def __call__(self, item: Node | Pod, error: FieldError) -> None:
+    def __call__(self, item: Node | Pod | ResourceClaim, error: FieldError) -> None:
         """Report the error once."""
         kind = kind_of(item)
-        closed = item.node_name if isinstance(item, Pod) else item.name
+        closed = item.node_name if isinstance(item, Pod) else item.name if isinstance(item, Node) else ""
         self._metrics.count_broken_object(kind)
         log.error(
             "Object has a field that cannot be read",
@@ -185,6 +185,28 @@ class ResourceClaimHandler(ResourceHandler):
 
     A finalizer keeps an allocated claim until then.
     """
+
+    def __init__(self, resource: EventResource, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:
+        super().__init__(resource, queue, clock, metrics)
+        self._report_broken = BrokenObjects(metrics)
+
+    def on_add(self, new: KubeObject) -> None:
+        """A claim was added."""
+        self._report(None, new)
+        super().on_add(new)
+
+    def on_update(self, old: KubeObject, new: KubeObject) -> None:
+        """A claim was updated."""
+        self._report(old, new)
+        super().on_update(old, new)
+
+    def _report(self, old: KubeObject | None, new: KubeObject) -> None:
+        """Report the unreadable field of a claim, unless it was reported already."""
+        if not isinstance(new, UnreadableClaim):
+            return
+        unread = FieldError(new.field, new.detail)
+        if not isinstance(old, UnreadableClaim) or (old.field, old.detail) != (new.field, new.detail):
+            self._report_broken(new, unread)
 
     def on_delete(self, old: KubeObject) -> None:
         """A claim was deleted."""

@@ -2,17 +2,21 @@
 
 Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go, v1.36.2. As upstream, devices
 are not counted: a device that two claims wrongly hold is free when the first claim goes.
+Differs: what cannot be read of an allocation counts as much as it may stand for: an empty driver, pool or device for
+any, and a share of unknown size for the whole device. Upstream does not see such a claim.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from typing import Final
 
 from podium.devices.inventory import DeviceID
 from podium.objects.claims import AllocationResult, DeviceRequestAllocationResult
-from podium.objects.core import RawQuantity
 from podium.objects.quantity import QuantityError, parse
+
+_ANY_POOL: Final = ("", "")
 
 
 class ConsumedCapacity:
@@ -68,29 +72,35 @@ class AllocatedDevices:
         base: devices that are held as well; it may change.
     """
 
-    __slots__ = ("_base", "_changes", "_dedicated", "_shares", "consumed")
+    __slots__ = ("_base", "_changes", "_dedicated", "_shares", "_unclear", "consumed")
 
     def __init__(self, base: AllocatedDevices | None = None) -> None:
         self._base = base
         self._changes: dict[tuple[str, str], int] = {} if base is None else base._changes
         self._dedicated: set[DeviceID] = set()
+        self._unclear: Counter[DeviceID] = Counter()
+        """What claims hold of which not all can be read, without the parts that cannot."""
         self._shares: dict[DeviceID, set[str]] = {}
         self.consumed: ConsumedCapacity = ConsumedCapacity(None if base is None else base.consumed)
 
     def version(self, pools: Iterable[tuple[str, str]]) -> int:
         """How often devices of these pools, given by driver and name, were allocated or freed, the base's included."""
-        count = 0
+        count = self._changes.get(_ANY_POOL, 0)
         for pool in pools:
             count += self._changes.get(pool, 0)
         return count
 
     def is_dedicated(self, device: DeviceID) -> bool:
         """Whether a claim has the device for itself."""
-        return device in self._dedicated or (self._base is not None and self._base.is_dedicated(device))
+        if device in self._dedicated or (self._unclear and self._may_be_held(device)):
+            return True
+        return self._base is not None and self._base.is_dedicated(device)
 
     def is_allocated(self, device: DeviceID) -> bool:
         """Whether any claim has the device or a share of it."""
         if device in self._dedicated or device in self._shares or device in self.consumed:
+            return True
+        if self._unclear and self._may_be_held(device):
             return True
         return self._base is not None and self._base.is_allocated(device)
 
@@ -98,29 +108,42 @@ class AllocatedDevices:
         """A claim got these devices."""
         for device, result in _counted(allocation):
             self._note_change(device)
-            if result.share_id is None:
+            if not all(device):
+                self._unclear[device] += 1
+                continue
+            amounts = _amounts(result)
+            if result.share_id is None or amounts is None:
                 self._dedicated.add(device)
                 continue
             self._shares.setdefault(device, set()).add(result.share_id)
-            if result.consumed_capacity:
-                self.consumed.add(device, _amounts(result.consumed_capacity))
+            if amounts:
+                self.consumed.add(device, amounts)
 
     def remove(self, allocation: AllocationResult) -> None:
         """A claim no longer has these devices."""
         for device, result in _counted(allocation):
             self._note_change(device)
-            if result.share_id is None:
+            if not all(device):
+                self._unclear[device] -= 1
+                self._unclear = +self._unclear
+                continue
+            amounts = _amounts(result)
+            if result.share_id is None or amounts is None:
                 self._dedicated.discard(device)
                 continue
             shares = self._shares.get(device, set())
             shares.discard(result.share_id)
             if not shares:
                 self._shares.pop(device, None)
-            if result.consumed_capacity:
-                self.consumed.remove(device, _amounts(result.consumed_capacity))
+            if amounts:
+                self.consumed.remove(device, amounts)
+
+    def _may_be_held(self, device: DeviceID) -> bool:
+        """Whether it may be one of the devices of which not all can be read."""
+        return any(all(part in ("", name) for part, name in zip(known, device, strict=True)) for known in self._unclear)
 
     def _note_change(self, device: DeviceID) -> None:
-        pool = (device.driver, device.pool)
+        pool = (device.driver, device.pool) if device.driver and device.pool else _ANY_POOL
         self._changes[pool] = self._changes.get(pool, 0) + 1
 
 
@@ -131,10 +154,9 @@ def _counted(allocation: AllocationResult) -> Iterator[tuple[DeviceID, DeviceReq
             yield DeviceID(result.driver, result.pool, result.device), result
 
 
-def _amounts(capacity: Mapping[str, RawQuantity]) -> dict[str, int]:
-    """The amounts in billionths. One that cannot be parsed, which no API server admits, counts for nothing."""
-    amounts = {}
-    for name, raw in capacity.items():
-        with suppress(QuantityError):
-            amounts[name] = parse(raw).nano_value
-    return amounts
+def _amounts(result: DeviceRequestAllocationResult) -> dict[str, int] | None:
+    """The amounts in billionths; None if one cannot be parsed, so that nobody knows how much is left."""
+    try:
+        return {name: parse(raw).nano_value for name, raw in result.consumed_capacity.items()}
+    except QuantityError:
+        return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from podium.devices.requests import GetClass
 from podium.objects.claims import DeviceRequest, ExactDeviceRequest, ResourceClaim
 from podium.objects.core import Pod, PodResourceClaim
+from podium.objects.unreadable import unread_field
 
 GetClaim = Callable[[str], ResourceClaim | None]
 
@@ -80,11 +81,19 @@ def _name_of(pod: Pod, entry: PodResourceClaim) -> str | ClaimProblem | None:
 def _problem_with(pod: Pod, entry: PodResourceClaim, name: str, claim: ResourceClaim | None) -> str | None:
     if claim is None:
         return f'could not find ResourceClaim "{pod.metadata.namespace}/{name}"'
+    if (problem := unreadable_claim(claim)) is not None:
+        return problem
     if claim.metadata.deletion_timestamp is not None:
         return f'resourceclaim "{name}" is being deleted'
     if entry.resource_claim_name is None and not is_controlled_by(claim, pod):
         return f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)"
     return None
+
+
+def unreadable_claim(claim: ResourceClaim) -> str | None:
+    """Why the claim cannot be used though it exists; None if it can be read in full."""
+    unread = unread_field(claim)
+    return None if unread is None else f"resource claim {claim.key} has a field that cannot be read, {unread}"
 
 
 def is_controlled_by(claim: ResourceClaim, pod: Pod) -> bool:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from podium.objects.claims import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
 from podium.objects.core import Node, ObjectMeta, Pod
 from podium.objects.errors import FieldError
 from podium.objects.names import name_error
@@ -53,19 +54,31 @@ class UnreadableCSINode(CSINode, frozen=True):
     """A CSINode with an unreadable field. The node may not be able to attach another volume."""
 
 
-def unread_field(item: Pod | Node) -> FieldError | None:
+class UnreadableClaim(ResourceClaim, frozen=True):
+    """A claim with an unreadable field. No further pod gets it.
+
+    Its allocation has every device that it may hold: an empty driver, pool or device stands for any.
+    """
+
+    field: str = ""
+    detail: str = ""
+
+
+def unread_field(item: Pod | Node | ResourceClaim) -> FieldError | None:
     """The first unreadable field that others depend on; None for a complete object."""
-    return FieldError(item.field, item.detail) if isinstance(item, (UnreadablePod, UnreadableNode)) else None
+    if isinstance(item, (UnreadablePod, UnreadableNode, UnreadableClaim)):
+        return FieldError(item.field, item.detail)
+    return None
 
 
-def kind_of(item: Pod | Node) -> str:
+def kind_of(item: Pod | Node | ResourceClaim) -> str:
     """The kind, whether or not the object could be read in full."""
-    return "Pod" if isinstance(item, Pod) else "Node"
+    return "Pod" if isinstance(item, Pod) else "Node" if isinstance(item, Node) else "ResourceClaim"
 
 
 def is_partial(item: KubeObject) -> bool:
     """Whether the object is partial."""
-    return isinstance(item, (UnreadablePod, UnreadableNode, UnreadableBudget))
+    return isinstance(item, PARTIAL)
 
 
 def readable_part(kind: type[KubeObject], raw: Raw, error: str) -> Any:
@@ -153,6 +166,29 @@ def _csi_node(csi_node: CSINode, unread: Sequence[FieldError]) -> CSINode | None
     return UnreadableCSINode(metadata=meta, spec=csi_node.spec)
 
 
+_RESULTS = "status.allocation.devices.results"
+
+
+def _claim(claim: ResourceClaim, unread: Sequence[FieldError]) -> ResourceClaim | None:
+    meta, status = claim.metadata, claim.status
+    if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
+        return None
+    harm = [each for each in unread if each.path.startswith(_RESULTS) or _RESULTS.startswith(each.path)]
+    if harm or len(unread) >= UNREAD_MAX:
+        allocation = status.allocation or AllocationResult()
+        # How much of a device is taken may be what cannot be read.
+        results = [replace(each, share_id=None) for each in allocation.devices.results]
+        if not all(_IN_RESULT.match(each.path) for each in harm) or len(unread) >= UNREAD_MAX:
+            results.append(DeviceRequestAllocationResult())
+        devices = replace(allocation.devices, results=tuple(results))
+        status = replace(status, allocation=replace(allocation, devices=devices))
+    first = unread[0]
+    return UnreadableClaim(metadata=meta, spec=claim.spec, status=status, field=first.path, detail=first.detail)
+
+
+_IN_RESULT = re.compile(re.escape(_RESULTS) + r"\[\d+\]\.")
+
+
 def _namespace(namespace: Namespace, unread: Sequence[FieldError]) -> Namespace | None:
     """Its labels as far as they can be read."""
     del unread
@@ -160,11 +196,15 @@ def _namespace(namespace: Namespace, unread: Sequence[FieldError]) -> Namespace 
     return None if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=False) else namespace
 
 
+PARTIAL: Final = (UnreadablePod, UnreadableNode, UnreadableBudget, UnreadableCSINode, UnreadableClaim)
+"""The types of partial objects."""
+
 _MAKERS: Final[dict[type[Any], Callable[[Any, Sequence[FieldError]], Any]]] = {
     Pod: _pod,
     Node: _node,
     PodDisruptionBudget: _budget,
     CSINode: _csi_node,
+    ResourceClaim: _claim,
     Namespace: _namespace,
 }
 

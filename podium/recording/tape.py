@@ -108,15 +108,9 @@ class Times:
         return self.last_s
 
 
-_PARTIAL = (
-    unreadable.UnreadablePod,
-    unreadable.UnreadableNode,
-    unreadable.UnreadableBudget,
-    unreadable.UnreadableCSINode,
-)
 _KINDS: Final[tuple[type[Any], ...]] = (
     *(each.type for each in resource_types.ALL),
-    *_PARTIAL,
+    *unreadable.PARTIAL,
     PodWithJson,
     NodeWithJson,
 )

@@ -29,7 +29,7 @@ from podium.devices import AllocationError, Allocator, Refusal, StepsExceededErr
 from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import RequestMapping, extended_requests
 from podium.devices.interruptible import Interruptible, uninterrupted
-from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests
+from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests, unreadable_claim
 from podium.framework.contract.choosing import ChoosingPlugin
 from podium.framework.contract.cluster_event import (
     ActionType,
@@ -63,6 +63,7 @@ from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaim
 from podium.objects.core import Node, Pod, PodSpec
 from podium.objects.resource_types import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
 from podium.objects.selectors import compile_node_selector
+from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
 from podium.plugins.dynamic_resources.offline_writes import written_claims
@@ -144,6 +145,8 @@ class DynamicResources(
         found = PodDevices(list(claims), len(claims), extended_requests(pod.spec))
         if is_special:
             left_over = self._devices.claims.of_extended_resources(pod)
+            if left_over is not None and (why := unreadable_claim(left_over)) is not None:
+                return None, unresolvable(why)
             found.claims.append(left_over or new_special_claim(pod, self._handle.random))
         if not found.claims:
             return None, SKIP
@@ -479,10 +482,12 @@ class DynamicResources(
         )
 
     def after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> QueueingHint:
-        """Queue if a claim lost its allocation, or the status of one of the pod's claims changed."""
+        """Queue if a claim lost its allocation or is readable again, or the status of a claim of the pod changed."""
         claims = self._claims_of(pod)
         if isinstance(claims, ClaimProblem):
             return QueueingHint.SKIP
+        if isinstance(old, UnreadableClaim):
+            return QueueingHint.QUEUE
         if old is not None and old.status.allocation is not None and new.status.allocation is None:
             return QueueingHint.QUEUE
         if not any(claim.metadata.uid == new.metadata.uid for claim in claims):

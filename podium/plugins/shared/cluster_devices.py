@@ -23,6 +23,7 @@ from podium.framework.contract.interface import Handle, Lister
 from podium.objects import resource_types
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
+from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.shared.claim_cache import ClaimCache
 from podium.plugins.shared.device_observer import DeviceObserver
 from podium.plugins.shared.followed import Followed
@@ -196,8 +197,14 @@ class ClusterDevices:
             self._allocated.add(new.status.allocation)
 
     def on_update(self, old: ResourceClaim, new: ResourceClaim) -> None:
-        """A claim has changed, perhaps as assumed. The API server never changes an allocation, only sets or clears."""
+        """A claim has changed, perhaps as assumed. The API server never changes an allocation, only sets or clears.
+
+        But more or less of it may be readable than before.
+        """
         before, after = old.status.allocation, new.status.allocation
+        if before is not None and (isinstance(old, UnreadableClaim) or isinstance(new, UnreadableClaim)):
+            self._allocated.remove(before)
+            before = None
         if before is None and after is not None:
             self.on_add(new)
         elif before is not None and after is None:

@@ -22,10 +22,10 @@ from podium.framework.contract.cluster_event import (
     EventResource,
 )
 from podium.lib.clock import ManualClock
-from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
+from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimMeta, ResourceClaimStatus
 from podium.objects.core import ObjectMeta, Pod
 from podium.objects.resource_types import NODES, PODS
-from podium.objects.unreadable import UnreadablePod
+from podium.objects.unreadable import UnreadableClaim, UnreadablePod
 from podium.objects.wire import BrokenObject
 from podium.queues import QueueState
 from tests.builders import node, pod
@@ -427,6 +427,18 @@ def test_an_allocated_claim_that_is_gone_has_lost_its_allocation_first(bench: Wa
     assert bench.told.objects == [(free, None), (held, free), (held, None)]
     actions = (ActionType.DELETE, ActionType.UPDATE, ActionType.DELETE)
     assert bench.calls() == [ClusterEvent(events, action).label for action in actions]
+
+
+def test_an_unreadable_field_of_a_claim_is_reported_once(bench: Watched) -> None:
+    handler = ResourceClaimHandler(EventResource.RESOURCE_CLAIM, bench.queue, bench.clock, bench.metrics)
+    whole = ResourceClaim(metadata=ResourceClaimMeta(name="c", namespace="default", uid="1"))
+    broken = UnreadableClaim(metadata=whole.metadata, field="spec", detail="Expected `object`")
+    handler.on_add(broken)
+    handler.on_update(broken, replace(broken))
+    assert bench.metrics.value("podium_broken_objects_total", kind="ResourceClaim") == 1
+    handler.on_update(broken, whole)
+    handler.on_update(whole, broken)
+    assert bench.metrics.value("podium_broken_objects_total", kind="ResourceClaim") == 2
 
 
 def test_rules_that_taint_devices_change_slices_for_waiting_pods_but_not_by_their_status(bench: Watched) -> None:

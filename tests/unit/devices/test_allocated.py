@@ -65,10 +65,34 @@ def test_what_others_hold_counts_as_well():
     assert base.consumed.of(h) == {"memory": GI}
 
 
-def test_amount_that_cannot_be_parsed_counts_for_nothing():
+def test_share_with_an_amount_that_cannot_be_parsed_counts_as_the_whole_device():
     allocated = AllocatedDevices()
     allocated.add(allocation(share("a", memory="much", cores="2")))
-    assert allocated.consumed.of(G) == {"cores": 2 * 10**9}
+    assert allocated.is_dedicated(G)
+    allocated.remove(allocation(share("a", memory="much", cores="2")))
+    assert not allocated.is_allocated(G)
+
+
+def test_part_that_cannot_be_read_stands_for_any():
+    base = AllocatedDevices()
+    allocated = AllocatedDevices(base)
+    any_of_driver, any_of_pool = {"pool": "", "device": ""}, {"device": ""}
+    other_pool, other_driver = DeviceID(DRIVER, "q", "g"), DeviceID("other", "p", "g")
+    for results, expected in (
+        ([any_of_pool], (True, False, False)),
+        ([any_of_driver], (True, True, False)),
+        ([{"driver": "", "pool": "", "device": ""}], (True, True, True)),
+    ):
+        before = allocated.version([("other", "p")]), allocated.version([(DRIVER, "p")])
+        base.add(allocation(*results))
+        base.add(allocation(*results))
+        after = allocated.version([("other", "p")]), allocated.version([(DRIVER, "p")])
+        assert (after[0] > before[0], after[1] > before[1]) == (expected[1], True)
+        base.remove(allocation(*results))
+        for holds in (allocated.is_dedicated, allocated.is_allocated, base.is_dedicated, base.is_allocated):
+            assert (holds(G), holds(other_pool), holds(other_driver)) == expected
+        base.remove(allocation(*results))
+        assert not base.is_allocated(G)
 
 
 def test_device_that_was_taken_without_amounts_stays_marked():

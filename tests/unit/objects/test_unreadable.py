@@ -7,10 +7,19 @@ import pytest
 
 from podium.objects.core import Node, Pod
 from podium.objects.objects_with_json import PodWithJson, pod_with_json
-from podium.objects.resource_types import CSI_NODES, NAMESPACES, NODES, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS
+from podium.objects.resource_types import (
+    CSI_NODES,
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    RESOURCE_CLAIMS,
+)
 from podium.objects.storage import CSINode
 from podium.objects.unreadable import (
     UnreadableBudget,
+    UnreadableClaim,
     UnreadableCSINode,
     UnreadableNode,
     UnreadablePod,
@@ -168,6 +177,60 @@ def test_a_csi_node_is_read_as_far_as_it_can_be() -> None:
     assert [each.name for each in found.spec.drivers] == ["a", "b"]
     annotated = {"name": "n1", "uid": "u", "annotations": 5}
     assert type(event({"metadata": annotated, "spec": {"drivers": []}}, CSI_NODES)) is CSINode
+
+
+DEVICE = {"request": "r", "driver": "d", "pool": "p", "device": "g"}
+
+
+def claim(results: Any = (DEVICE,), **fields: Any) -> Any:
+    status = {"allocation": {"devices": {"results": results}}}
+    return event(
+        {"metadata": {"name": "c", "namespace": "ns", "uid": "u"}, "status": status, **fields}, RESOURCE_CLAIMS
+    )
+
+
+def held(found: Any) -> list[tuple[str, str, str]]:
+    return [(each.driver, each.pool, each.device) for each in found.status.allocation.devices.results]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"spec": 5},
+        {"spec": {"devices": {"requests": [{"name": 5}]}}},
+        {"metadata": {"name": "c", "namespace": "ns", "uid": "u", "labels": 5}},
+    ],
+    ids=["spec", "request", "labels"],
+)
+def test_an_unreadable_claim_keeps_its_devices(fields: Any) -> None:
+    found = claim(**fields)
+    assert isinstance(found, UnreadableClaim)
+    assert is_partial(found)
+    assert held(found) == [("d", "p", "g")]
+    unread = unread_field(found)
+    assert unread is not None
+    assert unread.path.split(".")[0] in fields
+
+
+def test_a_claim_may_hold_any_device_that_fits_what_can_be_read_of_it() -> None:
+    assert held(claim([DEVICE, DEVICE | {"device": 5}])) == [("d", "p", "g"), ("d", "p", "")]
+    for results in ([DEVICE, 5], 5):
+        assert held(claim(results))[-1] == ("", "", "")
+    for status in (5, {"allocation": 5}, {"allocation": {"devices": []}}):
+        assert held(claim(status=status)) == [("", "", "")]
+    assert held(claim([DEVICE | {"device": 5}] * 101))[-1] == ("", "", "")
+    assert held(claim([DEVICE], status={"allocation": {"devices": {"results": [DEVICE]}}, "reservedFor": 5})) == [
+        ("d", "p", "g")
+    ]
+
+
+def test_of_a_share_of_unknown_size_the_whole_device_counts() -> None:
+    [result] = claim([DEVICE | {"shareID": "s", "consumedCapacity": 5}]).status.allocation.devices.results
+    assert result.share_id is None
+
+
+def test_a_claim_without_a_valid_name_is_broken() -> None:
+    assert isinstance(claim(metadata={"name": "a b", "namespace": "ns", "uid": "u"}, spec=5), BrokenObject)
 
 
 def test_of_other_kinds_and_of_objects_without_a_name_nothing_is_left() -> None:

@@ -7,10 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.status import Code
 from podium.objects.claims import ResourceClaim
 from podium.objects.devices import DeviceClass, ResourceSlice
-from tests.unit.plugins.dynamic_resources.claims import a_claim, a_slice, user
+from podium.objects.resource_types import RESOURCE_CLAIMS
+from podium.objects.wire import ObjectDecoder
+from tests.builders import pod
+from tests.unit.plugins.dynamic_resources.claims import GPU, a_claim, a_slice, allocation, special_claim, user
 from tests.unit.plugins.dynamic_resources.test_plugin import Attempt
 
 TRUE = "true"
@@ -56,6 +60,54 @@ def test_a_pattern_that_would_take_for_ever_elsewhere_is_answered() -> None:
     assert Attempt(user("c"), asks(exploding), a_slice("n1", "g0")).reasons == dict.fromkeys(
         ("n1", "n2"), "cannot allocate all claims"
     )
+
+
+def unreadable(item: ResourceClaim, **fields: Any) -> Any:
+    """The claim from the wire, with these fields instead."""
+    return (
+        ObjectDecoder(RESOURCE_CLAIMS)
+        .event(msgspec.json.encode({"type": "ADDED", "object": msgspec.to_builtins(item) | fields}))
+        .object
+    )
+
+
+def test_the_devices_of_a_claim_that_cannot_be_read_are_given_to_nobody_else() -> None:
+    holder = a_claim("d", allocation=allocation("g0"))
+    plain = Attempt(user("c"), a_claim(), a_slice("n1", "g0"), holder)
+    for broken in (
+        unreadable(holder, spec=5),
+        unreadable(holder, status=5),
+        unreadable(a_claim("d"), status={"allocation": {"devices": {"results": 5}}}),
+    ):
+        assert Attempt(user("c"), a_claim(), a_slice("n1", "g0"), broken).reasons == plain.reasons
+    attempt = Attempt(user("c"), a_claim(), a_slice("n1", "g0", "g1"), unreadable(holder, spec=5))
+    assert attempt.reasons.keys() == {"n2"}
+
+
+def test_a_pod_does_not_get_a_claim_that_cannot_be_read_until_it_is_mended() -> None:
+    web, broken = user("c"), unreadable(a_claim(version="1"), spec=5)
+    attempt = Attempt(web, broken, a_slice("n1", "g0"))
+    assert attempt.before is not None
+    assert (
+        attempt.before.message
+        == "resource claim default/c has a field that cannot be read, spec: Expected `object`, got `int`"
+    )
+    assert attempt.plugin.pre_enqueue(web) == attempt.before
+    mended = a_claim(version="2")
+    attempt.handle.claims.put(mended)
+    assert attempt.plugin.after_claim_change(web, broken, mended) is QueueingHint.QUEUE
+    assert attempt.plugin.pre_enqueue(web) is None
+
+
+def test_an_extended_resource_waits_for_its_claim_to_be_mended() -> None:
+    left_over = unreadable(special_claim("x", "web-1"), spec=5)
+    attempt = Attempt(
+        pod("web-1", spec={"containers": [{"name": "c", "resources": {"requests": {GPU: "1"}}}]}),
+        left_over,
+        a_slice("n1", "g0"),
+    )
+    assert attempt.before is not None
+    assert "resource claim default/x has a field that cannot be read" in attempt.before.message
 
 
 def odd_slice(name: str, *devices: str, generation: int = 1, slices: int = 1, driver: str = "gpu.example.com") -> Any:

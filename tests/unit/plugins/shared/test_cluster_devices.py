@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from podium.devices import DeviceID
-from podium.objects.claims import AllocationResult
+from podium.objects.claims import AllocationResult, ResourceClaimStatus
+from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from tests.unit.plugins.dynamic_resources.claims import (
     CLASS,
@@ -37,6 +38,16 @@ def test_devices_are_allocated_as_claims_come_change_and_go(handle: DeviceHandle
     assert not devices.allocated().is_dedicated(G1)
     handle.claims.drop("default/a")
     assert not devices.allocated().is_dedicated(G0)
+
+
+def test_a_claim_that_becomes_unreadable_or_readable_holds_what_it_may_hold(handle: DeviceHandle) -> None:
+    devices = ClusterDevices(handle)
+    assert not devices.allocated().is_allocated(G1)
+    meta, anything = a_claim("a", version="2").metadata, msgspec.convert(allocation(""), AllocationResult)
+    handle.claims.put(UnreadableClaim(metadata=meta, status=ResourceClaimStatus(allocation=anything)))
+    assert devices.allocated().is_allocated(G1)
+    handle.claims.put(a_claim("a", version="3", allocation=allocation("g0")))
+    assert (devices.allocated().is_dedicated(G0), devices.allocated().is_dedicated(G1)) == (True, False)
 
 
 def test_what_is_in_flight_counts_until_the_last_pod_lets_go(handle: DeviceHandle) -> None:
