@@ -173,6 +173,10 @@ def _storage_class(storage_class: Json) -> None:
     storage_class.setdefault("volumeBindingMode", "Immediate")
 
 
+def _secret(secret: Json) -> None:
+    secret.setdefault("type", "Opaque")
+
+
 def _deployment(deployment: Json) -> None:
     spec = deployment.setdefault("spec", {})
     for name, value in (("replicas", 1), ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600)):
@@ -227,6 +231,7 @@ _SETTERS: dict[str, Callable[[Json], None]] = {
     "storageclasses.storage.k8s.io": _storage_class,
     "resourceclaims.resource.k8s.io": _resource_claim,
     "resourceclaimtemplates.resource.k8s.io": _claim_template,
+    "secrets": _secret,
     "deployments.apps": _deployment,
     "replicasets.apps": _replicated,
     "statefulsets.apps": _replicated,

@@ -1,7 +1,8 @@
 """The discovery documents: versions, groups, types, and the minimal OpenAPI document that kubectl needs.
 
 Before it creates, applies or patches, kubectl reads one fact from OpenAPI v3: whether the server validates fields
-itself (the `fieldValidation` parameter of PATCH). The document says that it does, so no schemas are needed.
+itself (the `fieldValidation` parameter of PATCH). The document says that it does, so the schemas only tell
+`kubectl explain` that there is nothing to explain.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ _SUBRESOURCE_KINDS = {
     "scale": {"kind": "Scale", "group": "autoscaling", "version": "v1", "verbs": ["get", "patch", "update"]},
     "token": {"kind": "TokenRequest", "group": "authentication.k8s.io", "version": "v1", "verbs": ["create"]},
 }
+
+
+_NO_FIELDS = (
+    "The sandbox does not describe fields: see https://kubernetes.io/docs/reference/kubernetes-api, or ask a cluster."
+)
 
 
 def group_versions() -> list[str]:
@@ -172,12 +178,17 @@ def _openapi_v3(group_version: str) -> Json:
         {"name": name, "in": "query", "schema": {"type": "string"}}
         for name in ("dryRun", "fieldManager", "fieldValidation")
     ]
-    paths = {}
+    paths, schemas = {}, {}
     for resource in _types(group_version):
         scope = "/namespaces/{namespace}" if resource.namespaced else ""
         kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
         operation = {"x-kubernetes-group-version-kind": kind, "parameters": parameters}
         paths[f"{root}{scope}/{resource.plural}"] = {"post": operation}
         paths[f"{root}{scope}/{resource.plural}/{{name}}"] = {"patch": operation, "put": operation}
+        schemas[resource.kind] = {
+            "type": "object",
+            "description": _NO_FIELDS,
+            "x-kubernetes-group-version-kind": [kind],
+        }
     info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
-    return {"openapi": "3.0.0", "info": info, "paths": paths}
+    return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}}

@@ -69,6 +69,11 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
+def nested_too_deep() -> ApiError:
+    """400: the body of the request has more levels than any object."""
+    return bad_request("the body of the request is nested too deep")
+
+
 def not_found(resource: ResourceType, name: str) -> ApiError:
     """404: the object does not exist."""
     message = f'{resource.group_resource} "{name}" not found'

@@ -10,12 +10,13 @@ import orjson
 import yaml
 from aiohttp import web
 
-from podium.sandbox.errors import ApiError, bad_request
+from podium.sandbox.errors import ApiError, bad_request, nested_too_deep
 from podium.sandbox.protobuf import decode_object
 from podium.sandbox.resources import BY_PATH, ResourceType
 
 Json = dict[str, Any]
 
+_OF_RUNNING_CONTAINERS = frozenset({"attach", "ephemeralcontainers", "exec", "log", "portforward", "proxy"})
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 PATCH_TYPES = {
     "application/merge-patch+json": "merge",
@@ -47,7 +48,7 @@ def parse_request(method: str, path: str, query: Mapping[str, str]) -> ResourceR
     """Read `/api/v1/...` and `/apis/<group>/<version>/...`.
 
     Raises:
-        ApiError: 404, the path does not exist; 405, the verb is not allowed.
+        ApiError: 404, the path does not exist; 405, the verb is not allowed; 501, it needs a running container.
     """
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) >= 3:
@@ -64,6 +65,8 @@ def parse_request(method: str, path: str, query: Mapping[str, str]) -> ResourceR
         raise path_not_found()
     name = rest[1] if len(rest) > 1 else None
     subresource = rest[2] if len(rest) > 2 else None
+    if resource.storage == "pods" and subresource in _OF_RUNNING_CONTAINERS:
+        raise ApiError(501, "NotImplemented", f"the sandbox runs no containers, so its pods have no {subresource}")
     if subresource is not None and subresource not in resource.subresources:
         raise path_not_found()
     verb = _verb(method, name, query)
@@ -107,6 +110,8 @@ async def read_body(request: web.BaseRequest) -> Any:
         return _read_protobuf(body, content_type)
     try:
         return yaml.safe_load(body) if content_type.endswith("yaml") else orjson.loads(body)
+    except RecursionError:
+        raise nested_too_deep() from None
     except (orjson.JSONDecodeError, yaml.YAMLError) as error:
         raise bad_request(f"the body of the request is unparsable: {error}") from None
 

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from podium.sandbox import defaults, deletion
-from podium.sandbox.errors import Cause, already_exists, bad_request, conflict, invalid, not_found
+from podium.sandbox.errors import ApiError, Cause, already_exists, bad_request, conflict, invalid, not_found
 from podium.sandbox.event_validation import validate_new_event
 from podium.sandbox.journal import ADDED, DELETED, MODIFIED, Change, Collection, Key, Record
 from podium.sandbox.metadata import new_metadata, updated_metadata
@@ -24,9 +24,11 @@ from podium.sandbox.patches import apply_patch
 from podium.sandbox.resources import BY_KIND, RESOURCES, ResourceType, resource_named
 from podium.sandbox.selectors import selection
 from podium.sandbox.validation import check_shape, mapping, validate, validate_claim_update, validate_pod_update
-from podium.sandbox.views import shape_of, to_stored
+from podium.sandbox.views import shape_of, to_stored, without_nulls
 
 Json = dict[str, Any]
+
+_IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 
 
 def utc_now() -> datetime:
@@ -133,7 +135,7 @@ class Store:
 
     def create_record(self, resource: ResourceType, namespace: str | None, obj: Json) -> Record:
         """Like `create`, but takes ownership of the object instead of copying it."""
-        obj = to_stored(resource, obj)
+        obj = without_nulls(to_stored(resource, obj))
         check_shape(resource, obj)
         metadata = new_metadata(resource, namespace, obj, self._names)
         obj["metadata"] = metadata
@@ -185,7 +187,7 @@ class Store:
 
     def update_record(self, resource: ResourceType, old: Record, obj: Json, subresource: str | None = None) -> Record:
         """Replace a record by `obj` (in stored form), limited to the fields of `subresource`."""
-        before = old.obj
+        before, obj = old.obj, without_nulls(obj)
         check_shape(resource, obj)
         metadata = updated_metadata(resource, before["metadata"], obj)
         if subresource == "status":
@@ -270,9 +272,12 @@ class Store:
         """Delete a record with `DeleteOptions`. Returns the last state and whether the object is removed.
 
         Raises:
-            ApiError: 409, a precondition does not hold.
+            ApiError: 403, a namespace that every cluster has; 409, a precondition does not hold.
         """
         metadata = record.obj["metadata"]
+        if resource.storage == "namespaces" and metadata["name"] in _IMMORTAL_NAMESPACES:
+            why = "this namespace may not be deleted"
+            raise ApiError(403, "Forbidden", f'namespaces "{metadata["name"]}" is forbidden: {why}')
         for field, wanted in mapping(options, "preconditions").items():
             if wanted and metadata.get(field) != wanted:
                 why = f"the {field} in the precondition ({wanted}) does not match the {field} in record"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from podium.sandbox.errors import nested_too_deep
 from podium.sandbox.resources import ResourceType
 
 Json = dict[str, Any]
@@ -23,6 +24,24 @@ _CORE_TO_EVENTS = {
     "reportingComponent": "reportingController",
 }
 _EVENTS_TO_CORE = {new: old for old, new in _CORE_TO_EVENTS.items()}
+
+
+_DEPTH_MAX = 100
+
+
+def without_nulls(value: Any, depth: int = 0) -> Any:
+    """A JSON value without fields that are null: to an API server such a field is not there.
+
+    Raises:
+        ApiError: 400, it is nested too deep.
+    """
+    if not isinstance(value, dict | list):
+        return value
+    if depth > _DEPTH_MAX:
+        raise nested_too_deep()
+    if isinstance(value, list):
+        return [without_nulls(each, depth + 1) for each in value]
+    return {name: without_nulls(each, depth + 1) for name, each in value.items() if each is not None}
 
 
 def to_stored(resource: ResourceType, obj: Json) -> Json:

@@ -55,6 +55,13 @@ async def test_get_w_follows_a_pod_from_pending_to_running_to_gone(kubectl, clus
     await watching.communicate()
 
 
+async def test_what_the_sandbox_does_not_have_is_said(kubectl, cluster):
+    cluster.store.create(sample_pod("web"))
+    assert "the sandbox runs no containers, so its pods have no log" in await kubectl.fail("logs", "web")
+    assert "the sandbox runs no containers, so its pods have no exec" in await kubectl.fail("exec", "web", "--", "ls")
+    assert "The sandbox does not describe fields" in await kubectl("explain", "pod")
+
+
 async def test_describe_shows_a_pod_with_its_events(kubectl, cluster):
     web = cluster.store.create(sample_pod("web"))
     event = {

@@ -23,6 +23,14 @@ async def test_an_object_is_created_read_replaced_and_deleted(rest):
     assert (status, body["reason"], body["details"]["name"]) == (404, "NotFound", "web")
 
 
+async def test_a_body_that_is_nested_too_deep_is_refused(rest):
+    deep = sample_pod("web")
+    for _ in range(200):
+        deep["spec"] = {"a": deep["spec"]}
+    status, body = await rest.post(PODS, deep)
+    assert (status, body["message"]) == (400, "the body of the request is nested too deep")
+
+
 async def test_refusals_are_status_objects_with_their_code(rest):
     await rest.post(PODS, sample_pod("web"))
     status, body = await rest.post(PODS, sample_pod("web"))

@@ -1,9 +1,10 @@
 """What a method and a path ask for."""
 
 import pytest
+from aiohttp.test_utils import make_mocked_request
 
 from podium.sandbox.errors import ApiError
-from podium.sandbox.requests import flag, parse_request
+from podium.sandbox.requests import flag, parse_request, read_body
 
 
 def parsed(method, path, **query):
@@ -50,6 +51,22 @@ def test_other_paths_and_verbs_are_refused(method, path, code):
     with pytest.raises(ApiError) as caught:
         parse_request(method, path, {})
     assert caught.value.code == code
+
+
+@pytest.mark.anyio
+async def test_yaml_that_is_nested_too_deep_is_refused():
+    request = make_mocked_request("PATCH", "/", {"Content-Type": "application/apply-patch+yaml"})
+    request._read_bytes = b"[" * 5000
+    with pytest.raises(ApiError, match="nested too deep"):
+        await read_body(request)
+
+
+@pytest.mark.parametrize("subresource", ["attach", "exec", "log", "portforward"])
+def test_what_needs_a_running_container_says_that_there_is_none(subresource):
+    with pytest.raises(ApiError) as caught:
+        parse_request("GET", f"/api/v1/namespaces/team/pods/a/{subresource}", {})
+    assert caught.value.code == 501
+    assert caught.value.message == f"the sandbox runs no containers, so its pods have no {subresource}"
 
 
 @pytest.mark.parametrize(

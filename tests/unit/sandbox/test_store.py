@@ -4,6 +4,7 @@ import pytest
 
 from podium.sandbox.errors import ApiError
 from podium.sandbox.pods import bind, evict
+from podium.sandbox.resources import RESOURCES
 from podium.sandbox.store import Store
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -247,6 +248,43 @@ def test_a_finalizer_holds_an_object_until_it_is_taken_away(store):
     assert store.get("configmaps", "a")["metadata"]["deletionTimestamp"]
     store.patch("configmaps", "a", {"metadata": {"finalizers": None}})
     refused(404, "NotFound", store.get, "configmaps", "a")
+
+
+@pytest.mark.parametrize("name", ["default", "kube-public", "kube-system"])
+def test_the_namespaces_of_every_cluster_stay(store, name):
+    store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    error = refused(403, "Forbidden", store.delete, "namespaces", name)
+    assert error.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+
+
+def every_kind():
+    """A type of each kind, without the views of other versions."""
+    return {resource.storage: resource for resource in RESOURCES}.values()
+
+
+@pytest.mark.parametrize("field", ["spec", "status", "template", "data"])
+@pytest.mark.parametrize("resource", every_kind(), ids=lambda resource: resource.storage)
+def test_a_field_that_is_null_is_not_there(store, resource, field):
+    obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "a", "labels": None}}
+
+    def answer(document):
+        try:
+            return Store(now=lambda: NOW, new_uid=lambda: "uid").create(document)
+        except ApiError as error:
+            return error.code, error.message
+
+    assert answer(obj | {field: None}) == answer(obj)
+
+
+def test_a_patch_may_set_a_field_to_null(store):
+    store.create(minimal_pod())
+    patch = [{"op": "add", "path": "/metadata/labels", "value": None}]
+    assert "labels" not in store.patch("pods", "web", patch, how="json")["metadata"]
+
+
+def test_a_secret_is_opaque(store):
+    secret = store.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}})
+    assert secret["type"] == "Opaque"
 
 
 def test_a_namespace_goes_with_everything_in_it(store):
