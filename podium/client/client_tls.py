@@ -1,17 +1,19 @@
 """Client TLS towards one API server, from files that may change or from data within a kubeconfig.
 
-Owns the certificates and the `ssl` context made of them. Never decides when to reload: `client.credentials` does.
-Writes
-to no directory: see `lib.private_file`.
+Owns the certificates and the `ssl` context made of them. Never decides when to reload: `client.credentials` does. Writes to no directory: see `lib.private_file`.
 """
 
 from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Final
 
+from podium.lib.bounded_read import read_file
 from podium.lib.private_file import private_file
+
+_BYTES_MAX: Final = 16 * 1024**2
+"""Limit of a file of certificates or a key. A bundle of all public authorities has a quarter of a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Pem:
 
     def read(self) -> bytes:
         """Read the current text. Raises: OSError."""
-        return Path(self.path).read_bytes() if self.path else self.text
+        return read_file(self.path, _BYTES_MAX) if self.path else self.text
 
     def __str__(self) -> str:
         return self.path or "in the kubeconfig"

@@ -7,7 +7,12 @@ Never decides when to refresh: `client.credentials` does.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+from podium.lib.bounded_read import read_file
+
+_BYTES_MAX: Final = 1024**2
+"""Limit of a token file. A token has a few kilobytes, and what fits into no header is refused elsewhere."""
 
 
 class TokenSource(Protocol):
@@ -87,7 +92,12 @@ class LoadedToken:
 
 
 def _read(path: Path) -> str:
-    token = path.read_text().strip()
+    try:
+        token = read_file(path, _BYTES_MAX).decode().strip()
+    except OSError as error:
+        raise OSError(f"token file {path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ValueError(f"token file {path}: it is not text") from None
     if not token:
         raise ValueError(f"token file {path} is empty")
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.client.credentials import ConnectionConfigError, in_cluster, kubeconfig_paths, load
+from podium.client.credentials import ConnectionConfigError, for_endpoint, in_cluster, kubeconfig_paths, load
 from podium.lib.clock import ManualClock
 from tests.control_plane.credentials import write_key_files
 
@@ -322,3 +322,22 @@ def test_where_the_kubeconfig_is(tmp_path: Path) -> None:
     assert kubeconfig_paths(None, environ=environ) == ""
     home = kubeconfig(tmp_path / ".kube" / "config")
     assert kubeconfig_paths(None, environ=environ) == home
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [(None, "No such file or directory"), (b"\xff\xfe", "it is not text"), (b" \n", "is empty")],
+)
+def test_a_token_file_that_cannot_be_used_is_named(tmp_path: Path, content: bytes | None, complaint: str) -> None:
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConnectionConfigError, match=f"token file {path}:? {complaint}"):
+        for_endpoint("https://one.test", ManualClock(), token_file=str(path))
+
+
+@pytest.mark.parametrize(("option", "called"), [("token_file", "token file"), ("authorities", "certificate authority")])
+def test_a_file_without_an_end_is_refused_before_it_fills_the_memory(option: str, called: str) -> None:
+    given: Any = {option: "/dev/zero"}
+    with pytest.raises(ConnectionConfigError, match=f"{called} /dev/zero: File too large"):
+        for_endpoint("https://one.test", ManualClock(), **given)
