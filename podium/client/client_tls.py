@@ -1,6 +1,7 @@
 """Client TLS towards one API server, from files that may change or from data within a kubeconfig.
 
-Owns the certificates and the `ssl` context made of them. Never decides when to reload: `client.credentials` does. Writes to no directory: see `lib.private_file`.
+Owns the certificates and the `ssl` context made of them. Never decides when to reload: `client.credentials` does.
+Writes to no directory: see `lib.private_file`.
 """
 
 from __future__ import annotations
