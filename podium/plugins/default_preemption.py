@@ -48,6 +48,7 @@ from podium.framework.cycle.questions import Victims
 from podium.framework.cycle.steps import AskingPostFilterPlugin, GroupHelp, PodGroupPostFilterPlugin, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of
 from podium.framework.preemption.dry_run import dry_run_preemption
+from podium.framework.preemption.lowest_priorities import LowestPriorities
 from podium.framework.preemption.pod_groups import preempt_for_group
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
@@ -81,6 +82,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
         self._preemptions = handle.preemptions
         self._budgets = handle.lister(POD_DISRUPTION_BUDGETS)
         self._known = VictimsKnown()
+        self._lowest = LowestPriorities()
         rules = None if handle.pod_groups is None else handle.pod_groups.rules
         self._by_topology = rules is not None and rules.are_placed_by_topology
         self._as_groups = rules is not None and rules.are_preempted_for
@@ -113,9 +115,11 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
             return None, _HELD_BACK
         budgets = Budgets(self._budgets.list())
         importance = Importance(self._clock.now(), self._is_protected(budgets))
+        rotated = self._rotated(rows)
         tried = yield from dry_run_preemption(
             filtered,
-            self._rotated(rows),
+            rotated,
+            self._lowest.of(snapshot)[rotated] < pod.priority,
             self._wanted(len(rows)),
             pod,
             budgets,
@@ -197,11 +201,10 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
             return False
         return any(each.priority < pod.priority and _is_leaving(each) for each in snapshot.node(row).pods)
 
-    def _rotated(self, rows: Rows) -> list[int]:
+    def _rotated(self, rows: Rows) -> Rows:
         """The rows starting at a random one, so that the same nodes are not always tried first."""
         start = self._random.randrange(len(rows))
-        rotated: list[int] = np.concatenate((rows[start:], rows[:start])).tolist()
-        return rotated
+        return np.concatenate((rows[start:], rows[:start]))
 
     def _wanted(self, node_count: int) -> int:
         """How many candidates a search looks for before it stops."""

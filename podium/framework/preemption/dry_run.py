@@ -7,10 +7,11 @@ Source: kubernetes pkg/scheduler/framework/preemption/preemption.go (DryRunPreem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from podium.cluster import Rows
+from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.interface import FilteredNodes
 from podium.framework.contract.status import Status
 from podium.framework.cycle.steps import PAUSE, Steps
@@ -32,24 +33,33 @@ class DryRunResult:
 
 def dry_run_preemption(
     filtered: FilteredNodes,
-    rows: Sequence[int],
+    rows: Rows,
+    have_lower: BoolArray,
     wanted: int,
     pod: Pod,
     budgets: Budgets,
     importance: Importance,
     known: VictimsKnown,
 ) -> Steps[DryRunResult]:
-    """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget."""
+    """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget.
+
+    Args:
+        have_lower: which of the rows have pods of lower priority.
+    """
     sound: list[Candidate] = []
     violating: list[Candidate] = []
     rejected: dict[int, Status] = {}
     # One fork for all rows: no row is tried twice, and what a dry run leaves behind concerns its own row only.
     dry_run = filtered.dry_run_of_nodes()
-    begin = 0
-    while begin < len(rows):
+    if dry_run is None:
+        # As a dry run would find, which copies the state of all plugins first.
+        rejected = dict.fromkeys(rows[~have_lower].tolist(), NO_VICTIMS)
+        rows = rows[have_lower]
+    begin, in_order = 0, rows.tolist()
+    while begin < len(in_order):
         # As many at once as are still wanted: more would only cost time.
         most = max(wanted - len(sound) - len(violating), _AT_ONCE_MIN)
-        some = rows[begin : begin + (most if dry_run is not None else 1)]
+        some = in_order[begin : begin + (most if dry_run is not None else 1)]
         begin += len(some)
         if dry_run is not None:
             answers = yield from known.select_victims(dry_run, some, pod, budgets, importance)
@@ -57,7 +67,7 @@ def dry_run_preemption(
             answers = [_try_one(filtered, some[0], pod, budgets, importance)]
             yield PAUSE
         else:
-            # As the dry run would find, which copies the state of all plugins first.
+            # Those of lower priority are protected.
             answers = [NO_VICTIMS]
         for row, found in zip(some, answers, strict=True):
             if isinstance(found, Status):

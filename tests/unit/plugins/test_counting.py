@@ -21,6 +21,7 @@ from podium.framework.cycle.steps import run_unasked
 from podium.framework.preemption.candidates import Budgets, Importance
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.node_dry_runs import AfterFiltering
+from podium.framework.preemption.lowest_priorities import LowestPriorities
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
@@ -122,10 +123,11 @@ class FilteredCluster:
         return self.judged.rows.tolist(), dict(self.diagnosis.statuses()), self.diagnosis.unschedulable_plugins
 
     def victims(self, protected: Budgets, wanted: int, known: VictimsKnown | None = None) -> tuple[Any, Any]:
-        rows = self.snapshot.order.tolist()
+        rows, importance = self.snapshot.order, Importance(NOW_S)
+        have_lower = LowestPriorities().of(self.snapshot)[rows] < self.pod.priority
         known = known or VictimsKnown()
         tried = run_unasked(
-            dry_run_preemption(self.filtered, rows, wanted, self.pod, protected, Importance(NOW_S), known)
+            dry_run_preemption(self.filtered, rows, have_lower, wanted, self.pod, protected, importance, known)
         )
         return tried.candidates, {row: (each.code, each.message) for row, each in tried.rejected.items()}
 

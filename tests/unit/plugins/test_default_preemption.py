@@ -181,6 +181,15 @@ def test_the_message_counts_what_each_dry_run_found():
     )
 
 
+def test_nodes_without_pods_of_lower_priority_are_counted_and_no_candidates():
+    items = [node(f"n{index}", cpu="4") for index in range(3)]
+    items += [small("a", "n0", priority=100), small("b", "n1", priority=200), small("c", "n2", priority=99)]
+    assert plan(*items) == ("n2", ["c"])
+    assert message(*items, incoming=urgent(priority=99)).endswith(
+        "preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."
+    )
+
+
 def test_pods_promised_to_the_node_keep_their_room():
     promised = Nominated({"n1": [pod("promised", cpu="2", priority=500)]})
     items = (node("n1"), small("a", "n1", cpu="2"), small("b", "n1", cpu="2", priority=0))

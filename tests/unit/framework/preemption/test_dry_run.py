@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import numpy as np
+
 from podium.framework.contract.status import Status
-from podium.framework.cycle.steps import PAUSE, run_unasked
-from podium.framework.preemption.candidates import Budgets
-from podium.framework.preemption.dry_run import dry_run_preemption
+from podium.framework.cycle.steps import PAUSE, Steps, run_unasked
+from podium.framework.preemption.candidates import Budgets, Importance
+from podium.framework.preemption.dry_run import DryRunResult, dry_run_preemption
 from podium.framework.preemption.victims import NO_VICTIMS
 from podium.framework.preemption.victims_known import VictimsKnown
 from tests.builders import pod
-from tests.unit.framework.rooms import IMPORTANCE, NO_BUDGETS, TOO_FULL, Room, Rooms, budget, placed
+from tests.unit.framework.rooms import IMPORTANCE, NO_BUDGETS, NOW_S, TOO_FULL, Room, Rooms, budget, placed
 
 
 def room_on(name: str, *, fits: bool = True, protected: bool = False) -> Room:
@@ -15,12 +17,14 @@ def room_on(name: str, *, fits: bool = True, protected: bool = False) -> Room:
     return Room(placed(f"on-{name}", 1, labels=labels), room=0 if fits else -1, name=name)
 
 
+def stepwise(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> Steps[DryRunResult]:
+    rows, new = np.arange(len(rooms.rooms)), pod("new", priority=100)
+    have_lower = np.array([any(each.priority < 100 for each in rooms.pods(row)) for row in rows.tolist()])
+    return dry_run_preemption(rooms, rows, have_lower, wanted, new, budgets, IMPORTANCE, VictimsKnown())
+
+
 def tried(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> tuple[list[str], dict[int, Status]]:
-    found = run_unasked(
-        dry_run_preemption(
-            rooms, range(len(rooms.rooms)), wanted, pod("new", priority=100), budgets, IMPORTANCE, VictimsKnown()
-        )
-    )
+    found = run_unasked(stepwise(rooms, wanted, budgets))
     return [candidate.node_name for candidate in found.candidates], found.rejected
 
 
@@ -52,7 +56,16 @@ def test_nodes_without_pods_of_lower_priority_are_not_tried():
     assert rooms.tried == [2]
 
 
+def test_a_node_whose_pods_of_lower_priority_are_protected_is_not_tried():
+    rooms, rows = Rooms(room_on("n0")), np.arange(1)
+    spared = Importance(NOW_S, lambda _: True)
+    steps = dry_run_preemption(
+        rooms, rows, rows == rows, 1, pod("new", priority=100), NO_BUDGETS, spared, VictimsKnown()
+    )
+    assert run_unasked(steps) == DryRunResult((), {0: NO_VICTIMS})
+    assert rooms.tried == []
+
+
 def test_it_pauses_after_each_node_that_is_tried_by_itself():
     rooms = Rooms(*(room_on(f"n{index}") for index in range(5)))
-    steps = dry_run_preemption(rooms, range(5), 3, pod("new", priority=100), NO_BUDGETS, IMPORTANCE, VictimsKnown())
-    assert list(steps) == [PAUSE] * 3
+    assert list(stepwise(rooms, 3)) == [PAUSE] * 3

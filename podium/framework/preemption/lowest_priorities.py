@@ -1,0 +1,39 @@
+"""The lowest priority on each node, by which preemption passes over nodes that have no victims.
+
+Owns what of earlier attempts still holds. Never decides which pods are protected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import IntArray, Snapshot
+from podium.objects.core import Pod
+
+_NO_PODS: Final = np.iinfo(np.int64).max
+
+
+class LowestPriorities:
+    """The lowest priority among the pods of each row, which is only looked for where pods have changed.
+
+    Cost: 30 ns for each row that is unchanged, and 50 ns for each pod on one that is not.
+    """
+
+    def __init__(self) -> None:
+        self._pods: list[Mapping[str, Pod] | None] = []
+        self._lowest: IntArray = np.empty(0, np.int64)
+
+    def of(self, snapshot: Snapshot) -> IntArray:
+        """The lowest priority by row. Rows without pods have a higher one than any pod."""
+        missing = len(snapshot.pods) - len(self._pods)
+        if missing > 0:
+            self._pods += [None] * missing
+            self._lowest = np.append(self._lowest, np.full(missing, _NO_PODS))
+        changed = [row for row, (pods, known) in enumerate(zip(snapshot.pods, self._pods)) if pods is not known]  # noqa: B905
+        for row in changed:
+            pods = self._pods[row] = snapshot.pods[row]
+            self._lowest[row] = min((pod.priority for pod in pods.values()), default=_NO_PODS)
+        return self._lowest[: len(snapshot.pods)]
