@@ -63,6 +63,9 @@ from podium.plugins.volumes.claims import (
     claims_used,
     class_of_claim,
     class_of_volume,
+    free_of,
+    kept_for,
+    place_of_volume,
     is_fully_bound,
     ownership_problem,
     uses_claim,
@@ -100,7 +103,7 @@ class VolumeBinding(
         self._handle = handle
         self._listed_claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
         volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
-        self._volumes_of_class = grouped(volumes, class_of_volume)
+        self._volumes_at = grouped(volumes, place_of_volume)
         self._classes = handle.lister(resource_types.STORAGE_CLASSES)
         self._csi_nodes = handle.lister(resource_types.CSI_NODES)
         self._drivers = handle.lister(resource_types.CSI_DRIVERS)
@@ -216,8 +219,10 @@ class VolumeBinding(
         waiting = Waiting(claim, storage_class, None, capacity)
         if waiting.selected_node is not None:
             return waiting
-        of_class = map(self._volumes.seen, self._volumes_of_class(storage_class.metadata.name))
-        return Waiting(claim, storage_class, choice_for(claim, of_class), capacity)
+        name = storage_class.metadata.name
+        kept = (volume for volume in self._volumes_at(kept_for(claim.key)) if class_of_volume(volume) == name)
+        volumes = map(self._volumes.seen, (*kept, *self._volumes_at(free_of(name))))
+        return Waiting(claim, storage_class, choice_for(claim, volumes), capacity)
 
     # ------------------------------------------------------------ scoring
 

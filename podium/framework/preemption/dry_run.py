@@ -48,14 +48,11 @@ def dry_run_preemption(
     """
     sound: list[Candidate] = []
     violating: list[Candidate] = []
-    rejected: dict[int, Status] = {}
+    # As a dry run would find.
+    rejected: dict[int, Status] = dict.fromkeys(rows[~have_lower].tolist(), NO_VICTIMS)
     # One fork for all rows: no row is tried twice, and what a dry run leaves behind concerns its own row only.
     dry_run = filtered.dry_run_of_nodes()
-    if dry_run is None:
-        # As a dry run would find, which copies the state of all plugins first.
-        rejected = dict.fromkeys(rows[~have_lower].tolist(), NO_VICTIMS)
-        rows = rows[have_lower]
-    begin, in_order = 0, rows.tolist()
+    begin, in_order = 0, rows[have_lower].tolist()
     while begin < len(in_order):
         # As many at once as are still wanted: more would only cost time.
         most = max(wanted - len(sound) - len(violating), _AT_ONCE_MIN)
@@ -67,7 +64,7 @@ def dry_run_preemption(
             answers = [_try_one(filtered, some[0], pod, budgets, importance)]
             yield PAUSE
         else:
-            # Those of lower priority are protected.
+            # Those of lower priority are protected. A dry run would copy the state of all plugins first.
             answers = [NO_VICTIMS]
         for row, found in zip(some, answers, strict=True):
             if isinstance(found, Status):

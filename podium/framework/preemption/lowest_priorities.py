@@ -6,6 +6,8 @@ Owns what of earlier attempts still holds. Never decides which pods are protecte
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import compress, count
+from operator import is_not
 from typing import Final
 
 import numpy as np
@@ -19,7 +21,7 @@ _NO_PODS: Final = np.iinfo(np.int64).max
 class LowestPriorities:
     """The lowest priority among the pods of each row, which is only looked for where pods have changed.
 
-    Cost: 30 ns for each row that is unchanged, and 50 ns for each pod on one that is not.
+    Cost: about 20 ns for each row, and 50 ns for each pod on one that has changed.
     """
 
     def __init__(self) -> None:
@@ -32,8 +34,7 @@ class LowestPriorities:
         if missing > 0:
             self._pods += [None] * missing
             self._lowest = np.append(self._lowest, np.full(missing, _NO_PODS))
-        changed = [row for row, (pods, known) in enumerate(zip(snapshot.pods, self._pods)) if pods is not known]  # noqa: B905
-        for row in changed:
+        for row in [*compress(count(), map(is_not, snapshot.pods, self._pods))]:
             pods = self._pods[row] = snapshot.pods[row]
             self._lowest[row] = min((pod.priority for pod in pods.values()), default=_NO_PODS)
         return self._lowest[: len(snapshot.pods)]

@@ -46,7 +46,13 @@ class Assumed(Generic[ObjectT]):
         known = self._lister.get(item.key)
         assert known is not None, f"{item.key} is gone"
         assert known.metadata.resource_version == item.metadata.resource_version, f"{item.key} is out of sync"
+        # Most objects are never asked for again once they are bound.
+        self._assumed = {key: each for key, each in self._assumed.items() if self._holds(each)}
         self._assumed[item.key] = item
+
+    def _holds(self, assumed: ObjectT) -> bool:
+        known = self._lister.get(assumed.key)
+        return known is not None and known.metadata.resource_version == assumed.metadata.resource_version
 
     def restore(self, item: ObjectT) -> None:
         """Drop the assumption. Harmless if it has been dropped already or has been written."""

@@ -97,6 +97,24 @@ def class_of_volume(volume: PersistentVolume) -> str:
     return annotated if annotated is not None else volume.spec.storage_class_name
 
 
+def kept_for(claim_key: str) -> str:
+    """Where `place_of_volume` has the volumes that are bound or pre-bound to a claim."""
+    return f"claim {claim_key}"
+
+
+def free_of(storage_class: str) -> str:
+    """Where `place_of_volume` has the volumes of a class that are kept for no claim."""
+    return f"class {storage_class}"
+
+
+def place_of_volume(volume: PersistentVolume) -> str:
+    """What volumes are indexed by, so that no claim looks at those that others have taken."""
+    reference = volume.spec.claim_ref
+    if reference is None:
+        return free_of(class_of_volume(volume))
+    return kept_for(f"{reference.namespace}/{reference.name}")
+
+
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
     """Whether the claim has its volume, and binding has been completed."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations

@@ -9,7 +9,7 @@ Source: component-helpers storage/volume/pv_helpers.go (FindMatchingVolume), v0.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,7 +67,7 @@ def is_kept_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Choice:
     """The volumes that a claim may take, regardless of the node.
 
@@ -78,6 +78,20 @@ class Choice:
 
     kept: tuple[PersistentVolume, ...]
     free: tuple[PersistentVolume, ...]
+
+    @functools.cached_property
+    def free_by_label(self) -> tuple[Mapping[str, Mapping[str, int]], Sequence[int]]:
+        """By label and value the first of the free volumes that require only that, and all that require otherwise."""
+        by_label: dict[str, dict[str, int]] = {}
+        others: list[int] = []
+        for place, volume in enumerate(self.free):
+            affinity = node_affinity_of(volume)
+            if affinity is None or affinity.only_label is None:
+                others.append(place)
+            else:
+                key, value = affinity.only_label
+                by_label.setdefault(key, {}).setdefault(value, place)
+        return by_label, others
 
 
 def choice_for(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> Choice:
@@ -176,16 +190,36 @@ class RowChoices:
             decided = open_rows & self._not_taken(number)
             taken[decided & self._covering(volume)] = number
             open_rows &= ~decided
-        for volume in choice.free:
-            if not open_rows.any():
-                break
-            number = self._number_of(volume)
-            hits = open_rows & self._covering(volume) & self._not_taken(number)
-            taken[hits] = number
-            open_rows &= ~hits
+        if any((earlier != NO_VOLUME).any() for earlier in self._taken):
+            for volume in choice.free if open_rows.any() else ():
+                number = self._number_of(volume)
+                hits = open_rows & self._covering(volume) & self._not_taken(number)
+                taken[hits] = number
+                open_rows &= ~hits
+        elif choice.free and open_rows.any():
+            numbers = np.array([*map(self._number_of, choice.free), NO_VOLUME])
+            taken = np.where(open_rows, numbers[self._first_covering(choice)], taken)
         self._taken.append(taken)
         found: BoolArray = taken != NO_VOLUME
         return found
+
+    def _first_covering(self, choice: Choice) -> IntArray:
+        """By row the place of the first of the free volumes that covers it; their number if none does.
+
+        Cost: one pass over the rows for each label, not for each of hundreds of volumes.
+        """
+        by_label, others = choice.free_by_label
+        first = np.full(len(self._rows), len(choice.free), np.int64)
+        for key, places in by_label.items():
+            column = self._snapshot.label_column(key)
+            by_id = np.full(len(column.values), len(choice.free), np.int64)
+            for value, place in places.items():
+                if (known := column.id_of(value)) is not None:
+                    by_id[known] = place
+            np.minimum(first, by_id[column.ids.take(self._rows)], out=first)
+        for place in others:
+            first[self._covering(choice.free[place]) & (first > place)] = place
+        return first
 
     def _number_of(self, volume: PersistentVolume) -> int:
         return self._number.setdefault(volume.metadata.name, len(self._number))

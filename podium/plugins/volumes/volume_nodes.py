@@ -52,6 +52,16 @@ class NodeLabelTerms:
         self._terms = tuple(replace(term, fields=()) for term in compile_node_selector(selector).terms)
         self._tests = tuple(_tests(term) for term in self._terms if not term.broken)
 
+    @functools.cached_property
+    def only_label(self) -> tuple[str, str] | None:
+        """The label and its value that are all that is required, as for a volume on one node or in one zone."""
+        if len(self._tests) != 1 or len(self._tests[0]) != 1:
+            return None
+        requirement = self._tests[0][0].requirement
+        if requirement.operator is not Operator.IN or len(requirement.values) != 1:
+            return None
+        return requirement.key, next(iter(requirement.values))
+
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether a node with those labels matches."""
         return any(term.matches(labels, "") for term in self._terms)
