@@ -13,6 +13,7 @@ from podium.cli.asking import errors_shown, load_cluster, pods_in
 from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option
+from podium.cli.options.paths import FILE
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     "pod_files",
     multiple=True,
     required=True,
-    metavar="FILE",
+    type=FILE,
     help="A pod, or a workload with a pod template. Repeatable.",
 )
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")

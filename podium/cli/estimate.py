@@ -14,6 +14,7 @@ from podium.cli import files
 from podium.cli.amounts import amounts_of
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
+from podium.cli.options.paths import FILE
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 from podium.estimator.errors import EstimateError
 
@@ -32,13 +33,13 @@ _GATE_NAMES = {
 
 @click.command()
 @cluster_options
-@click.option("--cases", metavar="FILE", help="Answer recorded cases, one JSON object per line.")
-@click.option("--workload", metavar="FILE", help="A pod, or a workload with a pod template, that defines a replica.")
+@click.option("--cases", type=FILE, help="Answer recorded cases, one JSON object per line.")
+@click.option("--workload", type=FILE, help="A pod, or a workload with a pod template, that defines a replica.")
 @click.option("--requests", metavar="NAME=AMOUNT,...", help="The requests of a replica, such as cpu=500m,memory=1Gi.")
 @click.option(
     "-n", "--namespace", default="default", show_default=True, help="The namespace of --requests, for quotas."
 )
-@click.option("--cluster-object", metavar="FILE", help="A Karmada Cluster object; adds the general estimate.")
+@click.option("--cluster-object", type=FILE, help="A Karmada Cluster object; adds the general estimate.")
 @click.option(
     "--models-semantics",
     type=click.Choice(["current", "v1.17", "v1.11"]),

@@ -12,6 +12,7 @@ from podium.cli import event_loop, files
 from podium.cli.estimate import gates_of
 from podium.cli.options.addresses import PORT_MAX, address
 from podium.cli.options.logs import logging_options
+from podium.cli.options.paths import FILE, FOLDER
 from podium.lib.log import get_logger
 
 if TYPE_CHECKING:
@@ -38,17 +39,17 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--kubeconfig", metavar="FILE", help="A kubeconfig; each of its contexts is a member.")
+@click.option("--kubeconfig", type=FILE, help="A kubeconfig; each of its contexts is a member.")
 @click.option("--context", "contexts", multiple=True, help="Use only this context as a member. Repeatable.")
-@click.option("--kubeconfig-dir", metavar="DIR", help="A directory with one kubeconfig per member; changes apply.")
+@click.option("--kubeconfig-dir", type=FOLDER, help="A directory with one kubeconfig per member; changes apply.")
 @click.option("--cluster-name", help="The name of the only member; overrides its context's name.")
 @click.option("--master", help="The address of the API server; overrides the kubeconfig.")
-@click.option("--cases", metavar="FILE", help="Serve recorded cases as members, for trials.")
+@click.option("--cases", type=FILE, help="Serve recorded cases as members, for trials.")
 @click.option("--bind-address", default="0.0.0.0", show_default=True, help="The IP address for gRPC.")
 @click.option("--server-port", type=click.IntRange(0, PORT_MAX), default=10352, show_default=True, help="Its port.")
-@click.option("--grpc-auth-cert-file", default="", help="The gRPC certificate. Without it, plain text.")
-@click.option("--grpc-auth-key-file", default="", help="The private key of that certificate.")
-@click.option("--grpc-client-ca-file", default="", help="The CA of the client certificates.")
+@click.option("--grpc-auth-cert-file", type=FILE, default="", help="The gRPC certificate. Without it, plain text.")
+@click.option("--grpc-auth-key-file", type=FILE, default="", help="The private key of that certificate.")
+@click.option("--grpc-client-ca-file", type=FILE, default="", help="The CA of the client certificates.")
 @click.option("--insecure-skip-grpc-client-verify", is_flag=True, help="Do not require client certificates.")
 @click.option(
     "--health-probe-bind-address", default=":10351", show_default=True, callback=address, help='"" disables it.'

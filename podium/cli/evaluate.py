@@ -14,13 +14,14 @@ from podium.cli import files
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
+from podium.cli.options.paths import FILE
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 
 
 @click.command()
-@click.argument("scenarios", nargs=-1, metavar="[SCENARIOS]...")
+@click.argument("scenarios", nargs=-1, type=FILE, metavar="[SCENARIOS]...")
 @cluster_options
-@click.option("--pod", "pod_file", metavar="FILE", help="The pod, or the workload with a pod template, to schedule.")
+@click.option("--pod", "pod_file", type=FILE, help="The pod, or the workload with a pod template, to schedule.")
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
 @click.option(

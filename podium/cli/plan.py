@@ -14,6 +14,7 @@ from podium.cli import files
 from podium.cli.asking import errors_shown
 from podium.cli.command_errors import EXIT_FAILED
 from podium.cli.interrupts import exit_130_at_sigint
+from podium.cli.options.paths import FILE
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, as_json, output_option, print_value
 from podium.cli.planning import Question, demand_rules, planning_options, rules_options, scheduled_cluster
 from podium.cli.progress import counting
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @planning_options
 @rules_options
 @click.option("--why", metavar="POD", help="Explain what became of one pod.")
-@click.option("--cases", metavar="FILE", help="Answer recorded cases, one JSON object per line.")
+@click.option("--cases", type=FILE, help="Answer recorded cases, one JSON object per line.")
 @click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod stays.")
 @output_option()
 def command(

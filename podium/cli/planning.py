@@ -13,6 +13,7 @@ import orjson
 from podium.cli import files
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import plugin_option
+from podium.cli.options.paths import FILE
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
 PROVIDERS = click.Choice(["plan-only", "sandbox", "karpenter"])
 RULES = click.Choice(["karpenter", "podium"])
 
-_NODE_POOLS = click.option(
-    "--node-pools", metavar="FILE", help="NodePools to buy from, instead of those of the cluster."
-)
-_CATALOGUE = click.option("--catalogue", metavar="FILE", help="The instance types, in the JSON form of kwok's.")
+_NODE_POOLS = click.option("--node-pools", type=FILE, help="NodePools to buy from, instead of those of the cluster.")
+_CATALOGUE = click.option("--catalogue", type=FILE, help="The instance types, in the JSON form of kwok's.")
 _POLICIES = (
     click.option(
         "--preference-policy",
@@ -49,7 +48,7 @@ _OPTIONS = (
     _NODE_POOLS,
     click.option("--adopt-nodes", is_flag=True, help="Buy more nodes like those of a cluster that has no NodePools."),
     _CATALOGUE,
-    click.option("--add", "added", multiple=True, metavar="FILE", help="Workloads to plan for as well. Repeatable."),
+    click.option("--add", "added", multiple=True, type=FILE, help="Workloads to plan for as well. Repeatable."),
     click.option(
         "--assume-unschedulable",
         is_flag=True,

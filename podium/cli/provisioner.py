@@ -12,6 +12,7 @@ from podium.cli.options.addresses import address
 from podium.cli.options.configuration import usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
+from podium.cli.options.paths import FILE
 from podium.cli.planning import PROVIDERS, Question, demand_rules, purchase_options, rules_options
 from podium.objects.errors import FieldError
 
@@ -25,7 +26,9 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--kubeconfig", help="The kubeconfig of the cluster. By default the pod's own credentials, or kubectl's.")
+@click.option(
+    "--kubeconfig", type=FILE, help="The kubeconfig of the cluster. By default the pod's own credentials, or kubectl's."
+)
 @click.option("--context", help="The context of the kubeconfig.")
 @click.option(
     "--provider",

@@ -16,6 +16,7 @@ from podium.cli.options.configuration import Usable, connection_options, feature
 from podium.cli.options.durations import duration
 from podium.cli.options.leader_election import leader_election_options, with_options
 from podium.cli.options.logs import logging_options
+from podium.cli.options.paths import FILE
 from podium.cli.options.tracing import take_tracing_options, tracing_options
 from podium.config import ConfigError
 from podium.lib import garbage_collection
@@ -98,8 +99,8 @@ def _flags(context: click.Context) -> dict[str, str]:
     show_default=True,
     help="The HTTPS port of the endpoints; 0 disables them.",
 )
-@click.option("--tls-cert-file", default="", help="The serving certificate. Without it, podium creates one.")
-@click.option("--tls-private-key-file", default="", help="The private key of that certificate.")
+@click.option("--tls-cert-file", type=FILE, default="", help="The serving certificate. Without it, podium creates one.")
+@click.option("--tls-private-key-file", type=FILE, default="", help="The private key of that certificate.")
 @click.option(
     "--tls-min-version",
     type=click.Choice(["VersionTLS12", "VersionTLS13"]),

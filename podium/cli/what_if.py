@@ -15,6 +15,7 @@ from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.html import html_option, write_page
+from podium.cli.options.paths import FILE
 from podium.cli.output import TEXT, output_option, print_value
 
 if TYPE_CHECKING:
@@ -48,14 +49,14 @@ def _noting(process: Callable[[Any, Any], None], flag: str, ctx: click.Context) 
 @cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@click.option("--steps", cls=_InOrder, multiple=True, metavar="FILE", help="A file of steps, see docs/questions.md.")
+@click.option("--steps", cls=_InOrder, multiple=True, type=FILE, help="A file of steps, see docs/questions.md.")
 @click.option("--drain", cls=_InOrder, multiple=True, metavar="NODE", help="Cordon a node and move its pods.")
 @click.option("--add-nodes", cls=_InOrder, multiple=True, metavar="N", help="Add nodes; the next --like says which.")
 @click.option("--like", cls=_InOrder, multiple=True, metavar="NODE", help="The node that the added ones are like.")
-@click.option("--apply", cls=_InOrder, multiple=True, metavar="FILE", help="Add or replace the objects of a file.")
+@click.option("--apply", cls=_InOrder, multiple=True, type=FILE, help="Add or replace the objects of a file.")
 @click.option("--scale", cls=_InOrder, multiple=True, metavar="NS/KIND/NAME=N", help="Give a workload so many pods.")
 @click.option("--remove", cls=_InOrder, multiple=True, metavar="KIND/[NS/]NAME", help="Delete an object.")
-@click.option("--profile", cls=_InOrder, multiple=True, metavar="FILE", help="Let another configuration decide.")
+@click.option("--profile", cls=_InOrder, multiple=True, type=FILE, help="Let another configuration decide.")
 @html_option("utilisation and pods by zone before and after, and what becomes of pods")
 @output_option()
 def command(

@@ -14,6 +14,7 @@ from podium.cli.asking import errors_shown, load_cluster
 from podium.cli.interrupts import exit_130_at_once, printed_whole
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.options.paths import FILE
 from podium.cli.options.running_podium import RunningPodium, running_podium_options, take_running_podium
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 @running_podium_options
 @click.option("--node", metavar="NAME", help="Also say why the pod is not there, or how that node compares.")
 @click.option("--fix", is_flag=True, help="Find the smallest sets of edits after which the pod fits.")
-@click.option("--cases", metavar="FILE", help="With --fix: answer recorded scenarios, one JSON object per line.")
+@click.option("--cases", type=FILE, help="With --fix: answer recorded scenarios, one JSON object per line.")
 @click.option(
     "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if the pod fits on no node."
 )

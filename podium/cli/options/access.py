@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli.options.durations import duration
+from podium.cli.options.paths import FILE
 
 if TYPE_CHECKING:
     from podium.service.serving import AccessOptions
@@ -16,7 +17,7 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "--authentication-kubeconfig",
         "authentication_kubeconfig",
-        {"default": "", "help": "The kubeconfig for TokenReviews. By default podium's own credentials."},
+        {"type": FILE, "default": "", "help": "The kubeconfig for TokenReviews. By default podium's own credentials."},
     ),
     (
         "--authentication-skip-lookup",
@@ -48,12 +49,16 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "--client-ca-file",
         "client_ca_file",
-        {"default": "", "help": "The file of client certificate authorities, instead of that lookup."},
+        {"type": FILE, "default": "", "help": "The file of client certificate authorities, instead of that lookup."},
     ),
     (
         "--authorization-kubeconfig",
         "authorization_kubeconfig",
-        {"default": "", "help": "The kubeconfig for SubjectAccessReviews. By default podium's own credentials."},
+        {
+            "type": FILE,
+            "default": "",
+            "help": "The kubeconfig for SubjectAccessReviews. By default podium's own credentials.",
+        },
     ),
     (
         "--authorization-always-allow-paths",

@@ -7,11 +7,13 @@ from typing import Any
 
 import click
 
+from podium.cli.options.paths import FILE
+
 _OPTIONS = (
+    click.option("-f", "--cluster", "clusters", multiple=True, type=FILE, help="The objects of a cluster. Repeatable."),
     click.option(
-        "-f", "--cluster", "clusters", multiple=True, metavar="FILE", help="The objects of a cluster. Repeatable."
+        "--kubeconfig", type=FILE, help="The kubeconfig of a running cluster. By default, without -f, kubectl's."
     ),
-    click.option("--kubeconfig", help="The kubeconfig of a running cluster. By default, without -f, kubectl's."),
     click.option("--context", help="The context of the kubeconfig."),
 )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from podium.cli.options.paths import FILE, REFERENCE
 from podium.config import (
     API_VERSION,
     DEFAULT_GATES,
@@ -71,7 +72,7 @@ def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--plugin",
         "plugins",
         multiple=True,
-        metavar="REFERENCE",
+        type=REFERENCE,
         help="A custom plugin, module:Class or path/file.py:Class. The configuration enables it. Repeatable.",
     )
     return option(command)
@@ -93,7 +94,9 @@ def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options `--kubeconfig` and `--master` to a command that connects as the scheduler does."""
     master = click.option("--master", help="The address of the API server; overrides the kubeconfig.")
     kubeconfig = click.option(
-        "--kubeconfig", help="The kubeconfig for the API server. By default the service account of podium's pod."
+        "--kubeconfig",
+        type=FILE,
+        help="The kubeconfig for the API server. By default the service account of podium's pod.",
     )
     return kubeconfig(master(command))
 

@@ -11,11 +11,14 @@ import click
 
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.durations import duration
+from podium.cli.options.paths import FILE
 from podium.config import KubeSchedulerConfiguration
 
 _OPTIONS = (
     click.option(
-        "--kubeconfig", help="The kubeconfig of the cluster. By default the pod's own credentials, or kubectl's."
+        "--kubeconfig",
+        type=FILE,
+        help="The kubeconfig of the cluster. By default the pod's own credentials, or kubectl's.",
     ),
     click.option("--context", help="The context of the kubeconfig."),
     click.option(

@@ -8,10 +8,12 @@ from typing import Any, Final
 
 import click
 
+from podium.cli.options.paths import FILE
+
 _OPTIONS: Final = (
     click.option("--url", metavar="URL", help="Ask a running podium, such as https://localhost:10259."),
-    click.option("--token-file", metavar="FILE", help="With --url: the bearer token of a user who may ask."),
-    click.option("--certificate-authority", metavar="FILE", help="With --url: who has signed podium's certificate."),
+    click.option("--token-file", type=FILE, help="With --url: the bearer token of a user who may ask."),
+    click.option("--certificate-authority", type=FILE, help="With --url: who has signed podium's certificate."),
     click.option("--insecure-skip-tls-verify", is_flag=True, help="With --url: accept any certificate."),
 )
 

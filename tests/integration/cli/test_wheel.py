@@ -97,7 +97,7 @@ def test_every_command_starts(installed: Installed, environment_folder: Path) ->
         done = installed("podium", each, "--help")
         assert done.returncode == 0, f"{each}: {done.stderr}"
     where = subprocess.run(
-        [environment_folder / "bin" / "python", "-c", "import podium; print(podium.__file__)"],
+        [environment_folder / "bin" / "python", "-I", "-c", "import podium; print(podium.__file__)"],
         cwd="/",
         capture_output=True,
         text=True,
@@ -140,6 +140,21 @@ def test_a_shell_completes_commands_and_options(installed: Installed, shell: str
     words = {"COMP_WORDS": "podium evaluate --out", "COMP_CWORD": "--out" if shell == "fish" else "2"}
     completed = installed("podium", _PODIUM_COMPLETE=f"{shell}_complete", **words)
     assert "--output" in re.split(r"[,\s]", completed.stdout)
+
+
+@pytest.mark.parametrize(("typed", "told"), [("why -f", "default"), ("estimator serve --kubeconfig-dir", "dirnames")])
+def test_bash_is_told_to_complete_files_or_directories(
+    environment_folder: Path, installed: Installed, tmp_path: Path, typed: str, told: str
+) -> None:
+    words = ["podium", *typed.split(), "''"]
+    (tmp_path / "complete.sh").write_text(
+        f"{installed('podium', 'completion', 'bash').stdout}\n"
+        f"compopt() {{ echo $2; }}\n"  # it works only while bash completes
+        f"COMP_WORDS=({' '.join(words)}) COMP_CWORD={len(words) - 1}\n"
+        f"_podium_completion {environment_folder}/bin/podium\n"
+    )
+    done = subprocess.run(["bash", tmp_path / "complete.sh"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [told]
 
 
 _AS_ROOT = (

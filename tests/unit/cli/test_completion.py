@@ -1,7 +1,25 @@
+import re
+from collections.abc import Iterator
+
+import click
 import pytest
 from click.testing import CliRunner
 
 from podium.cli.main import main
+
+CONTEXT = click.Context(main)
+NAMES_A_FILE = re.compile(r"(kubeconfig|-file|-authority|--config|--plugin)$")
+"""Options with such names take a file, as do those that help shows with FILE."""
+
+
+def options(command: click.Command = main, path: str = "podium") -> Iterator[tuple[str, click.Option]]:
+    """Every option of every command, each after the words before it."""
+    for name in command.list_commands(CONTEXT) if isinstance(command, click.Group) else ():
+        found = command.get_command(CONTEXT, name)  # type: ignore[attr-defined]
+        yield from options(found, f"{path} {name}")
+    for each in command.params:
+        if isinstance(each, click.Option):
+            yield f"{path} {each.opts[-1]}", each
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -21,3 +39,14 @@ def test_the_help_shows_a_line_for_each_shell() -> None:
     lines = [line.strip() for line in CliRunner().invoke(main, ["completion", "--help"]).output.splitlines()]
     assert "bash:  source <(podium completion bash)" in lines
     assert "fish:  podium completion fish | source" in lines
+
+
+def test_shells_offer_files_after_every_option_that_takes_one() -> None:
+    offered = {
+        path: [item.type for item in option.shell_complete(CONTEXT, "")]
+        for path, option in options()
+        if NAMES_A_FILE.search(path) or option.make_metavar(CONTEXT) in ("FILE", "DIR")
+    }
+    assert {"podium why --cluster", "podium what-if --apply", "podium run --tls-cert-file"} <= set(offered)
+    assert {path: types for path, types in offered.items() if types not in (["file"], ["dir"])} == {}
+    assert offered["podium estimator serve --kubeconfig-dir"] == ["dir"]
