@@ -8,13 +8,10 @@ from typing import Any
 import click
 
 from podium.cli import event_loop, files
-from podium.client.advice import diagnosis_of
-from podium.client.credentials import ConnectionConfigError, load
-from podium.client.listing import all_objects
-from podium.client.session import ApiSession
+from podium.client.credentials import ConnectionConfigError
+from podium.engine.errors import ClusterError
 from podium.engine.files import Found, OnBroken, read_objects
-from podium.lib.system_clock import SystemClock
-from podium.objects.api_errors import ApiError, Forbidden, Unauthorized, Unreachable
+from podium.insight.running_cluster import listed
 from podium.objects.resource_types import ResourceType
 
 
@@ -39,27 +36,13 @@ def objects_of_cluster(
     Raises:
         click.ClickException: the cluster cannot be reached, or denies the request.
     """
-
-    async def fetch() -> list[Found]:
-        credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
-        async with ApiSession(credentials) as session:
-            try:
-                return [
-                    Found(item, f"{credentials.base_url}{resource.path}")
-                    for resource in resources
-                    for item in await all_objects(session, resource)
-                ]
-            except (Unreachable, Unauthorized, Forbidden) as error:
-                cause, advice = diagnosis_of(error)
-                raise click.ClickException(f"{credentials.base_url}: {cause}: {advice} ({error})") from error
-            except ApiError as error:
-                raise click.ClickException(f"{credentials.base_url}: {error}") from error
-
     try:
-        return event_loop.run(fetch)
+        return event_loop.run(lambda: listed(kubeconfig, context, resources))
     except ConnectionConfigError as error:
         instead = "" if kubeconfig else "; give one with --kubeconfig, or the cluster's objects with -f"
         raise click.ClickException(f"{error}{instead}") from error
+    except ClusterError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def warn_of_missing(kinds: Collection[str]) -> None:

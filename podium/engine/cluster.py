@@ -108,7 +108,7 @@ class Cluster:
         classes = {**IN_TREE, **{each.name: each for each in plugins}}
         configuration = _configuration(config, classes, plugins)
         if isinstance(objects, (str, os.PathLike)):
-            found = list(read_objects(Path(objects).read_bytes(), str(objects)))
+            found = list(read_objects(Path(objects).expanduser().read_bytes(), str(objects)))
         else:
             documents = [objects] if isinstance(objects, Mapping) else objects
             found = [each for index, item in enumerate(documents) for each in unpack_lists(item, f"objects[{index}]")]

@@ -11,3 +11,7 @@ class ClusterError(UserFacingError):
 
 class ManifestError(ClusterError):
     """An object cannot be read. The message names the object and the field."""
+
+
+class KubeconfigGivenError(ManifestError):
+    """A kubeconfig stands where objects are expected."""

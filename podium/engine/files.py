@@ -14,14 +14,14 @@ from typing import Any, TypeAlias
 import msgspec
 
 from podium.config import API_VERSION, KIND
-from podium.engine.errors import ManifestError
+from podium.engine.errors import KubeconfigGivenError, ManifestError
 from podium.engine.manifests import Manifest
 from podium.lib.yaml_reader import YamlError, read_documents
 
 _JSON_BEGINS = re.compile(rb"\s*[{\[]")
 _MISTAKEN = {
-    ("v1", "Config"): "a kubeconfig, not an object of a cluster: give it with --kubeconfig",
-    (API_VERSION, KIND): "a scheduler's configuration, not an object of a cluster: give it with --config",
+    ("v1", "Config"): (KubeconfigGivenError, "a kubeconfig", "--kubeconfig"),
+    (API_VERSION, KIND): (ManifestError, "a scheduler's configuration", "--config"),
 }
 _LISTS_MAX = 5
 """How deep lists may be nested."""
@@ -87,8 +87,9 @@ def unpack_lists(content: Any, where: str, lists: int = 0, on_broken: OnBroken |
         raise ManifestError(f"{where}: kind: required")
     if not isinstance(version, str) or not version:
         raise ManifestError(f"{where}: apiVersion: required")
-    if (what := _MISTAKEN.get((version, kind))) is not None:
-        raise ManifestError(f"{where}: this is {what}")
+    if (mistaken := _MISTAKEN.get((version, kind))) is not None:
+        error, what, option = mistaken
+        raise error(f"{where}: this is {what}, not an object of a cluster: give it with {option}")
     if not (kind.endswith("List") and "items" in content):
         yield Found(content, where)
         return

@@ -1,7 +1,8 @@
 """The questions that people ask most about a cluster: how many more fit, why a pod is pending, what would help.
 
 Owns `podium.Cluster`: the engine's cluster with these questions as methods. Each is answered on a fork or by a dry run
-that is undone, so asking changes nothing. Never does I/O.
+that is undone, so asking changes nothing. Does no I/O, except
+that `running_cluster` lists a cluster.
 """
 
 from podium.insight.capacity import Capacity, Headroom, NodeCapacity

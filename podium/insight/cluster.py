@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any, overload
+from pathlib import Path
+from typing import Any, Self, overload
 
 import numpy as np
 
 from podium.engine.cluster import Cluster as EngineCluster
-from podium.engine.cluster import PodLike
-from podium.engine.errors import ManifestError
+from podium.engine.cluster import Config, Objects, PodLike
+from podium.engine.errors import KubeconfigGivenError, ManifestError
 from podium.engine.evaluation import Evaluation
 from podium.engine.placement import Placement
 from podium.engine.replicas import PLACED_MAX
+from podium.framework.contract.interface import Plugin
 from podium.insight import capacity
 from podium.insight.capacity import Capacity, Headroom
 from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for
@@ -28,6 +31,39 @@ class Cluster(EngineCluster):
     Not thread-safe. A method that changes something changes this cluster only, not the one that it was forked from nor
     its own forks.
     """
+
+    @classmethod
+    def load(
+        cls,
+        objects: Objects,
+        config: Config | None = None,
+        plugins: Sequence[type[Plugin]] = (),
+        context: str | None = None,
+    ) -> Self:
+        """Load a cluster from manifests, or a running one. Missing fields are filled in as an API server does.
+
+        Args:
+            objects: a file as `kubectl get -o yaml` or `-o json` prints it, or manifests as parsed from one. Kinds
+                that a scheduler does not read are ignored, as are pods that have ended. Or a kubeconfig: the objects
+                of that cluster are listed once, and nothing is written to it.
+            config: kube-scheduler's defaults unless given.
+            plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
+            context: of the kubeconfig; its current one unless given.
+
+        Raises:
+            ManifestError: an object cannot be read. The message names the object and the field.
+            ClusterError: a running cluster cannot be reached, or denies the request.
+            ConfigError, PluginError: the configuration cannot be read, or a profile cannot be built.
+            OSError: a file cannot be read.
+        """
+        try:
+            return super().load(objects, config, plugins)
+        except KubeconfigGivenError:
+            if not isinstance(objects, (str, os.PathLike)):
+                raise
+        from podium.insight.running_cluster import listed_at_once
+
+        return super().load(listed_at_once(str(Path(objects).expanduser()), context), config, plugins)
 
     def schedule(self, pod: PodLike) -> Evaluation:
         """Where the pod would go, and why not elsewhere: as `evaluate`. Nothing changes.

@@ -1,17 +1,21 @@
-"""Questions about a running cluster write nothing, and read no Secrets."""
+"""Questions about a running cluster, also those of the library, write nothing and read no Secrets."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from aiohttp import web
 from anyio.from_thread import start_blocking_portal
 from structlog.testing import capture_logs
 
+import podium
+from podium.engine import ClusterError
 from podium.sandbox import Sandbox
 from podium.sandbox.server import ApiServer
 from tests.manifests import node, pod
@@ -63,3 +67,27 @@ def test_a_question_reads_what_it_needs_and_writes_nothing(
     assert ("GET", "/api/v1/nodes") in REQUESTS
     assert {method for method, _ in REQUESTS} == {"GET"}
     assert not [path for _, path in REQUESTS if "secret" in path]
+
+
+def test_the_library_loads_a_running_cluster_from_its_kubeconfig(kubeconfig: Path) -> None:
+    cluster = podium.Cluster.load(kubeconfig)
+    assert [each.name for each in cluster.nodes] == ["n1"]
+    assert cluster.capacity(pod("new", "1", scheduler="default-scheduler")).fits == 1
+    assert {method for method, _ in REQUESTS} == {"GET"}
+    assert not [path for _, path in REQUESTS if "secret" in path]
+
+
+def test_the_library_loads_a_running_cluster_in_a_notebook(kubeconfig: Path) -> None:
+    async def cell() -> list[str]:
+        return [each.metadata.name for each in podium.Cluster.load(str(kubeconfig), context="podium-sandbox").pods]
+
+    assert sorted(anyio.run(cell)) == ["big", "web"]
+
+
+def test_a_running_cluster_that_the_library_cannot_load_is_named_with_advice(kubeconfig: Path) -> None:
+    with pytest.raises(ClusterError, match="other"):
+        podium.Cluster.load(kubeconfig, context="other")
+    text = kubeconfig.read_text()
+    kubeconfig.write_text(re.sub(r"https?://\S+", "http://127.0.0.1:1", text))
+    with pytest.raises(ClusterError, match=r"127\.0\.0\.1:1: nothing listens at its address: check"):
+        podium.Cluster.load(kubeconfig)

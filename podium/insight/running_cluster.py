@@ -1,0 +1,61 @@
+"""The objects of a running cluster, for questions. Here alone the package does I/O: it is loaded when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import anyio
+
+from podium.client.advice import diagnosis_of
+from podium.client.credentials import ConnectionConfigError, load
+from podium.client.listing import all_objects
+from podium.client.session import ApiSession
+from podium.engine.errors import ClusterError
+from podium.engine.files import Found
+from podium.lib.system_clock import SystemClock
+from podium.objects.api_errors import ApiError, Forbidden, Unauthorized, Unreachable
+from podium.objects.resource_types import WITHOUT_GATES, ResourceType
+
+
+async def listed(
+    kubeconfig: str | None, context: str | None, resources: Sequence[ResourceType[Any]] = WITHOUT_GATES
+) -> list[Found]:
+    """List the objects of these kinds.
+
+    Args:
+        kubeconfig: kubectl's unless given.
+        context: the kubeconfig's current one unless given.
+
+    Raises:
+        ConnectionConfigError: there is no kubeconfig, or it cannot be used.
+        ClusterError: the cluster cannot be reached, or denies the request. The message has advice.
+    """
+    credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
+    async with ApiSession(credentials) as session:
+        try:
+            return [
+                Found(item, f"{credentials.base_url}{resource.path}")
+                for resource in resources
+                for item in await all_objects(session, resource)
+            ]
+        except (Unreachable, Unauthorized, Forbidden) as error:
+            cause, advice = diagnosis_of(error)
+            raise ClusterError(f"{credentials.base_url}: {cause}: {advice} ({error})") from error
+        except ApiError as error:
+            raise ClusterError(f"{credentials.base_url}: {error}") from error
+
+
+def listed_at_once(kubeconfig: str, context: str | None) -> list[dict[str, Any]]:
+    """As `listed`, for callers that cannot wait, and may run in an event loop, as a notebook's cells do.
+
+    Raises:
+        ClusterError: as `listed`, or the kubeconfig cannot be used.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            found = thread.submit(lambda: anyio.run(listed, kubeconfig, context)).result()
+        except ConnectionConfigError as error:
+            raise ClusterError(str(error)) from error
+    return [dict(each.manifest) for each in found]
