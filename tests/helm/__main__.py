@@ -1,4 +1,4 @@
-"""`python -m tests.helm`: renders the plain manifests in deploy/ from the chart."""
+"""`python -m tests.helm`: write what the chart has from the code, and render the plain manifests in deploy/."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from tests.control_plane.builder import BuildError
 from tests.control_plane.progress import Progress
 from tests.go_tools.binaries import HELM, obtain
+from tests.helm import values_schema
 from tests.helm.chart import Helm
 from tests.helm.manifests import DEPLOY, rendered
 
@@ -20,6 +21,7 @@ def main() -> int:
     except BuildError as problem:
         progress.phase(f"not available: {problem}")
         return 1
+    values_schema.SCHEMA.write_text(values_schema.written())
     for path, text in rendered(helm):
         path.write_text(text)
         click.echo(path.relative_to(DEPLOY.parent))

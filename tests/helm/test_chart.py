@@ -103,6 +103,33 @@ WRONG: list[tuple[Values, str]] = [
     ({"configuration": {"profiles": []}}, "at '/configuration/profiles': minItems"),
     ({"configuration": {"profiles": [{}]}}, "at '/configuration/profiles/0': missing property 'schedulerName'"),
     ({"configuration": {"kind": "Other"}}, "at '/configuration/kind': value must be 'KubeSchedulerConfiguration'"),
+    (
+        {"configuration": {"podMaxBackofSeconds": 3}},
+        "at '/configuration': additional properties 'podMaxBackofSeconds' not allowed",
+    ),
+    ({"configuration": {"parallelism": "many"}}, "at '/configuration/parallelism': got string, want integer"),
+    (
+        {"configuration": {"profiles": [{**PROFILE, "plugins": {"filters": {}}}]}},
+        "at '/configuration/profiles/0/plugins': additional properties 'filters' not allowed",
+    ),
+    (
+        {"configuration": {"profiles": [{**PROFILE, "plugins": {"filter": {"enabled": [{"weight": 1}]}}}]}},
+        "at '/configuration/profiles/0/plugins/filter/enabled/0': missing property 'name'",
+    ),
+    (
+        {
+            "configuration": {
+                "profiles": [
+                    {**PROFILE, "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": "Most"}}]}
+                ]
+            }
+        },
+        "at '/configuration/profiles/0/pluginConfig/0/args/scoringStrategy': got string, want object",
+    ),
+    (
+        {"configuration": {"extenders": [{"urlPrefix": "http://a", "filterverb": "filter"}]}},
+        "at '/configuration/extenders/0': additional properties 'filterverb' not allowed",
+    ),
     ({"features": {"device": True}}, "at '/features': additional properties 'device' not allowed"),
     ({"featureGates": {"GangScheduling": "yes"}}, "at '/featureGates/GangScheduling': got string, want boolean"),
     ({"plugins": {"classes": ["A"]}}, "at '/plugins/classes/0': 'A' does not match pattern"),
@@ -165,6 +192,8 @@ WRONG: list[tuple[Values, str]] = [
     ({"plugins": {"files": {"b.py": ""}, "image": "a"}}, "plugins.image: plugin files come from plugins.files already"),
     ({"extraArgs": ["--config=/a"]}, "extraArgs[0]: the chart sets --config from other values"),
     ({"extraArgs": ["--ui"]}, "extraArgs[0]: the chart sets --ui from other values"),
+    ({"extraArgs": ["-v", "--reload"]}, "extraArgs[1]: the chart sets --reload from other values"),
+    ({"extraArgs": ["--leader-elect-resource-name=a"]}, "extraArgs[0]: the chart sets --leader-elect-resource-name"),
     ({"serviceAccount": {"create": False}}, "serviceAccount.name: is needed if serviceAccount.create is false"),
     ({"podDisruptionBudget": {"minAvailable": 1}}, "podDisruptionBudget.minAvailable: set either this or"),
     (
@@ -302,12 +331,17 @@ def test_pods_restart_when_their_configuration_changes_and_not_otherwise(helm: H
 
 
 def test_whole_configurations_are_taken_as_they_are(helm: Helm) -> None:
+    args = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "InterPodAffinityArgs", "hardPodAffinityWeight": 5}
+    own = {"name": "Ours", "args": {"anything": [{"at": "all"}]}}
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {"leaseDuration": "20s", "resourceNamespace": "leases"},
         "clientConnection": {"qps": 1234567, "burst": 2000000},
-        "profiles": [{"schedulerName": "a"}, {"schedulerName": "b", "percentageOfNodesToScore": 50}],
+        "profiles": [
+            {"schedulerName": "a", "pluginConfig": [{"name": "InterPodAffinity", "args": args}, own]},
+            {"schedulerName": "b", "percentageOfNodesToScore": 50},
+        ],
         "extenders": [{"urlPrefix": "https://licences:8888", "filterVerb": "filter", "weight": 5}],
     }
     objects = helm.objects({"configuration": configuration})

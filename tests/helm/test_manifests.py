@@ -1,15 +1,19 @@
-"""The plain manifests in deploy/ are what the chart renders."""
+"""What is made from the code and from the chart is up to date."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.helm import values_schema
 from tests.helm.chart import Helm
 from tests.helm.manifests import DEPLOY, rendered
 
-pytestmark = pytest.mark.control_plane
+
+def test_the_schema_of_the_values_has_the_fields_that_podium_reads() -> None:
+    assert values_schema.SCHEMA.read_text() == values_schema.written(), "python -m tests.helm writes it"
 
 
+@pytest.mark.control_plane
 def test_the_plain_manifests_are_rendered_from_the_chart(helm: Helm) -> None:
     expected = dict(rendered(helm))
     # These are not in the chart, and have tests of their own.

@@ -1,0 +1,86 @@
+"""The part of values.schema.json about the KubeSchedulerConfiguration, made from podium's own table of its fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from podium.config.args import ARGS_BY_PLUGIN
+from podium.config.scalars import BOOL, FLOAT32, INT32, INT64
+from podium.config.schema import ARGS_RECORDS, CONFIGURATION
+from podium.config.shapes import Key, ListOf, MapOf, Plain, Record, Shape
+from podium.config.types import API_VERSION
+from tests.helm.chart import CHART, Json
+
+SCHEMA: Final = CHART / "values.schema.json"
+_NUMBERS_AND_BOOLEANS: Final = {BOOL: "boolean", INT32: "integer", INT64: "integer", FLOAT32: "number"}
+_NAME: Final = {"pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"}
+_LIMITS: Final[Mapping[str, Json]] = {
+    "profiles": {"minItems": 1},
+    "schedulerName": {"minLength": 1},
+    "percentageOfNodesToScore": {"minimum": 0, "maximum": 100},
+    "resourceName": _NAME,
+    "resourceNamespace": _NAME,
+    "enabled": {"items": {"required": ["name"]}},
+    "disabled": {"items": {"required": ["name"]}},
+}
+"""What is said of values by helm, rather than by podium when it starts."""
+
+
+def written() -> str:
+    """The file as it should be."""
+    schema = json.loads(SCHEMA.read_text())
+    found = _object({**_HEAD, **_properties(CONFIGURATION.keys)})
+    found["properties"]["profiles"]["items"]["required"] = ["schedulerName"]
+    schema["properties"]["configuration"] = {**found, "required": ["profiles"]}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+_HEAD: Final = {"apiVersion": {"const": API_VERSION}, "kind": {"const": "KubeSchedulerConfiguration"}}
+
+
+def _object(properties: Json) -> Json:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _properties(keys: Mapping[str, Key]) -> Json:
+    return {name: _merged(_schema(name, key.shape), _LIMITS.get(name, {})) for name, key in keys.items()}
+
+
+def _merged(schema: Json, more: Json) -> Json:
+    both = {key: _merged(schema[key], more[key]) for key in schema.keys() & more.keys()}
+    return {**schema, **more, **both}
+
+
+def _schema(name: str, shape: Shape) -> Json:
+    match shape:
+        case Record() | Plain():
+            return _object(_properties(shape.keys))
+        case ListOf():
+            item = _plugin_config() if name == "pluginConfig" else _schema("", shape.item)
+            return {"type": "array", "items": item}
+        case MapOf():
+            return {"type": "object", "additionalProperties": _schema("", shape.item)}
+        case _:
+            return {"type": _NUMBERS_AND_BOOLEANS.get(shape, "string")}  # type: ignore[call-overload]
+
+
+def _plugin_config() -> Json:
+    """Args of podium's own plugins have just their fields, those of others may have any."""
+    return {
+        **_object({"name": {"type": "string"}, "args": {"type": "object"}}),
+        "required": ["name"],
+        "allOf": [
+            {
+                "if": {"properties": {"name": {"const": plugin}}},
+                "then": {"properties": {"args": _args(kind)}},
+            }
+            for plugin, kind in sorted(ARGS_BY_PLUGIN.items())
+        ],
+    }
+
+
+def _args(kind: type) -> Json:
+    head = {"apiVersion": {"const": API_VERSION}, "kind": {"const": kind.__name__}}
+    return _object({**head, **_properties(ARGS_RECORDS[kind].keys)})
