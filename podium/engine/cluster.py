@@ -41,6 +41,7 @@ from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
 from podium.framework.profile.runtime import Framework, registry_of
 from podium.lib.error_text import error_text
+from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.requests import filter_requests
@@ -434,7 +435,7 @@ class Cluster:
     def _demand(self, resource: ResourceType[Any], key: str) -> Any:
         found = self._state.store.get(resource, key)
         if found is None:
-            raise ManifestError(f"there is no {resource.kind} {key}")
+            raise ManifestError(f"there is no {resource.kind} {key}{nearest(key, self._state.store.objects(resource))}")
         return found
 
     def _make_room(self, placement: Placement) -> Placement:

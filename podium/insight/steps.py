@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,10 +19,12 @@ from podium.insight.cluster import Cluster
 from podium.insight.loading import node_named
 from podium.insight.node_edits import added_node
 from podium.insight.what_if import Trial
+from podium.lib.nearest import nearest
 from podium.objects.core import Pod
 from podium.objects.resource_types import ALL, NODES, PODS, REPLICA_SETS
 
 _KINDS = {each.kind.lower(): each for each in ALL}
+_ABOVE = {"ReplicaSet": "Deployment", "Job": "CronJob"}
 
 
 class Step(Protocol):
@@ -117,15 +119,24 @@ class Apply:
         old = pods_of(trial.world, namespace, manifest["kind"], name)
         for each in old:
             trial.world.remove("Pod", each.metadata.name, namespace)
-        count = spec.get("replicas", spec.get("parallelism", len(old) or 1))
         template = template_of(manifest) or {}
         owner = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "name": name, "controller": True}
-        for number in range(count):
+        for number in range(_replicas(found, spec, len(old) or 1)):
             made = {"name": f"{name}-{number}", "namespace": namespace, "ownerReferences": [{**owner, "uid": name}]}
             of_template = template.get("metadata") or {}
             made |= {key: of_template[key] for key in ("labels", "annotations") if key in of_template}
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": made, "spec": template.get("spec") or {}}
             trial.world.put_pending(read_object(Found(pod, found.where), PODS, admission))
+
+
+def _replicas(found: Found, spec: Mapping[str, Any], default: int) -> int:
+    """How many pods a workload asks for. Raises: ManifestError: its field is no such number."""
+    for field in ("replicas", "parallelism"):
+        if (value := spec.get(field)) is not None:
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise ManifestError(f"{found.where}: spec.{field}: expected a number of pods, got {value!r:.40}")
+            return value
+    return default
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +158,9 @@ class Scale:
         world = trial.world
         pods = pods_of(world, self.namespace, self.kind, self.name)
         if not pods:
-            raise ClusterError(f"{self.namespace}/{self.kind}/{self.name} has no pod here; add it with an apply step")
+            what = f"{self.namespace}/{self.kind}/{self.name}"
+            advice = nearest(what, _workloads(world)) or "; add it with an apply step"
+            raise ClusterError(f"{what} has no pod here{advice}")
         names = {each.metadata.name for each in pods}
         fresh = (name for number in range(self.replicas + 1) if (name := f"{self.name}-scaled-{number}") not in names)
         for name in list(fresh)[: max(self.replicas - len(pods), 0)]:
@@ -183,7 +196,7 @@ class Remove:
         for each in pods:
             world.remove("Pod", each.metadata.name, each.metadata.namespace)
         if resource is None and not pods:
-            raise ClusterError(f"there is no {self.kind} {self.name} with pods")
+            raise ClusterError(f"there is no {self.kind} {self.name} with pods{nearest(self.name, _workloads(world))}")
         if resource is not None and not (pods and resource is REPLICA_SETS):
             world.remove(resource.kind, self.name, self.namespace)
 
@@ -209,22 +222,34 @@ class UseProfiles:
 def pods_of(cluster: Cluster, namespace: str, kind: str, name: str) -> list[Pod]:
     """The pods whose controller is that workload, or a ReplicaSet or Job of it."""
     wanted = kind.lower(), name
+    return [
+        pod
+        for pod in cluster.pods
+        if pod.metadata.namespace == namespace
+        and any((above.lower(), called) == wanted for above, called in _controllers(cluster, pod))
+    ]
 
-    def belongs(pod: Pod) -> bool:
-        owner = pod.metadata.controller
-        if owner is None or pod.metadata.namespace != namespace:
-            return False
-        if (owner.kind.lower(), owner.name) == wanted:
-            return True
-        replica_set = cluster.store.get(REPLICA_SETS, f"{namespace}/{owner.name}")
-        above = replica_set.metadata.controller if replica_set is not None else None
-        if above is not None:
-            return (above.kind.lower(), above.name) == wanted
+
+def _controllers(cluster: Cluster, pod: Pod) -> Iterator[tuple[str, str]]:
+    """Kind and name of what controls the pod, and of what controls that."""
+    owner = pod.metadata.controller
+    if owner is None:
+        return
+    yield owner.kind, owner.name
+    replica_set = cluster.store.get(REPLICA_SETS, f"{pod.metadata.namespace}/{owner.name}")
+    above = replica_set.metadata.controller if replica_set is not None else None
+    if above is not None:
+        yield above.kind, above.name
+    elif owner.kind in _ABOVE:
         # Without the ReplicaSet or Job, its name says whose it is.
-        is_of = (owner.kind, kind.lower()) in (("ReplicaSet", "deployment"), ("Job", "cronjob"))
-        return is_of and owner.name.rpartition("-")[0] == name
+        yield _ABOVE[owner.kind], owner.name.rpartition("-")[0]
 
-    return [pod for pod in cluster.pods if belongs(pod)]
+
+def _workloads(cluster: Cluster) -> set[str]:
+    """All workloads that have pods, as NAMESPACE/KIND/NAME."""
+    return {
+        f"{pod.metadata.namespace}/{kind}/{name}" for pod in cluster.pods for kind, name in _controllers(cluster, pod)
+    }
 
 
 def scale_of(text: str) -> Scale:

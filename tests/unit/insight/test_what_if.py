@@ -89,8 +89,10 @@ def test_scaling_copies_pods_or_deletes_pending_and_young_ones_first():
     assert (len(up.placed), len(up.pending)) == (2, 1)
     down = after([*objects, web("web-c", "9")], Scale("default", "ReplicaSet", "web-5d", 1))
     assert down.gone == ["default/web-b", "default/web-c"]
-    with pytest.raises(ClusterError, match="default/Deployment/other has no pod here"):
+    with pytest.raises(ClusterError, match="default/Deployment/other has no pod here; add it with an apply step"):
         after(objects, Scale("default", "Deployment", "other", 5))
+    with pytest.raises(ClusterError, match=r"has no pod here; did you mean default/Deployment/web\?$"):
+        after(objects, Scale("default", "Deployment", "wbe", 5))
 
 
 def test_a_deployment_is_found_through_its_replica_set():
@@ -115,8 +117,14 @@ def test_removed_objects_are_gone_and_pods_of_a_removed_node_come_back():
     assert sorted(found.gone) == ["default/agent", "default/bare"]
     assert after(objects, Remove("Pod", "default", "bare")).gone == ["default/bare"]
     assert after(objects, Remove("Deployment", "default", "web")).gone == ["default/web-a"]
-    with pytest.raises(ClusterError, match="there is no Deployment x with pods"):
+    with pytest.raises(ClusterError, match="there is no Deployment x with pods$"):
         after(objects, Remove("Deployment", "", "x"))
+    with pytest.raises(
+        ClusterError, match=r"there is no Deployment wbe with pods; did you mean default/Deployment/web\?"
+    ):
+        after(objects, Remove("Deployment", "", "wbe"))
+    with pytest.raises(ClusterError, match=r"there is no Pod default/bear; did you mean default/bare\?"):
+        after(objects, Remove("Pod", "default", "bear"))
     with pytest.raises(ClusterError, match="remove Service/x: there is no Service default/x"):
         after(objects, Remove("Service", "", "x"))
 
@@ -133,6 +141,27 @@ def test_an_applied_workload_has_the_pods_of_its_template():
     assert [each.pod for each in found.placed] == [f"default/shop-{number}" for number in range(3)]
     twice = after([node("n1")], *[Apply("d.yaml", [Found(deployment, "d.yaml")])] * 2)
     assert len(twice.placed) == 3
+
+
+@pytest.mark.parametrize(
+    ("replicas", "pods"), [(None, 2), (0, 0), ("3", "'3'"), (1.5, "1.5"), (-2, "-2"), (True, "True")]
+)
+def test_a_workload_s_number_of_pods_is_checked_and_stays_without_one(replicas, pods):
+    objects = [node("n1"), web("web-a", node="n1"), web("web-b", node="n1")]
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"replicas": replicas, "template": {"spec": web()["spec"]}},
+    }
+    applied = Apply("d.yaml", [Found(deployment, "d.yaml: document 1")])
+    if isinstance(pods, int):
+        assert len(after(objects, applied).placed) == pods
+        return
+    with pytest.raises(
+        ClusterError, match=r"d.yaml: document 1: spec.replicas: expected a number of pods, got " + pods
+    ):
+        after(objects, applied)
 
 
 def test_applied_objects_replace_those_of_their_name():
