@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
@@ -22,15 +23,36 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
     """Run on uvloop if it is installed, with the highest limit of file descriptors that the system allows."""
     raise_limit()
     try:
-        import uvloop  # noqa: F401
+        import uvloop
     except ImportError:
-        return anyio.run(main)
+        return anyio.run(main, backend_options={"loop_factory": _outliving_exits(asyncio.SelectorEventLoop)})
 
     async def handling_errors() -> T:
         asyncio.get_running_loop().set_exception_handler(_handle_error)
         return await main()
 
-    return anyio.run(handling_errors, backend_options={"use_uvloop": True})
+    return anyio.run(handling_errors, backend_options={"loop_factory": _outliving_exits(uvloop.Loop)})
+
+
+def _outliving_exits(kind: type[asyncio.AbstractEventLoop]) -> type[asyncio.AbstractEventLoop]:
+    """An event loop that continues if anything but its main task raises SystemExit, as a task of a plugin may.
+
+    The same holds for KeyboardInterrupt once the main task handles SIGINT, which then no longer raises it.
+    """
+
+    def run_until_complete(self: Any, future: Any) -> Any:
+        main, raises = asyncio.ensure_future(future, loop=self), signal.getsignal(signal.SIGINT)
+        while True:
+            try:
+                return kind.run_until_complete(self, main)
+            except (SystemExit, KeyboardInterrupt) as error:
+                if main.done() and not main.cancelled() and main.exception() is error:
+                    raise
+                if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is raises:
+                    raise
+                log.error("A task of a plugin has tried to end podium", error=error_text(error), exc_info=error)
+
+    return type("Loop", (kind,), {"run_until_complete": run_until_complete})
 
 
 def _handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

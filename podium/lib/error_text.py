@@ -10,6 +10,7 @@ from typing import Final
 
 LENGTH_MAX: Final = 2000
 _CUT: Final = " ..."
+_NAME: Final = type.__dict__["__name__"].__get__
 
 
 class UserFacingError(Exception):
@@ -18,13 +19,20 @@ class UserFacingError(Exception):
 
 def error_text(error: BaseException) -> str:
     """The exception as text: `KeyError: 'team'`, or the bare text of one that is `UserFacingError`. Never raises."""
-    kind = type(error).__name__
+    kind = type_name(error)
     try:
-        text = str(error)
+        # A subclass of str, which __str__ may return, could override anything that is done with it.
+        text = str.__str__(str(error))
     except BaseException as second:  # noqa: BLE001 - foreign code may raise anything, and a failure is being handled
-        return f"{kind}, and its text cannot be read: {type(second).__name__}"
+        return f"{kind}, and its text cannot be read: {type_name(second)}"
     if len(text) > LENGTH_MAX:
         text = text[: LENGTH_MAX - len(_CUT)] + _CUT
     if isinstance(error, UserFacingError) and text:
         return text
     return f"{kind}: {text}" if text else kind
+
+
+def type_name(value: object) -> str:
+    """The name of the value's type, whatever its metaclass makes of it."""
+    name: str = _NAME(type(value))
+    return name

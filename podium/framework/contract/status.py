@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from podium.lib.error_text import UserFacingError, error_text
+from podium.lib.error_text import UserFacingError, error_text, type_name
 
 
 class Code(enum.IntEnum):
@@ -78,6 +78,9 @@ class Status:
         for reason in self.reasons:
             if not isinstance(reason, str):
                 raise PluginError(f"Status.reasons: {short_repr(reason)} is not a text")
+        if any(type(reason) is not str for reason in self.reasons):
+            # A subclass of str could override anything that is done with the text.
+            object.__setattr__(self, "reasons", tuple(map(str.__str__, self.reasons)))
         if not isinstance(self.plugin, str):
             raise PluginError(f"Status.plugin: {short_repr(self.plugin)} is not a text")
         if self.error is not None and not isinstance(self.error, BaseException):
@@ -173,7 +176,7 @@ def short_repr(value: object) -> str:
         value.close()
         return "a coroutine, as an async def does,"
     try:
-        text = repr(value)
+        text = str.__str__(repr(value))
     except BaseException as error:  # noqa: BLE001 - a stranger's code
-        return f"a {type(value).__name__} ({type(error).__name__} in its repr)"
+        return f"a {type_name(value)} ({type_name(error)} in its repr)"
     return text if len(text) <= _REPR_MAX else f"{text[:_REPR_MAX]} ..."

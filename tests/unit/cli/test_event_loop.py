@@ -2,10 +2,65 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+import sys
 
 import pytest
+from structlog.testing import capture_logs
 
 from podium.cli.event_loop import run
+
+
+@pytest.mark.parametrize("with_uvloop", [True, False])
+def test_a_task_or_callback_of_a_plugin_that_exits_ends_nothing(
+    with_uvloop: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not with_uvloop:
+        monkeypatch.setitem(sys.modules, "uvloop", None)
+
+    async def exits() -> None:
+        raise SystemExit(0)
+
+    def interrupts() -> None:
+        raise KeyboardInterrupt
+
+    async def main() -> str:
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(exits())
+        await asyncio.wait((task,))
+        loop.call_soon(sys.exit, 3)
+        await asyncio.sleep(0.01)
+        loop.add_signal_handler(signal.SIGINT, lambda: None)
+        loop.call_soon(interrupts)
+        await asyncio.sleep(0.01)
+        assert isinstance(task.exception(), SystemExit)
+        return "done"
+
+    with capture_logs() as logs:
+        assert run(main) == "done"
+    told = [entry["error"] for entry in logs if entry["event"] == "A task of a plugin has tried to end podium"]
+    assert told == ["SystemExit: 0", "SystemExit: 3", "KeyboardInterrupt"]
+
+
+def test_an_interrupt_ends_a_command_that_does_not_handle_it() -> None:
+    async def main() -> None:
+        asyncio.get_running_loop().call_soon(interrupts)
+        await asyncio.sleep(10)
+
+    def interrupts() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(main)
+
+
+def test_an_exit_by_the_command_itself_ends_it() -> None:
+    async def main() -> None:
+        raise SystemExit(7)
+
+    with pytest.raises(SystemExit, match="7"):
+        run(main)
+
 
 CLOSED = "unable to perform operation on <TCPTransport closed=True>; the handler is closed"
 

@@ -11,6 +11,7 @@ import numpy as np
 from podium.cluster import CacheError
 from podium.framework.contract.interface import PostFilterResult, PreFilterResult
 from podium.framework.contract.status import SKIP, Code, ScheduleError, Status, unschedulable
+from podium.lib.error_text import type_name
 from podium.lib.state_table import InvalidTransition
 from podium.service.election import LeadershipLostError
 
@@ -29,6 +30,30 @@ class MuteKeyError(KeyError):
         raise RuntimeError("no repr")
 
     __str__ = __repr__
+
+
+class EvilText(str):
+    """A text that fails whatever is done with it."""
+
+    def __len__(self) -> int:
+        raise SystemExit(7)
+
+    __str__ = __repr__ = __format__ = __getitem__ = __hash__ = __len__  # type: ignore[assignment]
+
+
+class EvilTextError(Exception):
+    def __str__(self) -> str:
+        return EvilText("evil")
+
+
+class Nameless(type):
+    @property
+    def __name__(cls) -> str:
+        raise SystemExit(8)
+
+
+class NamelessError(Exception, metaclass=Nameless):
+    pass
 
 
 class MuteValue:
@@ -70,7 +95,7 @@ def _a_coroutine() -> Any:
 
 
 EXCEPTIONS: Mapping[str, Misbehaves] = {
-    f"raises {number} {type(error).__name__}": raising(error)
+    f"raises {number} {type_name(error)}": raising(error)
     for number, error in enumerate(
         (
             KeyError("team"),
@@ -83,6 +108,8 @@ EXCEPTIONS: Mapping[str, Misbehaves] = {
             TimeoutError(),
             MuteError(),
             MuteKeyError(),
+            EvilTextError(),
+            NamelessError(),
             ExceptionGroup("two", [ValueError("a"), OSError("b")]),
             BaseExceptionGroup("two", [SystemExit(6), asyncio.CancelledError()]),
             SystemExit(0),

@@ -19,6 +19,28 @@ class OddError(Exception):
         return 42  # type: ignore[return-value]  # noqa: PLE0307 - as a stranger may
 
 
+class EvilText(str):
+    def __len__(self) -> int:
+        raise SystemExit(4)
+
+    __str__ = __format__ = __len__  # type: ignore[assignment]
+
+
+class EvilError(Exception):
+    def __str__(self) -> str:
+        return EvilText("evil")
+
+
+class Nameless(type):
+    @property
+    def __name__(cls) -> str:
+        raise SystemExit(5)
+
+
+class NamelessError(Exception, metaclass=Nameless):
+    pass
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [
@@ -28,6 +50,8 @@ class OddError(Exception):
         (PlainError("the file is gone"), "the file is gone"),
         (PlainError(), "PlainError"),
         (MuteError(), "MuteError, and its text cannot be read: SystemExit"),
+        (EvilError(), "EvilError: evil"),
+        (NamelessError("x"), "NamelessError: x"),
         (OddError(), "OddError, and its text cannot be read: TypeError"),
     ],
 )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import enum
+
 import pytest
 
 from podium.framework.contract.status import SKIP, Code, PluginError, Status, error_status, unresolvable, unschedulable
@@ -51,3 +53,9 @@ def test_error_status_keeps_exceptions_and_wraps_texts():
     wrapped = error_status("gone").error
     assert isinstance(wrapped, PluginError)
     assert error_status("gone").message == "gone"
+
+
+def test_reasons_of_a_class_of_their_own_become_plain_texts():
+    status = unschedulable("a", enum.StrEnum("Reason", {"FULL": "full"}).FULL)
+    assert status.message == "a, full"
+    assert {type(reason) for reason in status.reasons} == {str}
