@@ -219,7 +219,8 @@ def _containers_total(spec: PodSpec, requests_of: _RequestsOf, defaults: Mapping
 
 
 def _refuse_crowds(spec: PodSpec) -> None:
-    containers = requests = ports = 0
+    containers = ports = 0
+    requests = len(spec.overhead) + (0 if spec.resources is None else len(spec.resources.requests))
     for group in (spec.containers, spec.init_containers):
         containers += len(group)
         for each in group:

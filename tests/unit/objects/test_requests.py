@@ -15,6 +15,7 @@ from podium.objects.core import (
 from podium.objects.errors import FieldError
 from podium.objects.requests import (
     DEFAULT_MEMORY_BYTES,
+    REQUESTS_MAX,
     filter_requests,
     node_allocatable,
     nonzero_requests_on_node,
@@ -179,6 +180,19 @@ def test_a_broken_quantity_names_its_field_every_time(pod: PodSpec, path: str) -
         with pytest.raises(FieldError) as caught:
             pod_requests(Pod(spec=pod).spec)
         assert caught.value.path == path
+
+
+@pytest.mark.parametrize("field", ["containers", "overhead", "resources"])
+def test_more_requests_than_can_be_counted_in_time_are_refused_wherever_they_are(field: str) -> None:
+    requests: dict[str, RawQuantity] = {f"example.com/r{number}": "1" for number in range(REQUESTS_MAX + 1)}
+    wanted = ResourceRequirements(requests=requests)
+    specs = {
+        "containers": PodSpec(containers=(Container(name="c", resources=wanted),)),
+        "overhead": PodSpec(overhead=requests),
+        "resources": PodSpec(resources=wanted),
+    }
+    with pytest.raises(FieldError, match=f"{REQUESTS_MAX + 1} requests, at most {REQUESTS_MAX} are counted"):
+        pod_requests(specs[field])
 
 
 def test_a_broken_status_names_its_field() -> None:
