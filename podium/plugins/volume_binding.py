@@ -64,10 +64,10 @@ from podium.plugins.volumes.claims import (
     class_of_claim,
     class_of_volume,
     free_of,
-    kept_for,
-    place_of_volume,
     is_fully_bound,
+    kept_for,
     ownership_problem,
+    place_of_volume,
     uses_claim,
     uses_claims,
 )

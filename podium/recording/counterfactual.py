@@ -7,7 +7,6 @@ out, and `simulated_api` answers instead. The same input gives the same result.
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from podium.engine.pod_group_cycle import MemberDecision
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
+from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import KubeObject, ResourceType
@@ -83,11 +83,8 @@ def replay_counterfactually(
         raise RecordingError(f"{directory} was recorded beside another scheduler, and holds no decisions of podium's")
     options = recorded_options(segments.description, plugins)
     outside = read_outside(entries_of(segments))
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        try:
-            world = runner.run(_play(outside, config, options, prepare, onlooker))
-        finally:
-            gc.unfreeze()
+    with garbage_collection.rare_collections(), asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        world = runner.run(_play(outside, config, options, prepare, onlooker))
     api = world.api
     numbers = outcomes(api.stories.values(), world.states, attempts=world.attempts, preemptions=api.preemptions)
     return Counterfactual(numbers, api.stories, outside.placed, outside.wall_s, segments.damage)

@@ -6,7 +6,6 @@ Owns what is asked of a recording before, and what is told of the replay afterwa
 from __future__ import annotations
 
 import asyncio
-import gc
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from podium.config import effective as effective_configuration
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.framework.contract.interface import Plugin
+from podium.lib import garbage_collection
 from podium.recording import tape
 from podium.recording.limits import Pace, Until
 from podium.recording.player import LastReadings, Outcome, Player, Scores
@@ -173,11 +173,8 @@ def replay(
         keep_scores=keep_scores,
         has_messages=segments.description.get("names") != "hashed",
     )
-    with asyncio.Runner(loop_factory=ReplayLoop) as runner:
-        try:
-            runner.run(_play(player, config, options, prepare))
-        finally:
-            gc.unfreeze()
+    with garbage_collection.rare_collections(), asyncio.Runner(loop_factory=ReplayLoop) as runner:
+        runner.run(_play(player, config, options, prepare))
     wall_s = time.perf_counter() - started_s
     return Replayed(player.outcome, wall_s, segments.damage, segments.is_cut, player.kept_scores)
 

@@ -29,7 +29,10 @@ class LowestPriorities:
         self._lowest: IntArray = np.empty(0, np.int64)
 
     def of(self, snapshot: Snapshot) -> IntArray:
-        """The lowest priority by row. Rows without pods have a higher one than any pod."""
+        """The lowest priority by row. Rows without pods have a higher one than any pod.
+
+        Shape: one entry per row of the snapshot.
+        """
         missing = len(snapshot.pods) - len(self._pods)
         if missing > 0:
             self._pods += [None] * missing

@@ -142,11 +142,12 @@ class PodClaims:
 
     def _check_waiting(self, snapshot: Snapshot, rows: Rows, conflicts: IntArray) -> None:
         undecided = np.ones(len(rows), np.bool_)
-        for name in {each.selected_node for each in self.waiting} - {None}:
-            undecided &= rows == snapshot.row_of.get(name or "", -1)
-        conflicts[~undecided] |= Conflict.NO_VOLUME
-        if not undecided.any():
-            return
+        if selected := {each.selected_node for each in self.waiting} - {None}:
+            for name in selected:
+                undecided &= rows == snapshot.row_of.get(name or "", -1)
+            conflicts[~undecided] |= Conflict.NO_VOLUME
+            if not undecided.any():
+                return
         for each, is_unmatched in self._unmatched(snapshot, rows):
             needed = undecided & is_unmatched
             if not needed.any():

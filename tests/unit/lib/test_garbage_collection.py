@@ -22,3 +22,11 @@ def test_collector_does_not_look_while_modules_are_loaded():
     with garbage_collection.collection_disabled():
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_collections_are_rare_during_one_piece_of_work():
+    before = gc.get_threshold()
+    with garbage_collection.rare_collections():
+        assert gc.get_threshold() > before
+        assert gc.get_freeze_count() > 0
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)

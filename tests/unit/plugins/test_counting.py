@@ -20,8 +20,8 @@ from podium.framework.cycle.search import filter_all
 from podium.framework.cycle.steps import run_unasked
 from podium.framework.preemption.candidates import Budgets, Importance
 from podium.framework.preemption.dry_run import dry_run_preemption
-from podium.framework.preemption.node_dry_runs import AfterFiltering
 from podium.framework.preemption.lowest_priorities import LowestPriorities
+from podium.framework.preemption.node_dry_runs import AfterFiltering
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
