@@ -57,6 +57,12 @@ _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error":
     show_default=True,
     help="With --provisioner: where its Lease and its status ConfigMap are.",
 )
+@click.option(
+    "--shadow",
+    "is_shadow",
+    is_flag=True,
+    help="Check what `podium shadow` and `podium record` need, instead of the scheduler.",
+)
 @output_option()
 def command(
     config: Path | None,
@@ -67,6 +73,7 @@ def command(
     provisioner: ProviderName | None,
     rules: str,
     namespace: str,
+    is_shadow: bool,
     output: str,
     **leader_election: Any,
 ) -> None:
@@ -76,6 +83,10 @@ def command(
     """
     from podium.daemon.doctor import Report
 
+    if is_shadow and provisioner is not None:
+        raise click.UsageError(
+            "--shadow and --provisioner are about different parts of podium: ask about one at a time"
+        )
     configure_logging(verbosity=0)
     report = Report()
     needed = None
@@ -101,6 +112,10 @@ def command(
             report.fail("plugins", problem, "correct the plugin or its args, or remove it from the configuration")
         if not problems and (needed is None or rules == "podium"):
             report.ok("configuration", ", ".join(profile.scheduler_name for profile in good.config.profiles))
+        if is_shadow and not problems:
+            from podium.recording.shadow.permissions import needs as shadow_needs
+
+            needed = shadow_needs(good.config, good.plugins)
         event_loop.run(partial(_examine, report, good, needed, kubeconfig, master))
     if output == TEXT:
         click.echo(_text(report), nl=False)

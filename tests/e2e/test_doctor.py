@@ -59,6 +59,10 @@ async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not
     checks = {finding["check"] for finding in json.loads(text)["findings"]}
     assert checks == {"configuration", "api server", "clock", "credentials", "apis", "rights"}
 
+    status, text = await doctor(kubeconfig, "--shadow", "--output", "json")
+    assert status == 0, text
+    assert {finding["check"] for finding in json.loads(text)["findings"]} == checks
+
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n")
     status, text = await doctor(kubeconfig, "--config", str(wrong), "--output", "json")
