@@ -17,7 +17,7 @@ import click
 
 import podium
 from release.krew import krew_manifest, plugin_archive
-from release.single_file import Target, build_single_file
+from release.single_file import PYTHONS, Target, build_single_file
 from release.software_bill import licence_list, software_bill
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -59,7 +59,7 @@ def _build(out: Path, targets: list[Target], url: str) -> None:
     (wheel,) = out.glob("*.whl")
     with tempfile.TemporaryDirectory() as folder:
         lock = Path(folder) / "runtime.txt"
-        _without_build_backend(lock)
+        _pin(lock)
         _step("SBOM and licences")
         bill = out / f"podium-{podium.__version__}.cdx.json"
         software_bill(bill, lock, out, Path(folder))
@@ -76,19 +76,20 @@ def _build(out: Path, targets: list[Target], url: str) -> None:
         click.echo(f"  {each.stat().st_size / 1e6:7.2f} MB  {each.name}")
 
 
-def _without_build_backend(lock: Path) -> None:
-    """The pinned packages that podium runs with: `runtime.lock` without what only its build needs."""
-    resolve = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11"]
-    resolve += [
-        "--generate-hashes",
-        "--no-header",
-        "pyproject.toml",
-        "--constraints",
-        "requirements/runtime.lock",
-        "--output-file",
-    ]
-    done = subprocess.run([*resolve, lock], cwd=_ROOT, check=False)
-    if done.returncode:
+def _pin(lock: Path) -> None:
+    """Write the packages that podium runs with: those of `runtime.lock` without what only its build needs.
+
+    All versions of Python share the modules of the single file, so a package has one version: the oldest Python's.
+    """
+    oldest = lock.with_suffix(".oldest")
+    _resolve(Path("requirements/runtime.lock"), oldest)
+    _resolve(oldest, lock, "--universal", "--generate-hashes")
+
+
+def _resolve(constraints: Path, lock: Path, *more: str) -> None:
+    resolve = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--no-header", "--python-version", PYTHONS[0]]
+    resolve += ["pyproject.toml", "--constraints", str(constraints), "--output-file", str(lock), *more]
+    if subprocess.run(resolve, cwd=_ROOT, check=False).returncode:
         sys.exit("the locked packages could not be resolved")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ def software_bill(bill: Path, lock: Path, wheels: Path, folder: Path) -> None:
     python = environment / "bin" / "python"
     install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, "--no-deps"]
     subprocess.run([*install, "--require-hashes", "--requirement", lock], check=True)
+    # Its code unpacks the single file.
+    shiv = ["--require-hashes", "--constraints", "requirements/release.lock", f"shiv=={version('shiv')}"]
+    subprocess.run([*install, *shiv], cwd=Path(__file__).parents[1], check=True)
     subprocess.run([*install, "--no-index", "--find-links", wheels, f"podium=={podium.__version__}"], check=True)
     describe = [sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible", "--of", "JSON"]
     subprocess.run([*describe, "--output-file", bill, python], check=True)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import re
 import subprocess
 import sys
+import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
+import click
 import yaml
 
 import podium
+from podium.cli.main import main
 
 ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
 TARGETS = {"x86_64": "linux-amd64", "aarch64": "linux-arm64"}
 NAME = f"podium-{podium.__version__}"
 
@@ -30,6 +36,13 @@ def direct_dependencies() -> set[str]:
     return {plain(each) for each in re.findall(r'"([A-Za-z0-9-]+)', asked)}
 
 
+def bundled_in(command: Path) -> list[str]:
+    """Name and version of each package in the single file."""
+    with zipfile.ZipFile(command) as packed:
+        folders = {re.match(r"site-packages/(.*)-(.*)\.dist-info/", name) for name in packed.namelist()}
+    return [f"{plain(each[1])} {each[2]}" for each in folders if each is not None]
+
+
 def test_a_release_is_whole_runs_and_is_the_same_twice(tmp_path: Path) -> None:
     out, target = tmp_path / "dist", TARGETS[platform.machine()]
     build = [sys.executable, "-m", "release", "--target", target, "--twice", "--out", out]
@@ -41,13 +54,31 @@ def test_a_release_is_whole_runs_and_is_the_same_twice(tmp_path: Path) -> None:
     assert bill["bomFormat"] == "CycloneDX"
     listed = {plain(each["name"]) for each in bill["components"]}
     assert {"podium", *direct_dependencies()} <= listed
+    (command,) = out.glob(f"{NAME}-{target}.pyz")
+    bundled = bundled_in(command)
+    # The code that unpacks the file is shiv's.
+    assert sorted(f"{plain(each['name'])} {each['version']}" for each in bill["components"]) == sorted(
+        {*bundled, f"shiv {version('shiv')}"}
+    )
     licences = (out / f"{NAME}-licences.txt").read_text().splitlines()
     assert {plain(line.split()[0]) for line in licences} == listed
     assert [line for line in licences if line.endswith(("unnamed", "not stated"))] == []
 
-    (command,) = out.glob(f"{NAME}-{target}.pyz")
-    said = subprocess.run([command, "version", "-o", "json"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert json.loads(said.stdout)["version"] == podium.__version__
+    environment = {**os.environ, "PYTHONPATH": "", "SHIV_ROOT": str(tmp_path / "unpacked")}
+
+    def said(*arguments: str) -> str:
+        run = [sys.executable, command, *arguments]
+        done = subprocess.run(run, cwd=EXAMPLES, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert json.loads(said("version", "-o", "json"))["version"] == podium.__version__
+    for each in main.list_commands(click.Context(main)):
+        said(each, "--help")
+    shop = ("-f", "clusters/shop.yaml")
+    assert "fits after one edit" in said("why", "report", "-n", "shop", *shop, "--fix")
+    assert "50 more of default/podium-web fit" in said("capacity", *shop, "--pod", "pods/web.yaml")
+    assert json.loads(said("demo", "--nodes", "5", "--pods", "5", "-o", "json"))
     (plugin,) = yaml.safe_load((out / "podium.krew.yaml").read_text())["spec"]["platforms"]
     archive = out / plugin["uri"].rpartition("/")[2]
     assert plugin["sha256"] == hashlib.sha256(archive.read_bytes()).hexdigest()

@@ -117,7 +117,7 @@ def test_removed_objects_are_gone_and_pods_of_a_removed_node_come_back():
     assert sorted(found.gone) == ["default/agent", "default/bare"]
     assert after(objects, Remove("Pod", "default", "bare")).gone == ["default/bare"]
     assert after(objects, Remove("Deployment", "default", "web")).gone == ["default/web-a"]
-    with pytest.raises(ClusterError, match="there is no Deployment x with pods$"):
+    with pytest.raises(ClusterError, match=r"there is no Deployment x with pods$"):
         after(objects, Remove("Deployment", "", "x"))
     with pytest.raises(
         ClusterError, match=r"there is no Deployment wbe with pods; did you mean default/Deployment/web\?"
