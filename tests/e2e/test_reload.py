@@ -41,20 +41,20 @@ def only_zone(zone: str, **fields: Any) -> Json:
 class Mounted:
     """A file in a volume of a ConfigMap, as the kubelet mounts it."""
 
-    def __init__(self, directory: Path, content: Json) -> None:
+    def __init__(self, directory: Path, text: str, name: str = "config.yaml") -> None:
         self._directory = directory
         self._versions = 0
         directory.mkdir()
-        self.path = directory / "config.yaml"
-        self.put(yaml.safe_dump(content))
-        self.path.symlink_to("..data/config.yaml")
+        self.path = directory / name
+        self.put(text)
+        self.path.symlink_to(f"..data/{name}")
 
     def put(self, text: str) -> None:
         """Change the content, as an update of the ConfigMap does."""
         self._versions += 1
         version = self._directory / f"..{self._versions}"
         version.mkdir()
-        (version / "config.yaml").write_text(text)
+        (version / self.path.name).write_text(text)
         link = self._directory / "..data_tmp"
         link.symlink_to(version.name)
         os.replace(link, self._directory / "..data")
@@ -66,7 +66,7 @@ async def test_a_backlog_goes_on_by_the_changed_configuration_and_loses_no_pod(
     sandbox_cluster.put(
         *(node(f"{zone}-{index}", cpu="64", pods="500", labels={ZONE: zone}) for zone in "ab" for index in range(8))
     )
-    mounted = Mounted(tmp_path / "volume", only_zone("a"))
+    mounted = Mounted(tmp_path / "volume", yaml.safe_dump(only_zone("a")))
     daemon = await start(sandbox_cluster, flags=("--config", str(mounted.path), "--reload"))
     sandbox_cluster.put(*pods(BACKLOG, cpu="1m"))
 
@@ -91,7 +91,7 @@ async def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
     monkeypatch.setenv("POD_NAME", "podium-0")
     monkeypatch.setenv("POD_NAMESPACE", "default")
     sandbox_cluster.put(*(node(f"{zone}-0", labels={ZONE: zone}) for zone in "ab"))
-    mounted = Mounted(tmp_path / "volume", only_zone("a"))
+    mounted = Mounted(tmp_path / "volume", yaml.safe_dump(only_zone("a")))
     daemon = await start(sandbox_cluster, flags=("--config", str(mounted.path), "--reload"))
     await daemon.wait_metric(1, "podium_configuration_last_reload_successful")
 
@@ -100,6 +100,9 @@ async def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
         yaml.safe_dump(only_zone("b", podInitialBackoffSeconds=-1)): "podInitialBackoffSeconds",
         yaml.safe_dump(only_zone("b", podInitialBackoffSeconds=3)): (
             "podInitialBackoffSeconds: cannot be changed while podium runs, restart it"
+        ),
+        yaml.safe_dump(only_zone("b", leaderElection={"leaderElect": False, "resourceName": "other"})): (
+            "leaderElection: cannot be changed while podium runs, restart it"
         ),
         yaml.safe_dump(configuration(profiles=[{"schedulerName": "other"}])): "profiles[*].schedulerName",
     }
@@ -139,16 +142,15 @@ async def test_a_changed_plugin_decides_and_what_the_old_one_rejected_is_tried_a
     sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path
 ) -> None:
     sandbox_cluster.put(node("there"))
-    plugin = tmp_path / "picky.py"
-    plugin.write_text(PICKY.replace("ALLOWED", "[]"))
+    plugin = Mounted(tmp_path / "plugins", PICKY.replace("ALLOWED", "[]"), "picky.py")
     profile = {"schedulerName": "podium", "plugins": {"multiPoint": {"enabled": [{"name": "Picky"}]}}}
-    flags = ("--plugin", f"{plugin}:Picky", "--reload")
+    flags = ("--plugin", f"{plugin.path}:Picky", "--reload")
     daemon = await start(sandbox_cluster, configuration(profiles=[profile]), flags=flags)
     await sandbox_cluster.create(pod("web"))
     assert "not this one" in (await sandbox_cluster.wait_condition("web"))["message"]
     await daemon.wait_metric(1, "scheduler_pending_pods", queue="unschedulable")
-    plugin.write_text(PICKY.replace("ALLOWED", "["))
+    plugin.put(PICKY.replace("ALLOWED", "["))
     assert "picky.py" in (await daemon.wait_log(REFUSED))["error"]
-    plugin.write_text(PICKY.replace("ALLOWED", "['there']"))
+    plugin.put(PICKY.replace("ALLOWED", "['there']"))
     assert await sandbox_cluster.wait_bound(["web"]) == {"web": "there"}
     assert (await daemon.wait_log(IN_USE))["profiles"] == ["podium"]
