@@ -77,6 +77,9 @@ def read_settings(document: object) -> Settings:
     document = _mapping(document, "settings")
     chosen = {name: _is_second(document, name, values) for name, values in _POLICIES.items()}
     gates = _mapping(document.get("featureGates") or {}, "settings.featureGates")
+    for name, gate in gates.items():
+        if not isinstance(gate, bool):
+            raise FieldError(f"settings.featureGates[{name}]", f"{gate!r} is neither true nor false")
     config = _mapping(document.get("schedulerConfig") or {}, "settings.schedulerConfig")
     spread = _mapping(config.get("podTopologySpread") or {}, "settings.schedulerConfig.podTopologySpread")
     try:

@@ -65,6 +65,11 @@ def test_settings_are_those_of_karpenter() -> None:
     assert [each.topology_key for each in found.default_constraints] == [ZONE]
 
 
+def test_a_gate_that_is_neither_on_nor_off_is_told() -> None:
+    with pytest.raises(FieldError, match=r"settings\.featureGates\[ReservedCapacity\].*neither true nor false"):
+        read_settings({"featureGates": {"ReservedCapacity": "false"}})
+
+
 def test_an_unknown_policy_is_told() -> None:
     with pytest.raises(FieldError, match="Never"):
         read_settings({"preferencePolicy": "Never"})
