@@ -19,6 +19,7 @@ from podium.cli import event_loop
 from podium.cli.interrupts import EXIT_INTERRUPTED
 from podium.cli.options.configuration import Usable, found_plugins, plugin_option, usable
 from podium.cli.options.devices import devices_option
+from podium.cli.options.numbers import NumberRange
 from podium.cli.output import TEXT, output_option, print_value
 from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration
 from podium.telemetry import configure_logging
@@ -39,7 +40,7 @@ _PODS_PER_NODE_MAX = 10
 @click.option("--pods", default=500, show_default=True, help="The number of pods that fit, at most 10 per node.")
 @output_option()
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same nodes and pods.")
-@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True)
+@click.option("--timeout", "timeout_s", type=NumberRange(min=0, min_open=True), default=120.0, show_default=True)
 @click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
 @plugin_option
 @click.option(
