@@ -277,11 +277,14 @@ class ClaimWriter:
     async def _clear(self, claim: ResourceClaim, status: dict[str, Any]) -> ResourceClaim:
         """Take something out of the status."""
         try:
-            return await self._patch_status(claim, status)
+            written = await self._patch_status(claim, status)
         except BaseException as error:
             if _may_be_written_yet(error):
                 self._devices.doubt_taking_back(claim)
             raise
+        # An attempt that has begun would otherwise rely on the reservation until the watch shows that it is gone.
+        self._devices.claims.assume(written)
+        return written
 
     async def _delete(self, claim: ResourceClaim, pod: Pod) -> None:
         """Delete a claim for extended resources, without the finalizer that would keep it."""

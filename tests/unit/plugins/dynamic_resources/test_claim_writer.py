@@ -325,6 +325,19 @@ async def test_what_may_yet_take_a_reservation_back_cannot_any_more_once_the_pod
     assert len(binding.server.written) == written
 
 
+async def test_what_was_taken_back_is_known_before_the_watch_shows_it() -> None:
+    binding = of_two()
+    await binding.pre_bind()
+    earlier = binding.state
+    binding.attempt()
+    later, binding.state = binding.state, earlier
+    binding.server.shows = False
+    await binding.take_back()
+    binding.state = later
+    assert await binding.pre_bind() is None
+    assert binding.server.stored["default/c"].is_reserved_for(binding.pod.uid)
+
+
 async def test_a_reservation_that_cannot_be_renewed_ends_the_binding() -> None:
     binding = of_two()
     await binding.pre_bind()
