@@ -40,10 +40,12 @@ async def server_process(
     Raises:
         ServerError: the process does not start.
     """
+    # The modules are found where this process finds them; those of the single file are on no other interpreter's path.
+    code = f"import sys; sys.path[:] = {sys.path!r}; from podium.cli.demo import server; server.main()"
     # A new session, so that Ctrl-C reaches only the demo, which needs the server until its bindings are finished.
     kinds = [f"--devices={kind.name}={kind.count}" for kind in devices]
     process = await anyio.open_process(
-        [sys.executable, "-m", "podium.cli.demo.server", f"--nodes={nodes}", f"--seed={seed}", *kinds],
+        [sys.executable, "-c", code, f"--nodes={nodes}", f"--seed={seed}", *kinds],
         stdin=PIPE,
         stdout=PIPE,
         stderr=None,
@@ -102,7 +104,3 @@ def main() -> None:
     parser.add_argument("--devices", type=DeviceKind.parse, action="append", default=[])
     given = parser.parse_args()
     event_loop.run(partial(_serve, given.nodes, given.seed, given.devices))
-
-
-if __name__ == "__main__":
-    main()

@@ -67,7 +67,8 @@ def test_a_release_is_whole_runs_and_is_the_same_twice(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": "", "SHIV_ROOT": str(tmp_path / "unpacked")}
 
     def said(*arguments: str) -> str:
-        run = [sys.executable, command, *arguments]
+        # An interpreter that has nothing of podium.
+        run = [Path(sys.base_prefix, "bin", "python3"), command, *arguments]
         done = subprocess.run(run, cwd=EXAMPLES, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
