@@ -27,6 +27,7 @@ _UNITS_NS = {
 }  # fmt: skip
 _DIGITS_MAX = 19
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_CYCLE_YEARS, _CYCLE = 400, dt.timedelta(days=146_097)
 _OFFSET = re.compile(r"([+-]?[0-9]+):([+-]?[0-9]+)")
 
 
@@ -119,16 +120,20 @@ def _fixed(offset_minutes: int) -> dt.tzinfo:
         raise EvaluationError("the time zone offset is a day or more") from None
 
 
-def _at(moment: Timestamp, zone: str) -> dt.datetime:
+def _at(moment: Timestamp, zone: str) -> tuple[dt.datetime, int]:
+    """The moment in the zone, and the years to add: in the last hours of the calendar it is another year's moment.
+
+    `datetime` ends where timestamps end, wherever the zone is. After 400 years the calendar is the same again.
+    """
     try:
         whole = _EPOCH + dt.timedelta(seconds=moment.ns // NANOSECONDS)
-        return whole.astimezone(_zone(zone))
     except OverflowError:
         raise EvaluationError("timestamp overflow") from None
+    cycles = {dt.MINYEAR: -1, dt.MAXYEAR: 1}.get(whole.year, 0)
+    return (whole - cycles * _CYCLE).astimezone(_zone(zone)), cycles * _CYCLE_YEARS
 
 
 _PARTS: tuple[tuple[str, str, str, Callable[[dt.datetime], int]], ...] = (
-    ("getFullYear", "timestamp_to_year", "_with_tz", lambda at: at.year),
     ("getMonth", "timestamp_to_month", "_with_tz", lambda at: at.month - 1),
     ("getDayOfYear", "timestamp_to_day_of_year", "_with_tz", lambda at: at.timetuple().tm_yday - 1),
     ("getDayOfMonth", "timestamp_to_day_of_month", "_with_tz", lambda at: at.day - 1),
@@ -155,7 +160,14 @@ def _milliseconds_in(moment: Timestamp, zone: str) -> int:
     return _milliseconds(moment)
 
 
+def _year(moment: Timestamp, zone: str = "") -> int:
+    at, years = _at(moment, zone)
+    return at.year + years
+
+
 def _overloads() -> Iterator[Overload]:
+    yield Overload("timestamp_to_year", "timestamp.getFullYear() -> int", _year)
+    yield Overload("timestamp_to_year_with_tz", "timestamp.getFullYear(string) -> int", _year)
     for name, overload, suffix, part in _PARTS:
         yield Overload(overload, f"timestamp.{name}() -> int", _part(part))
         yield Overload(overload + suffix, f"timestamp.{name}(string) -> int", _part(part))
@@ -167,7 +179,7 @@ def _overloads() -> Iterator[Overload]:
 
 def _part(part: Callable[[dt.datetime], int]) -> Callable[..., int]:
     def run(moment: Timestamp, zone: str = "") -> int:
-        return part(_at(moment, zone))
+        return part(_at(moment, zone)[0])
 
     return run
 
