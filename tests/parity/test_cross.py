@@ -13,7 +13,15 @@ from tests.parity.cross.__main__ import outcomes
 from tests.parity.cross.comparison import Keeping, compare_answers
 from tests.parity.recorded import SCENARIOS, scenarios
 
-COUNTS = {"scenarios": 60, "sequences": 4, "changes": 60, "devices": 40, "device changes": 40, "configurations": 10}
+COUNTS = {
+    "scenarios": 60,
+    "sequences": 4,
+    "changes": 60,
+    "devices": 40,
+    "device changes": 40,
+    "selectors": 400,
+    "configurations": 10,
+}
 SEED = 1
 
 

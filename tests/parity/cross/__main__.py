@@ -1,8 +1,8 @@
 """`python -m tests.parity.cross --seed N`: new questions, answered by upstream's own code and by podium.
 
-Recorded scenarios, queues, changes, pods with devices and configuration files are crossed by chance from the seed. The
-kube-scheduler binary reads the files, kube-scheduler's own packages answer the rest. Exits with 1 where podium says
-anything else.
+Recorded scenarios, queues, changes, pods with devices and configuration files are crossed by chance from the seed, and
+device selectors are drawn. The kube-scheduler binary reads the files, kube-scheduler's own packages answer the rest.
+Exits with 1 where podium says anything else.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ from tests.parity.cross.comparison import (
 from tests.parity.cross.configurations import crossed_configurations
 from tests.parity.cross.devices import about_one_pod, crossed_devices
 from tests.parity.cross.scenarios import crossed_scenarios, crossed_sequences
-from tests.parity.recorded import DEVICE_HINTS, DEVICES, HINTS, SCENARIOS, SEQUENCES
+from tests.parity.cross.selectors import crossed_selectors
+from tests.parity.recorded import DEVICE_HINTS, DEVICES, HINTS, SCENARIOS, SELECTORS, SEQUENCES
 
 SHOWN, LINES_SHOWN = 5, 4
+_ASKED_OF = (SCENARIOS, SEQUENCES, HINTS, DEVICES, DEVICE_HINTS, SELECTORS)
 
 
 def outcomes(
     seed: int, counts: dict[str, int], recorder_binary: Path, scheduler_binary: Path, kept: Keeping
 ) -> Iterator[tuple[str, Outcome]]:
     """What comes of so many questions of each kind, kind by kind."""
-    recorded = {name: recorded_questions(name) for name in (SCENARIOS, SEQUENCES, HINTS, DEVICES, DEVICE_HINTS)}
+    recorded = {name: recorded_questions(name) for name in _ASKED_OF}
     with_devices = about_one_pod(recorded[DEVICES])
     crossings: dict[str, Callable[[int], Iterator[dict[str, object]]]] = {
         "scenarios": lambda count: crossed_scenarios(recorded[SCENARIOS], seed, count),
@@ -46,6 +48,7 @@ def outcomes(
         "changes": lambda count: crossed_changes(recorded[HINTS], recorded[SCENARIOS], seed, count),
         "devices": lambda count: crossed_devices(with_devices, seed, count),
         "device changes": lambda count: crossed_changes(recorded[DEVICE_HINTS], with_devices, seed, count),
+        "selectors": lambda count: crossed_selectors(recorded[SELECTORS], seed, count),
     }
     with tempfile.TemporaryDirectory(prefix="podium-parity-") as directory:
         for name, crossed in crossings.items():
@@ -71,6 +74,7 @@ def show(name: str, outcome: Outcome) -> None:
 @click.option(
     "--device-changes", type=int, help="Changes where a pod waits for devices.  [default: a fifth of the scenarios]"
 )
+@click.option("--selectors", type=int, help="Expressions about a device.  [default: as many as scenarios]")
 @click.option("--configurations", type=int, help="Configuration files.  [default: a fifth of the scenarios]")
 @click.option(
     "--keep",
@@ -87,6 +91,7 @@ def main(
     changes: int | None,
     devices: int | None,
     device_changes: int | None,
+    selectors: int | None,
     configurations: int | None,
     keep: Path,
     build_only: bool,
@@ -97,6 +102,7 @@ def main(
         "changes": scenarios // 2 if changes is None else changes,
         "devices": scenarios // 5 if devices is None else devices,
         "device changes": scenarios // 5 if device_changes is None else device_changes,
+        "selectors": scenarios if selectors is None else selectors,
         "configurations": scenarios // 5 if configurations is None else configurations,
     }
     progress = Progress()

@@ -1,9 +1,9 @@
 // Command recorder answers questions to a scheduler with kube-scheduler's own packages, without a cluster.
 //
 // It reads a question a line, in the shape that `podium evaluate` reads, and answers each with a line in the shape that
-// `podium evaluate` writes: {"id", ...answer}, or {"id", "failed"} where there is none. A question is one of three: a
-// pod (an attempt over all nodes), a queue of pods (where each goes), or a pod and an event (which plugins would have
-// the pod tried again for it).
+// `podium evaluate` writes: {"id", ...answer}, or {"id", "failed"} where there is none. A question is one of four: a
+// pod (an attempt over all nodes), a queue of pods (where each goes), a pod and an event (which plugins would have the
+// pod tried again for it), or an expression and a device (whether it selects the device).
 //
 // Feature gates are at their defaults, with one exception: pods that are asked about alone are preempted for at once
 // (SchedulerAsyncPreemption=false), so that the victims can be read off the calls to the API.
@@ -80,6 +80,9 @@ func answerLine(line []byte) (answer fields) {
 }
 
 func (asked *question) answer(ctx context.Context) (fields, error) {
+	if asked.Expression != "" {
+		return answerSelector(ctx, asked)
+	}
 	isAlone := asked.Event == nil && len(asked.Pods) == 0
 	gates := map[string]bool{string(features.SchedulerAsyncPreemption): !isAlone}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {

@@ -23,6 +23,10 @@ type question struct {
 	Pods    []json.RawMessage `json:"pods"`
 	Config  json.RawMessage   `json:"config"`
 	Event   *event            `json:"event"`
+
+	Expression string          `json:"expression"`
+	Driver     string          `json:"driver"`
+	Device     json.RawMessage `json:"device"`
 }
 
 // event is a change of the cluster. Action is Add, Update or Delete.
