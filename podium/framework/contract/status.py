@@ -76,11 +76,9 @@ class Status:
         if type(self.reasons) is not tuple:
             raise PluginError(f"Status.reasons: {short_repr(self.reasons)} is not a tuple of texts")
         for reason in self.reasons:
-            if not isinstance(reason, str):
-                raise PluginError(f"Status.reasons: {short_repr(reason)} is not a text")
-        if any(type(reason) is not str for reason in self.reasons):
-            # A subclass of str could override anything that is done with the text.
-            object.__setattr__(self, "reasons", tuple(map(str.__str__, self.reasons)))
+            if type(reason) is not str:
+                object.__setattr__(self, "reasons", tuple(map(_plain_text, self.reasons)))
+                break
         if not isinstance(self.plugin, str):
             raise PluginError(f"Status.plugin: {short_repr(self.plugin)} is not a text")
         if self.error is not None and not isinstance(self.error, BaseException):
@@ -168,6 +166,13 @@ def failure_text(status: Status) -> str:
         return status.message
     why = f" ({status.message})" if status.message else ""
     return f"answered {status.code.label}{why}, which it may not"
+
+
+def _plain_text(reason: object) -> str:
+    """The text without what a subclass of str overrides, which is a stranger's code."""
+    if not isinstance(reason, str):
+        raise PluginError(f"Status.reasons: {short_repr(reason)} is not a text")
+    return str.__str__(reason)
 
 
 def short_repr(value: object) -> str:
