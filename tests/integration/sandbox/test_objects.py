@@ -48,7 +48,7 @@ async def test_refusals_are_status_objects_with_their_code(rest):
         ("GET", "/api/v1/gadgets", 404),
         ("GET", "/apis/nothing/v1/pods", 404),
         ("GET", "/nowhere", 404),
-        ("GET", f"{PODS}/web/log", 404),
+        ("GET", f"{PODS}/web/log", 501),
         ("PUT", PODS, 405),
         ("TRACE", PODS, 405),
         ("GET", f"{PODS}?labelSelector=a%20b", 400),
