@@ -265,12 +265,15 @@ class Informer(Generic[ObjectT]):
     # ------------------------------------------------------------ changes
 
     def _put_listed(self, key: str, item: ObjectT) -> None:
-        """As `put`, but a listed state always applies: versions go back when a cluster is restored from a backup."""
+        """As `put`, but a listed state always applies.
+
+        When a cluster is restored from a backup, versions go back, and then stand for other states than before.
+        """
         known = self._items.get(key)
         self._gone.pop(item.metadata.uid, None)
         if known is None or known.metadata.uid != item.metadata.uid:
             self.put(item)
-        elif known.metadata.resource_version != item.metadata.resource_version:
+        elif known != item:
             self._broken.pop(key, None)
             self._update(key, known, item)
 

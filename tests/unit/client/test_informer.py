@@ -85,6 +85,17 @@ async def test_a_list_is_right_even_when_versions_went_back(informer: Informer[P
     assert story.events[2:] == [("update", "a@500", "a@3")]
 
 
+async def test_a_list_changes_an_object_that_has_another_content_at_the_version_that_was_known(
+    informer: Informer[Pod], story: Story
+) -> None:
+    """After a restore, versions are given again: a bound pod may get the one that it had while it was pending."""
+    known = pod_at("a", 7)
+    informer.put(known)
+    await informer.replace([known.on_node("n1")], [])
+    assert informer.get("ns/a") == known.on_node("n1")
+    assert story.events[1:] == [("update", "a@7", "a@7")]
+
+
 async def test_the_first_list_is_taken_while_it_arrives(informer: Informer[Pod], story: Story) -> None:
     first, second = pod_at("a", 1), pod_at("b", 2)
     informer.take_early([first])
