@@ -7,7 +7,9 @@ that went back, and at intervals, the most recently changed pods and nodes are r
 be as in the store, or the watch must soon deliver their changes. If not, history has gone back, and everything is
 listed again.
 
-Not detected: a history that has caught up before the check, if everything that was lost has changed again since.
+Not detected: a history that has caught up before the check, if everything that was lost has changed again since. What
+changed meanwhile is still learned if the watch of its kind broke: that is resumed from the last change, not from a
+bookmark.
 
 An old version alone proves nothing: events may be delayed or sent twice. Owns when to check, which is less often after
 checks without a finding, and how often everything is listed again. Never changes a store.

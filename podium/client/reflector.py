@@ -141,7 +141,7 @@ class Reflector(Generic[ObjectT]):
         self._settings = settings
         self._decoder = ObjectDecoder(resource, keep)
         self._backoff = Backoff(settings.backoff, random, clock)
-        self._resource_version = self._seen = ""
+        self._resource_version = self._changed_version = self._seen = ""
         self._stream: Stream | None = None
         self._page_items = settings.page_items
         self._list_idle_s = settings.list_idle_s
@@ -276,6 +276,10 @@ class Reflector(Generic[ObjectT]):
         """Deliver changes until the watch ends."""
         self._watching_since_s = started_at_s = self._clock.monotonic()
         events_before = self.statistics.events_total
+        if self._is_broken:
+            # Nothing has changed between these versions, unless history has gone back meanwhile: then versions up to the
+            # last bookmark are given again, and what changed at them would be missed.
+            self._resource_version = self._changed_version
         was_quiet, stream = self._is_quiet, await self._open_watch()
         self._is_quiet = True
         if self._is_broken:
@@ -309,25 +313,27 @@ class Reflector(Generic[ObjectT]):
             item = event.object
             if isinstance(item, BrokenObject):
                 sink.mark_broken(item, deleted=event.type == DELETED)
-                self._reach(item.resource_version)
+                self._reach(item.resource_version, is_change=True)
             else:
                 if event.type == DELETED:
                     sink.drop(item)
                 else:
                     sink.put(item)
                 self.recent.append(item)
-                self._reach(item.metadata.resource_version)
+                self._reach(item.metadata.resource_version, is_change=True)
             statistics.events_total += 1
             if turns.is_over():
                 await turns.next()
         # Only now: a stream that delivers nothing but an error must not count as a success.
         self._backoff.reset()
 
-    def _reach(self, version: str) -> None:
+    def _reach(self, version: str, *, is_change: bool = False) -> None:
         """Record the version to resume the watch from: the latest one, even if it is lower than an earlier one."""
         if not version:
             return
         self._resource_version = version
+        if is_change:
+            self._changed_version = version
         if is_older(version, self._seen):
             self._history_observer.older_version_seen()
         else:
@@ -386,7 +392,7 @@ class Reflector(Generic[ObjectT]):
         self.recent.clear()
         older = await self._sink.replace(items, broken)
         self._is_broken = False
-        self._resource_version = self._seen = resource_version
+        self._resource_version = self._changed_version = self._seen = resource_version
         self._list_idle_s = self._settings.list_idle_s
         if before and (older or is_older(resource_version, before)):
             self._history_observer.history_lost(

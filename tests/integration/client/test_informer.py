@@ -228,8 +228,9 @@ async def test_a_list_that_is_refused_in_one_piece_is_made_page_by_page(server: 
         assert server.lists[-1].query.get("limit") is None
 
 
-@pytest.mark.parametrize("end", ["end", "reset", "silence"])
-async def test_a_watch_that_breaks_is_resumed_where_it_was(server: FaultServer, end: str) -> None:
+@pytest.mark.parametrize(("end", "version"), [("end", "150"), ("silence", "150"), ("reset", "102")])
+async def test_a_watch_that_breaks_is_resumed_where_it_was(server: FaultServer, end: str, version: str) -> None:
+    """Not from a bookmark where the connection broke: after a restore, its version may be that of another history."""
     server.put(pod_item("a"))
     async with reflecting(server, IMPATIENT if end == "silence" else QUICK) as running:
         await running.informers.wait_synced()
@@ -240,7 +241,7 @@ async def test_a_watch_that_breaks_is_resumed_where_it_was(server: FaultServer, 
         server.drop_watches()
         await eventually(lambda: len(server.watches) >= 3)
         assert server.watches[1].query["resourceVersion"] == "102"
-        assert server.watches[2].query["resourceVersion"] == "150"
+        assert server.watches[2].query["resourceVersion"] == version
         server.put(pod_item("c"))
         await equal(running, server)
         assert len(server.lists) == 1
