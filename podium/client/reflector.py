@@ -277,7 +277,7 @@ class Reflector(Generic[ObjectT]):
         self._watching_since_s = started_at_s = self._clock.monotonic()
         events_before = self.statistics.events_total
         if self._is_broken:
-            # Nothing has changed between these versions, unless history has gone back meanwhile: then versions up to the
+            # Nothing has changed between these versions, unless history has gone back meanwhile: then those up to the
             # last bookmark are given again, and what changed at them would be missed.
             self._resource_version = self._changed_version
         was_quiet, stream = self._is_quiet, await self._open_watch()

@@ -137,12 +137,17 @@ class Trials:
 
     async def older_state(self) -> None:
         """etcd is restored: what was bound is pending again, and versions start below those that were seen."""
-        self._add_node(pods=20)
+        node = self._add_node(pods=40)
         await self._pause(1.0)
         names = self._create(3, random_objects.NAMESPACES[0])
         revision = self._store.revision
         await self._bound_within(_UNDISTURBED_S, names, "on a cluster at rest")
-        # Until bookmarks have brought all watches beyond what will be the present.
+        # What others do brings the watches of pods and nodes beyond what will be the present; others have bookmarks.
+        for number in range(20):
+            self._place(node, cpu_milli=1)
+            relabelled = self._store.get("nodes", node)
+            relabelled["metadata"]["labels"]["changed"] = str(number)
+            self._store.update(relabelled)
         await self._pause(_BOOKMARKED_S)
         self._faults.refuse_connections(0.5)
         self._store.rewind(revision)
