@@ -240,9 +240,6 @@ def decided(cycle: Cycle, decision: MemberDecision) -> tape.Decided:
     """The decision as it is noted."""
     pod = cycle.pod
     if isinstance(decision, Suggested):
-        scored, score = cycle.scored, 0
-        if scored is not None:
-            score = int(scored.total[scored.rows == decision.row].sum())
         return tape.Decided(
             pod.uid,
             pod.key,
@@ -250,7 +247,7 @@ def decided(cycle: Cycle, decision: MemberDecision) -> tape.Decided:
             decision.node_name,
             decision.evaluated_nodes,
             decision.feasible_nodes,
-            score,
+            0 if cycle.scored is None else cycle.scored.chosen,
             None,
             (),
         )

@@ -6,13 +6,15 @@ import heapq
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from podium.cluster import Rows, Snapshot
 from podium.engine.flight_recorder.attempts import RESULTS, Details, RecordedAttempt
-from podium.engine.flight_recorder.entry import FIXED_BYTES, SCHEDULED, Entry, NodeNames
+from podium.engine.flight_recorder.node_names import NodeNames
 from podium.engine.flight_recorder.observer import AttemptObserver, Seconds
-from podium.engine.flight_recorder.ring import PENDING_MAX, Ring
+from podium.engine.flight_recorder.ring import Ring
+from podium.engine.flight_recorder.segment import ATTEMPTS_MAX, FIXED_BYTES, SCHEDULED, SCORED_BYTES, Segment
 from podium.engine.pod_group_cycle import MemberDecision
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
@@ -25,6 +27,7 @@ MEMORY_BYTES_MIN: Final = 1 << 20
 _OPEN_MAX: Final = 10_000
 _MESSAGE_MAX: Final = 4000
 """Longer messages are cut: a plugin's reason has no length limit."""
+_encode_into: Final = msgspec.msgpack.Encoder().encode_into
 _NUMBER_OF: Final = {each.value: number for number, each in enumerate(RESULTS)}
 
 
@@ -34,14 +37,13 @@ class FlightRecorder(AttemptObserver):
     Attempts that found a node and those that did not are kept apart, each within half of the memory: thousands of
     scheduled pods must not displace the only attempt at a pending one.
 
-    Cost: one call for a decision and one for its end, and for many attempts together the sealing of a segment. A
-    decision's arrays are referred to, not copied.
+    Cost: one call for a decision, which encodes what it was, and one for its end. The scores are referred to.
     """
 
     def __init__(self, memory_bytes: int) -> None:
         self._placed, self._rejected = Ring(memory_bytes // 2), Ring(memory_bytes // 2)
         self._sequence = 0
-        self._open: dict[str, Entry] = {}
+        self._open: dict[str, tuple[Ring, Segment, int]] = {}
         self._names = NodeNames()
         self._order: Rows | None = None
         self._last_rejected: dict[int, tuple[PodSpec, int]] = {}
@@ -66,87 +68,93 @@ class FlightRecorder(AttemptObserver):
     def decided(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
     ) -> None:
-        """Note down the decision. If the pod was placed, this calls no function unless a node was added."""
+        """Note down the decision. If the pod was placed, this calls one function unless a node was added."""
         snapshot = cycle.snapshot
         if snapshot.order is not self._order and not snapshot.is_fork:
             self._learn_names(snapshot)
         diagnosis, meta = cycle.diagnosis, cycle.pod.metadata
-        size, number = FIXED_BYTES, -1
         if decision.__class__ is Suggested:
             ring, scored, node_name = self._placed, cycle.scored, decision.node_name
             examined, feasible = decision.evaluated_nodes, decision.feasible_nodes
         else:
             ring, scored, node_name = self._rejected, None, ""
             examined, feasible = diagnosis.rejected_count, 0
+        score_bytes = rejection_bytes = 0
         if scored is not None:
-            size += scored.rows.nbytes + scored.total.nbytes + scored.raw.nbytes
-            for plugin in scored.weighted:
-                size += scored.weighted[plugin].nbytes
+            score_bytes = SCORED_BYTES + scored.raw.nbytes
+            if scored.rows.base is None:
+                score_bytes += scored.rows.nbytes
+            if scored.computed:
+                score_bytes += len(scored.computed) * (SCORED_BYTES + scored.rows.size)
+            if scored.extended is not None:
+                score_bytes += scored.extended.nbytes
         for rejection in diagnosis.rejections:
-            size += rejection.rows.nbytes + rejection.verdicts.nbytes
-        is_large = size > ring.pending_bytes_max or not self._names.names
-        if is_large:
-            scored, size = None, FIXED_BYTES
-        if ring.count == PENDING_MAX or ring.pending_bytes + size > ring.pending_bytes_max:
+            rejection_bytes += rejection.rows.nbytes + rejection.verdicts.nbytes
+        has_details = self._names.names and score_bytes + rejection_bytes <= ring.pending_bytes_max
+        if not has_details:
+            scored, score_bytes, rejection_bytes = None, 0, 0
+        segment, size = ring.newest, FIXED_BYTES + score_bytes + rejection_bytes
+        if segment.count == ATTEMPTS_MAX or ring.pending_bytes + size > ring.pending_bytes_max:
             self._seal(ring)
-        if not is_large and (diagnosis.rejections or diagnosis.single or not node_name):
+            segment = ring.newest
+        position = segment.count
+        if has_details and (diagnosis.rejections or diagnosis.single or not node_name):
             known = -1 if node_name else self._number_of_same(cycle.pod, diagnosis)
-            number = ring.diagnosis_count if known < 0 else known
             if known < 0:
-                ring.diagnoses[number] = diagnosis
-                ring.diagnosis_count = number + 1
+                known = len(segment.diagnoses)
+                segment.diagnoses.append(diagnosis)
             else:
-                size = FIXED_BYTES
+                size -= rejection_bytes
+            segment.diagnosis_of[position] = known
         self._sequence += 1
-        ring.entries[ring.count] = self._open[meta.uid] = Entry(
-            self._sequence,
-            meta.namespace,
-            meta.name,
-            meta.uid,
-            cycle.framework.name,
-            info.attempts,
-            started_s,
-            seconds,
-            node_name,
-            examined,
-            feasible,
-            snapshot.order.size,
-            info.transitions.raw[:],
-            self._names,
-            scored,
-            number,
+        _encode_into(
+            (
+                self._sequence,
+                meta.namespace,
+                meta.name,
+                meta.uid,
+                cycle.framework.name,
+                info.attempts,
+                started_s,
+                seconds,
+                node_name,
+                examined,
+                feasible,
+                snapshot.order.size,
+                info.transitions.raw,
+            ),
+            segment.heads,
+            -1,
         )
-        ring.count += 1
+        segment.scored[position] = scored
+        segment.score_bytes += score_bytes
+        segment.count, segment.last = position + 1, self._sequence
         ring.pending_bytes += size
+        self._open[meta.uid] = ring, segment, position
 
     def bound(self, pod: Pod, seconds: Seconds) -> None:
         """Note that the pod was bound."""
         uid = pod.metadata.uid
         if uid in self._open:
-            entry = self._open[uid]
+            _, segment, position = self._open[uid]
             del self._open[uid]
-            entry.result, entry.total_s = SCHEDULED, seconds
-            if entry.segment is not None:
-                self._placed.end(entry)
+            segment.results[position], segment.total_s[position] = SCHEDULED, seconds
 
     def failed(self, pod: Pod, result: str, message: str, seconds: Seconds) -> None:
         """Note why the pod was not scheduled."""
-        entry = self._open.pop(pod.uid, None)
-        if entry is not None:
-            entry.result, entry.total_s = _NUMBER_OF[result], seconds
-            entry.message = message[:_MESSAGE_MAX]
-            ring = self._placed if entry.node else self._rejected
-            ring.end(entry)
+        if pod.uid in self._open:
+            ring, segment, position = self._open.pop(pod.uid)
+            ring.end(segment, position, _NUMBER_OF[result], seconds, message[:_MESSAGE_MAX])
 
     def _number_of_same(self, pod: Pod, diagnosis: Diagnosis) -> int:
         """The number of a diagnosis that replicas share because they were rejected alike; -1 if there is none yet."""
-        ring, spec = self._rejected, pod.spec
-        if not ring.count:
+        segment, spec = self._rejected.newest, pod.spec
+        if not segment.count:
             self._last_rejected.clear()
         known = self._last_rejected.get(id(spec))
-        if known is not None and _is_same(ring.diagnoses[known[1]], diagnosis):
+        if known is not None and _is_same(segment.diagnoses[known[1]], diagnosis):
             return known[1]
-        self._last_rejected[id(spec)] = spec, ring.diagnosis_count
+        self._last_rejected[id(spec)] = spec, len(segment.diagnoses)
         return -1
 
     def _seal(self, ring: Ring) -> None:
@@ -167,8 +175,8 @@ class FlightRecorder(AttemptObserver):
         if self._names.nbytes > self._placed.limit_bytes // 2:
             # Without the names of its nodes an attempt is kept without what it found out about them.
             self._names = NodeNames()
-        self._placed.use(self._names)
-        self._rejected.use(self._names)
+        self._placed.use(self._names, snapshot.order.nbytes)
+        self._rejected.use(self._names, 0)
 
     # ------------------------------------------------------------ reading
 
@@ -182,10 +190,9 @@ class FlightRecorder(AttemptObserver):
         return (self._placed if attempt.node else self._rejected).details(attempt.sequence)
 
 
-def _is_same(one: Diagnosis | None, other: Diagnosis) -> bool:
+def _is_same(one: Diagnosis, other: Diagnosis) -> bool:
     return (
-        one is not None
-        and not one.single
+        not one.single
         and not other.single
         and one.absent == other.absent
         and len(one.rejections) == len(other.rejections)

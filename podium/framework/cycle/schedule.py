@@ -112,10 +112,13 @@ def attempt(
                 total, is_scored = yield from score_by_extenders(asked, cycle, rows, total)
                 choose_position = partial(choose_among_scored, is_scored, extenders.random)
                 if cycle.scored is not None:
-                    cycle.scored.total, cycle.scored.is_extended = total, True
+                    cycle.scored.extended = total
             if explainer is not None:
                 explainer.totalled(cycle, rows, total)
-            row = int(rows[choose_position(total)])
+            position = choose_position(total)
+            row = int(rows[position])
+            if cycle.scored is not None:
+                cycle.scored.chosen = int(total[position])
         elif len(rows) == 1:
             row = int(rows[0])
         else:

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import IntArray, Rows
+from podium.cluster import IntArray, Rows, Snapshot
 from podium.framework.contract.interface import MAX_NODE_SCORE
 from podium.framework.contract.status import MAY_REJECT, Code, ScheduleError, demand_status
+from podium.framework.cycle.cached_answers import SmallScores
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.scored import NO_SCORES, NONE, Scored
+from podium.framework.cycle.scored import NO_SCORES, NONE, Scored, small
 from podium.framework.cycle.signature_cache import PodSignature
 from podium.framework.profile.forms import Scorer, one_integer_each
 
@@ -47,21 +48,25 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
     if not framework.scorers:
         return Scores(np.ones(len(rows), np.int64), {})
     signature = _current_signature(cycle)
-    kept = signature.scores.all if signature is not None else {}
+    cached = signature.scores.all if signature is not None else {}
     _run_pre_score(cycle, rows)
     started_s = framework.clock.monotonic()
     total: IntArray = np.zeros(len(rows), np.int64)
     weighted: dict[str, IntArray] = {}
+    kept: dict[str, tuple[int, SmallScores]] = {}
     for scorer, weight in framework.scorers:
         if scorer.name in cycle.state.skipped_scores:
             continue
-        of_all = kept.get(scorer.name)
-        raw = of_all.raw.take(rows) if of_all is not None else None
-        weighted[scorer.name] = weight * _scores(cycle, scorer, rows, raw)
+        of_all = cached.get(scorer.name)
+        raw = of_all.raw.take(rows).astype(np.int64) if of_all is not None else None
+        scores = _scores(cycle, scorer, rows, raw)
+        weighted[scorer.name] = weight * scores
         total += weighted[scorer.name]
+        if cycle.keeps_scores:
+            kept[scorer.name] = weight, scores.astype(np.int8)
     framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
-        cycle.scored = Scored(rows, total, weighted, NO_SCORES, NONE, NONE)
+        cycle.scored = Scored(_kept(cycle.snapshot, rows), kept, NO_SCORES, NONE, NONE)
     return Scores(total, weighted)
 
 
@@ -80,19 +85,28 @@ def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
     started_s = framework.clock.monotonic()
     cached = signature.scores
     total = cached.total(rows)
-    computed: dict[str, IntArray] = {}
+    kept: dict[str, tuple[int, SmallScores]] = {}
     for score in cached.relative:
-        name = score.scorer.name
-        computed[name] = score.weight * _scores(cycle, score.scorer, rows, score.raw.take(rows))
-        total += computed[name]
+        scores = _scores(cycle, score.scorer, rows, score.raw.take(rows))
+        total += score.weight * scores
+        if cycle.keeps_scores:
+            kept[score.scorer.name] = score.weight, scores.astype(np.int8)
     for scorer, weight in signature.live_scorers:
         if scorer.name not in cycle.state.skipped_scores:
-            computed[scorer.name] = weight * _scores(cycle, scorer, rows)
-            total += computed[scorer.name]
+            scores = _scores(cycle, scorer, rows)
+            total += weight * scores
+            if cycle.keeps_scores:
+                kept[scorer.name] = weight, scores.astype(np.int8)
     framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
-        cycle.scored = Scored(rows, total, computed, cached.table.take(rows, axis=1), cached.weights, cached.constants)
+        raw = cached.table.take(rows, axis=0)
+        cycle.scored = Scored(_kept(cycle.snapshot, rows), kept or NONE, raw, cached.weights, cached.constants)
     return total
+
+
+def _kept(snapshot: Snapshot, rows: Rows) -> NDArray[np.integer[Any]]:
+    """The rows as they are recorded: without a copy if they are a part of the order that the snapshot has anyway."""
+    return rows if rows.base is snapshot.order else small(rows, len(snapshot.nodes))
 
 
 def _current_signature(cycle: Cycle) -> PodSignature | None:

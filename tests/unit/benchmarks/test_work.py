@@ -19,7 +19,7 @@ from podium.daemon.observers import Observers
 from podium.daemon.options import Options
 from podium.daemon.tracing import Tracing, tracing
 from podium.engine.flight_recorder import AttemptObserver, FlightRecorder
-from podium.engine.flight_recorder.ring import PENDING_MAX
+from podium.engine.flight_recorder.segment import ATTEMPTS_MAX
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.telemetry import Metrics
@@ -113,14 +113,14 @@ def test_the_flight_recorder_adds_one_hundredth_of_an_attempts_calls():
     """Of as many attempts as are sealed at once. Making an observation for the queue is no work of the recorder's."""
     calls = {}
     for recorder in (AttemptObserver(), FlightRecorder(RECORDER_BYTES)):
-        count = WARM_UP + 2 * PENDING_MAX
+        count = WARM_UP + 2 * ATTEMPTS_MAX
         engine = FullCluster(NODES, WORKLOADS["plain"].objects_before(NODES, count, 0), recorder)
         pods = pods_of(WORKLOADS["plain"], count)
         for pod in pods[:WARM_UP]:
             engine.attempt(pod)
         calls[type(recorder)] = calls_of(engine, pods[WARM_UP:])
     # The observer that does nothing is called, too: two calls for an attempt.
-    added = (calls[FlightRecorder] - calls[AttemptObserver]) / (2 * PENDING_MAX) + 2
+    added = (calls[FlightRecorder] - calls[AttemptObserver]) / (2 * ATTEMPTS_MAX) + 2
     assert added <= 0.01 * CALLS_MAX["plain"]
 
 

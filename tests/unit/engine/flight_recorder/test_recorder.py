@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from podium.engine.flight_recorder import FlightRecorder, Result
 from podium.engine.flight_recorder.explaining import explain_attempt
 from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
-from podium.engine.flight_recorder.ring import PENDING_MAX, Ring
-from podium.framework.cycle.scored import NONE, Scored
+from podium.engine.flight_recorder.ring import Ring
+from podium.engine.flight_recorder.segment import ATTEMPTS_MAX
+from podium.framework.cycle.scored import NO_SCORES, NONE, Scored
 from tests.builders import pod
 from tests.recorder_memory import measure
 from tests.unit.engine.flight_recorder.recording import (
@@ -58,8 +59,8 @@ def test_scheduled_pod_keeps_its_node_its_scores_and_how_it_came_through_the_que
 
 def test_cached_scores_are_weighted_and_constant_ones_are_filled_in():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
-    raw = np.array([[10, 20], [3, 4]])
-    kept = Scored(np.array([0, 2]), np.array([330, 341]), {}, raw, {"Fit": 1, "Spread": 2}, {"Taints": 300})
+    raw = np.array([[10, 3, 0, 0], [20, 4, 0, 0]], np.int8)
+    kept = Scored(np.array([0, 2]), {}, raw, {"Fit": 1, "Spread": 2}, {"Taints": 300})
     place(recorder, THREE, pod("web"), 2, scored=kept)
     seal(recorder)
     (attempt,) = recorder.newest_first()
@@ -70,29 +71,31 @@ def test_cached_scores_are_weighted_and_constant_ones_are_filled_in():
 
 def test_attempts_of_different_signatures_keep_their_own_scores():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
-    rows, none = np.array([0, 2]), np.zeros(2, np.int64)
-    place(recorder, THREE, pod("a"), scored=Scored(rows, none, {}, np.array([[100, 0]]), {"Fit": 3}, {"Taints": 7}))
-    place(recorder, THREE, pod("b"), scored=scores([1, 0], Spread=[300, 5], Own=[-1, 70_000]))
+    rows, raw = np.array([0, 2]), np.array([[100], [0]], np.int8)
+    place(recorder, THREE, pod("a"), scored=Scored(rows, {}, raw, {"Fit": 3}, {"Taints": 7}))
+    heavy = {"Spread": (1, np.array([100, 5], np.int8)), "Own": (700, np.array([0, 100], np.int8))}
+    place(recorder, THREE, pod("b"), scored=Scored(np.array([1, 0]), heavy, NO_SCORES, NONE, NONE))
     place(recorder, THREE, pod("alone"))
-    both = Scored(rows, none, {"Spread": np.array([8, 9])}, np.array([[1, 2], [3, 4]]), {"Fit": 1, "Own": 2}, NONE)
+    computed, raw = {"Spread": (1, np.array([8, 9], np.int8))}, np.array([[1, 3], [2, 4]], np.int8)
+    both = Scored(rows, computed, raw, {"Fit": 1, "Own": 2}, NONE)
     place(recorder, THREE, pod("c"), scored=both)
     seal(recorder)
     kept = {each.name: recorder.details(each) for each in recorder.newest_first()}
     assert {name: each.plugins for name, each in kept.items()} == {
         "a": {"Fit": [300, 0], "Taints": [7, 7]},
-        "b": {"Spread": [300, 5], "Own": [-1, 70_000]},
+        "b": {"Spread": [100, 5], "Own": [0, 70_000]},
         "alone": {},
         "c": {"Fit": [1, 2], "Own": [6, 8], "Spread": [8, 9]},
     }
     assert kept["a"].totals == {"n0": 307, "n2": 7}
-    assert kept["b"].totals == {"n1": 299, "n0": 70_005}
+    assert kept["b"].totals == {"n1": 100, "n0": 70_005}
     assert kept["c"].totals == {"n0": 15, "n2": 19}
 
 
 def test_total_that_extenders_added_to_is_kept():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     scored = scores([1, 0], Fit=[50, 40])
-    scored.total, scored.is_extended = np.array([50, 1040]), True
+    scored.extended = np.array([50, 1040])
     place(recorder, THREE, pod("web"), scored=scored)
     seal(recorder)
     (attempt,) = recorder.newest_first()
@@ -165,7 +168,7 @@ def test_replicas_that_are_rejected_alike_share_their_verdicts():
 def test_scheduled_pods_do_not_displace_the_only_attempt_at_a_pending_one():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     reject(recorder, THREE, pod("pending"), rejection([0, 1, 2], FULL))
-    for number in range(PENDING_MAX * 40):
+    for number in range(ATTEMPTS_MAX * 40):
         place(recorder, THREE, named(number), scored=scores([0, 1], Fit=[1, 2]))
         recorder.bound(named(number), 0.1)
     assert len(list(recorder.newest_first("default", "pending"))) == 1
@@ -182,7 +185,7 @@ def test_names_that_do_not_fit_leave_the_attempts_without_their_details():
 
 def counted(ring: Ring) -> int:
     """What everything in the ring takes, counted anew."""
-    names = {id(each.names): each.names for each in (ring, *ring._with_details)}.values()
+    names = {id(each.names): each.names for each in (ring.newest, *ring._with_details)}.values()
     segments = sum(each.head_bytes for each in ring._segments) + sum(each.detail_bytes for each in ring._with_details)
     return segments + sum(each.nbytes for each in names) + ring.pending_bytes
 
@@ -213,4 +216,4 @@ def test_what_is_kept_takes_no_more_memory_than_it_may():
     """`python -m tests.recorder_memory` tries a million attempts."""
     found = measure(attempts=3000, nodes=5000, memory_bytes=4 * MEMORY_BYTES_MIN, seed=1)
     assert max(found.counted_bytes_max, found.traced_bytes_max) <= 4 * MEMORY_BYTES_MIN
-    assert found.attempts > PENDING_MAX
+    assert found.attempts > ATTEMPTS_MAX
