@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -16,10 +17,9 @@ from podium.plugins.node_unschedulable import CORDONED
 from podium.plugins.shared.node_matching import required_terms
 
 HOSTNAME: Final = "kubernetes.io/hostname"
-_IMPOSSIBLE: Final[Any] = object()
 _KEPT_MAX: Final = 20
+_EXCLUDED_MAX: Final = 100
 
-_Labels: TypeAlias = dict[str, str | None]
 LabelChanges: TypeAlias = Mapping[str, str | None]
 """Changes of labels; None removes one."""
 
@@ -51,12 +51,15 @@ def with_labels(pod: Pod, node: Node, others: Sequence[NodeSelector] = ()) -> Se
 
 def label_changes(pod: Pod, node: Node, others: Sequence[NodeSelector] = ()) -> LabelChanges | None:
     """As `with_labels`, as changes of labels: the same for all nodes with the same values of `label_keys`."""
-    labels = node.metadata.labels
-    found: list[_Labels] = [{key: value for key, value in pod.spec.node_selector.items() if labels.get(key) != value}]
-    for selector in _selectors(pod, others):
-        further = (_for_term(term, node, base) for base in found for term in selector.node_selector_terms)
-        found = sorted((each for each in further if each is not None), key=len)[:_KEPT_MAX]
-    return found[0] if found else None
+    labels, selector = node.metadata.labels, pod.spec.node_selector
+    demands = [NodeSelectorRequirement(key=key, operator="In", values=(value,)) for key, value in selector.items()]
+    found = [(demands, _changes(demands, labels) or {})]
+    for each in _selectors(pod, others):
+        terms = [term for term in each.node_selector_terms if _may_match(term, node)]
+        joined = ([*demands, *term.match_expressions] for demands, _ in found for term in terms)
+        further = [(demands, changes) for demands in joined if (changes := _changes(demands, labels)) is not None]
+        found = sorted(further, key=lambda each: len(each[1]))[:_KEPT_MAX]
+    return found[0][1] if found else None
 
 
 def label_keys(pod: Pod, others: Sequence[NodeSelector] = ()) -> tuple[Sequence[str], bool]:
@@ -71,25 +74,28 @@ def _selectors(pod: Pod, others: Sequence[NodeSelector]) -> Sequence[NodeSelecto
     return (*others, *([] if required is None else [required]))
 
 
-def _for_term(term: NodeSelectorTerm, node: Node, base: _Labels) -> _Labels | None:
-    """The changes after which the term matches, those of `base` among them; None if there are none."""
+def _may_match(term: NodeSelectorTerm, node: Node) -> bool:
+    """Whether the term matches the node if it has the right labels."""
     if not term.match_expressions and not term.match_fields:
-        return None
-    for each in term.match_fields:
-        if (each.operator == "In") != (node.name in each.values):
+        return False
+    return all((each.operator == "In") == (node.name in each.values) for each in term.match_fields)
+
+
+def _changes(demands: Iterable[NodeSelectorRequirement], labels: Mapping[str, str]) -> LabelChanges | None:
+    """The changes after which all demands hold; None if there are none."""
+    by_key: dict[str, list[NodeSelectorRequirement]] = {}
+    for demand in demands:
+        by_key.setdefault(demand.key, []).append(demand)
+    changes: dict[str, str | None] = {}
+    for key, of_key in by_key.items():
+        for value in (labels.get(key), *_candidates(of_key)):
+            if all(_holds(demand, value) for demand in of_key):
+                break
+        else:
             return None
-    found: _Labels = dict(base)
-    for each in term.match_expressions:
-        value = found.get(each.key, node.metadata.labels.get(each.key))
-        if _holds(each, value):
-            continue
-        wanted = _value_for(each)
-        if each.key in base or wanted is _IMPOSSIBLE:
-            return None
-        found[each.key] = wanted
-    if all(_holds(each, found.get(each.key, node.metadata.labels.get(each.key))) for each in term.match_expressions):
-        return found
-    return None
+        if value != labels.get(key):
+            changes[key] = value
+    return changes
 
 
 def _holds(requirement: NodeSelectorRequirement, value: str | None) -> bool:
@@ -107,19 +113,24 @@ def _holds(requirement: NodeSelectorRequirement, value: str | None) -> bool:
     return number > bound if operator == "Gt" else number < bound
 
 
-def _value_for(requirement: NodeSelectorRequirement) -> Any:
-    """A value of the label with which the requirement holds."""
-    operator, values = requirement.operator, requirement.values
-    if operator == "In":
-        return values[0] if values else _IMPOSSIBLE
-    if operator in ("NotIn", "DoesNotExist"):
-        return None
-    if operator == "Exists":
-        return "true"
-    try:
-        return str(int(values[0]) + (1 if operator == "Gt" else -1))
-    except (ValueError, IndexError):
-        return _IMPOSSIBLE
+def _candidates(demands: Sequence[NodeSelectorRequirement]) -> Iterator[str | None]:
+    """Values of a label, None for no label, with one of which all these demands hold if they can hold together.
+
+    Of what a demand leaves open there are as many values as others may exclude.
+    """
+    count = 1 + min(sum(len(each.values) for each in demands), _EXCLUDED_MAX)
+    for operator, values in ((each.operator, each.values) for each in demands):
+        if operator == "In":
+            yield from values
+        elif operator in ("NotIn", "DoesNotExist"):
+            yield None
+        elif operator == "Exists":
+            yield "true"
+            yield from (f"true-{number}" for number in range(1, count))
+        else:
+            with suppress(ValueError, IndexError):
+                bound, step = int(values[0]), 1 if operator == "Gt" else -1
+                yield from (str(bound + step * number) for number in range(1, count + 1))
 
 
 def labelled(node: Node, changes: LabelChanges) -> list[Edit]:

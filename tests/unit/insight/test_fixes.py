@@ -3,10 +3,14 @@
 from collections import Counter
 from itertools import combinations
 
+import pytest
+
+from podium.engine.manifests import read_manifest
 from podium.insight import Cluster
 from podium.insight.edits import EditKind
-from podium.insight.node_edits import added_node, eviction, with_labels, without_taints
+from podium.insight.node_edits import added_node, eviction, label_changes, with_labels, without_taints
 from podium.insight.pod_edits import wishes
+from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.resource_types import NODES, PODS
 from tests.manifests import HOSTNAME, ZONE, node, pod
 from tests.unit.insight.clusters import drawn
@@ -224,6 +228,42 @@ def test_a_new_node_may_need_an_eviction_in_its_zone():
 def test_affinity_to_pods_that_are_not_there_is_dropped():
     beside = {"podAffinity": {REQUIRED: [near("db")]}}
     assert best([node("n1")], web(affinity=beside)) == [([EditKind.DROP_POD_AFFINITY], "n1")]
+
+
+@pytest.mark.parametrize(
+    ("demands", "labels", "wanted"),
+    [
+        ([("zone", "NotIn", ["a"]), ("zone", "In", ["a", "b"])], {"zone": "c"}, {"zone": "b"}),
+        ([("zone", "In", ["a", "b"]), ("zone", "In", ["b", "c"])], {}, {"zone": "b"}),
+        ([("zone", "Exists", []), ("zone", "NotIn", ["true"])], {}, {"zone": "true-1"}),
+        ([("cores", "Gt", ["4"]), ("cores", "NotIn", ["5", "6"])], {"cores": "2"}, {"cores": "7"}),
+        ([("cores", "Gt", ["4"]), ("cores", "Lt", ["6"])], {"cores": "9"}, {"cores": "5"}),
+        ([("cores", "Lt", ["6"]), ("cores", "Gt", ["4"])], {}, {"cores": "5"}),
+        ([("zone", "In", ["a"]), ("zone", "NotIn", ["a"])], {}, None),
+        ([("zone", "Exists", []), ("zone", "DoesNotExist", [])], {}, None),
+    ],
+)
+def test_node_gets_the_label_with_which_all_that_is_demanded_of_it_holds(demands, labels, wanted):
+    expressions = [{"key": key, "operator": operator, "values": values} for key, operator, values in demands]
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}}
+    for asked in (web(affinity=affinity), web(affinity=affinity, nodeSelector={"disk": "ssd"})):
+        found = label_changes(
+            read_manifest(asked, PODS), read_manifest(node("n1", labels=labels | {"disk": "ssd"}), NODES)
+        )
+        assert found == wanted
+
+
+def test_volumes_and_the_pod_agree_on_a_label():
+    """The first value that the volume allows is not one of the pod's."""
+    rack = {"key": "rack", "operator": "In"}
+    affinity = {
+        "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [rack | {"values": ["r2", "r3"]}]}]}}
+    }
+    demand = NodeSelectorRequirement(key="rack", operator="In", values=("r1", "r2"))
+    volume = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(demand,)),))
+    assert label_changes(read_manifest(web(affinity=affinity), PODS), read_manifest(node("n1"), NODES), [volume]) == {
+        "rack": "r2"
+    }
 
 
 def test_node_is_labelled_as_the_volume_demands():
