@@ -10,7 +10,7 @@ import click
 
 from podium.cli.asking import errors_shown
 from podium.cli.interrupts import exit_130_at_sigint
-from podium.cli.options.numbers import NumberRange
+from podium.cli.options.numbers import FiniteRange
 from podium.cli.output import TEXT, output_option, print_value
 from podium.cli.planning import Question, demand_rules, planning_options, rules_options, scheduled_cluster
 from podium.objects.errors import FieldError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--allow-m-to-n", is_flag=True, help="Let several nodes take the place of those that go.")
 @click.option(
     "--min-savings",
-    type=NumberRange(min=0),
+    type=FiniteRange(min=0),
     default=0.0,
     show_default=True,
     help="What a command must save in an hour, at least.",

@@ -13,7 +13,7 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import Change, Usable, plugin_option, usable
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import no_log
-from podium.cli.options.numbers import NumberRange
+from podium.cli.options.numbers import FiniteRange
 from podium.cli.output import TEXT, output_option, print_value
 from podium.cli.pages.decisions import told
 from podium.config import parse_duration
@@ -62,7 +62,7 @@ def _until(_: click.Context, parameter: click.Parameter, text: str | None) -> Un
 )
 @click.option(
     "--speed",
-    type=NumberRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     metavar="N",
     help="Let N recorded seconds pass in one. By default as fast as it can.",
 )

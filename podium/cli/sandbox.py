@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port on 127.0.0.1; 0 takes a free one.")
 @click.option(
-    "--nodes", type=click.IntRange(min=0), default=0, show_default=True, help="The number of nodes at the start."
+    "--nodes", type=click.IntRange(0, 100_000), default=0, show_default=True, help="The number of nodes at the start."
 )
 @click.option("--write-kubeconfig", type=click.Path(path_type=Path), help="Write a kubeconfig for it to this file.")
 @click.option("--seed", default=0, show_default=True, help="Which nodes.")

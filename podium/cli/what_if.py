@@ -85,9 +85,10 @@ def command(
         raise click.UsageError("give steps, such as --drain NODE or --steps FILE")
     files.demand_one_stdin((*clusters, *steps["apply"], *steps["steps"]))
     with errors_shown():
-        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins)
+        from podium.insight.steps import carried_out, pods_applied
+
         made = _Steps(plugins, any_scheduler=config is None).of(in_order)
-        from podium.insight.steps import carried_out
+        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, pods_applied(made))
 
         trial = carried_out(loaded.cluster, made)
         found = trial.outcome()
@@ -121,10 +122,10 @@ class _Steps:
             click.UsageError: --add-nodes and --like do not belong together.
             ClusterError: a step cannot be read.
         """
-        from podium.insight.steps import Drain, add_nodes_of, remove_of, scale_of
+        from podium.insight.steps import NODES_MAX, Drain, add_nodes_of, number_in, remove_of, scale_of
 
         made: list[Step] = []
-        count: str | None = None
+        count: int | None = None
         single: dict[str, Callable[[str], Step]] = {
             "--drain": Drain,
             "--scale": scale_of,
@@ -136,12 +137,11 @@ class _Steps:
             if (flag == "--like") != (count is not None):
                 raise click.UsageError("give --add-nodes N and --like NODE one after the other")
             if flag == "--add-nodes":
-                if not value.isdigit() or not int(value):
-                    raise click.UsageError(f"--add-nodes: expected a positive number, got {value!r}")
-                count = value
+                count = number_in(value, NODES_MAX)
+                if not count:
+                    raise click.UsageError(f"--add-nodes: expected a number from 1 to {NODES_MAX:,}, got {value!r:.40}")
             elif flag == "--like":
-                assert count is not None
-                made.append(add_nodes_of({"count": int(count), "like": value}))
+                made.append(add_nodes_of({"count": count, "like": value}))
                 count = None
             elif flag == "--steps":
                 made += self._file(value)

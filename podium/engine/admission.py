@@ -48,7 +48,8 @@ class Admission:
     def admit(self, manifest: Manifest, resource: ResourceType[Any]) -> Manifest:
         """The object with its missing fields filled in. Malformed fields are left for the decoder to report."""
         fill = self._fill.get(resource)
-        return manifest if fill is None else fill(without_nulls(dict(manifest)))
+        is_broken = any(not isinstance(manifest.get(field) or {}, dict) for field in ("metadata", "spec", "status"))
+        return manifest if fill is None or is_broken else fill(without_nulls(dict(manifest)))
 
     def lacks_priority_class(self, pod: Manifest) -> bool:
         """Whether the pod names a PriorityClass that does not exist."""

@@ -82,11 +82,7 @@ def unpack_lists(content: Any, where: str, lists: int = 0, on_broken: OnBroken |
     """
     if not isinstance(content, dict):
         raise ManifestError(f"{where}: expected an object, got {_json_type(content)}")
-    kind, version = content.get("kind"), content.get("apiVersion")
-    if not isinstance(kind, str) or not kind:
-        raise ManifestError(f"{where}: kind: required")
-    if not isinstance(version, str) or not version:
-        raise ManifestError(f"{where}: apiVersion: required")
+    kind, version = _text(content, "kind", where), _text(content, "apiVersion", where)
     if (mistaken := _MISTAKEN.get((version, kind))) is not None:
         error, what, option = mistaken
         raise error(f"{where}: this is {what}, not an object of a cluster: give it with {option}")
@@ -108,6 +104,15 @@ def unpack_lists(content: Any, where: str, lists: int = 0, on_broken: OnBroken |
             if on_broken is None:
                 raise
             on_broken(error)
+
+
+def _text(content: Manifest, field: str, where: str) -> str:
+    value = content.get(field)
+    if value in (None, ""):
+        raise ManifestError(f"{where}: {field}: required")
+    if not isinstance(value, str):
+        raise ManifestError(f"{where}: {field}: expected a string, got {_json_type(value)}")
+    return value
 
 
 def _json_type(content: Any) -> str:

@@ -50,7 +50,7 @@ def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:
     metadata = manifest.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise ManifestError(f"{resource.kind}: metadata: expected an object, got {type(metadata).__name__}")
-    if not metadata.get("name"):
+    if metadata.get("name") in (None, ""):
         raise ManifestError(f"{resource.kind}: metadata.name: required")
     namespace = metadata.get("namespace") or (DEFAULT_NAMESPACE if is_namespaced(resource) else "")
     key = f"{namespace}/{metadata['name']}" if namespace else metadata["name"]

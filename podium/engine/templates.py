@@ -6,11 +6,14 @@ Source: the kinds with a pod template under apps/v1 and batch/v1; any other kind
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from podium.engine.errors import ManifestError
 from podium.engine.files import Found
 from podium.engine.manifests import Manifest
+
+REPLICAS_MAX: Final = 100_000
+"""How many pods of one workload a question may be about."""
 
 
 def asked_pod(found: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
@@ -49,6 +52,24 @@ def template_of(manifest: Manifest) -> Mapping[str, Any] | None:
         if isinstance(below, dict):
             return below
     return None
+
+
+def replicas_of(workload: Found, default: int) -> int:
+    """How many pods the workload asks for; `default` if it does not say.
+
+    Raises:
+        ManifestError: it is not a number, or one that no cluster has.
+    """
+    kind, spec = workload.manifest.get("kind"), workload.manifest.get("spec")
+    name = "parallelism" if kind in ("Job", "CronJob") else "replicas"
+    for way in ("jobTemplate", "spec") if kind == "CronJob" else ():
+        spec = spec.get(way) if isinstance(spec, dict) else None
+    count = spec.get(name) if isinstance(spec, dict) else None
+    if count is None:
+        return default
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= REPLICAS_MAX:
+        raise ManifestError(f"{workload.where}: spec.{name}: {count!r} is not a number of pods up to {REPLICAS_MAX:,}")
+    return count
 
 
 def pod_like(workload: Manifest, template: Mapping[str, Any]) -> Manifest:

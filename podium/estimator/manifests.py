@@ -15,7 +15,7 @@ import msgspec
 from podium.cluster import CacheError
 from podium.config import default_configuration
 from podium.engine.admission import Admission
-from podium.engine.cluster import Cluster
+from podium.engine.cluster import Cluster, read_object
 from podium.engine.errors import ManifestError
 from podium.engine.files import Found
 from podium.engine.manifests import Manifest, read_manifest, resource_of
@@ -101,12 +101,12 @@ def workload_in(found: Iterable[Found], name: str) -> Workload:
         ManifestError: there is no workload, or more than one.
     """
     asked, others = asked_pod(list(found), name)
-    metadata = {**(asked.manifest.get("metadata") or {}), "ownerReferences": []}
-    spec = {**(asked.manifest.get("spec") or {})}
-    spec.pop("nodeName", None)
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-    admission = Admission(each.manifest for each in others)
-    return Workload(read_manifest(admission.admit(pod, PODS), PODS), str(spec.get("priorityClassName") or ""))
+    metadata, spec = asked.manifest.get("metadata") or {}, asked.manifest.get("spec") or {}
+    if isinstance(metadata, dict) and isinstance(spec, dict):
+        metadata, spec = {**metadata, "ownerReferences": []}, {**spec, "nodeName": None}
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    pod = read_object(Found(manifest, asked.where), PODS, Admission(each.manifest for each in others))
+    return Workload(pod, str(spec.get("priorityClassName") or ""))
 
 
 def karmada_cluster_in(found: Iterable[Found], name: str) -> KarmadaCluster:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -13,8 +13,8 @@ from podium.engine.admission import Admission
 from podium.engine.cluster import read_object
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import Found
-from podium.engine.manifests import resource_of
-from podium.engine.templates import template_of
+from podium.engine.manifests import Manifest, resource_of
+from podium.engine.templates import REPLICAS_MAX, pod_like, replicas_of, template_of
 from podium.insight.cluster import Cluster
 from podium.insight.loading import node_named
 from podium.insight.node_edits import added_node
@@ -22,6 +22,9 @@ from podium.insight.what_if import Trial
 from podium.lib.nearest import nearest
 from podium.objects.core import Pod
 from podium.objects.resource_types import ALL, NODES, PODS, REPLICA_SETS
+
+NODES_MAX: Final = 10_000
+"""How many nodes one step may add."""
 
 _KINDS = {each.kind.lower(): each for each in ALL}
 _ABOVE = {"ReplicaSet": "Deployment", "Job": "CronJob"}
@@ -93,7 +96,10 @@ class Apply:
         return f"apply {self.name}"
 
     def carry_out(self, trial: Trial) -> None:
-        """Put the objects. Raises: ManifestError: one of them cannot be read."""
+        """Put the objects. Raises: ManifestError: one of them cannot be read, or there are none."""
+        if all(resource_of(each.manifest) is None and template_of(each.manifest) is None for each in self.objects):
+            kinds = ", ".join(dict.fromkeys(str(each.manifest["kind"]) for each in self.objects)) or "nothing"
+            raise ManifestError(f"the file holds nothing that a scheduler reads: it holds {kinds}")
         admission = Admission(each.manifest for each in self.objects)
         for found in self.objects:
             resource = resource_of(found.manifest)
@@ -108,35 +114,22 @@ class Apply:
                     trial.world.add(found.manifest)
                 else:
                     trial.world.replace(found.manifest)
-            elif template_of(found.manifest) is not None:
-                self._roll_out(trial, found, admission)
+            elif (template := template_of(found.manifest)) is not None:
+                self._roll_out(trial, found, pod_like(found.manifest, template), admission)
 
-    def _roll_out(self, trial: Trial, found: Found, admission: Admission) -> None:
+    def _roll_out(self, trial: Trial, found: Found, like: Manifest, admission: Admission) -> None:
         """Replace the pods of the workload by those that its template makes."""
         manifest = found.manifest
-        meta, spec = manifest.get("metadata") or {}, manifest.get("spec") or {}
-        namespace, name = meta.get("namespace") or "default", meta.get("name") or ""
+        pod: Pod = read_object(Found(like, found.where), PODS, admission)
+        namespace, name = pod.metadata.namespace, pod.metadata.name
         old = pods_of(trial.world, namespace, manifest["kind"], name)
+        count = replicas_of(found, default=len(old) or 1)
         for each in old:
             trial.world.remove("Pod", each.metadata.name, namespace)
-        template = template_of(manifest) or {}
         owner = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "name": name, "controller": True}
-        for number in range(_replicas(found, spec, len(old) or 1)):
-            made = {"name": f"{name}-{number}", "namespace": namespace, "ownerReferences": [{**owner, "uid": name}]}
-            of_template = template.get("metadata") or {}
-            made |= {key: of_template[key] for key in ("labels", "annotations") if key in of_template}
-            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": made, "spec": template.get("spec") or {}}
-            trial.world.put_pending(read_object(Found(pod, found.where), PODS, admission))
-
-
-def _replicas(found: Found, spec: Mapping[str, Any], default: int) -> int:
-    """How many pods a workload asks for. Raises: ManifestError: its field is no such number."""
-    for field in ("replicas", "parallelism"):
-        if (value := spec.get(field)) is not None:
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise ManifestError(f"{found.where}: spec.{field}: expected a number of pods, got {value!r:.40}")
-            return value
-    return default
+        for number in range(count):
+            made = {**like["metadata"], "name": f"{name}-{number}", "ownerReferences": [{**owner, "uid": name}]}
+            trial.world.put_pending(read_object(Found({**like, "metadata": made}, found.where), PODS, admission))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +249,20 @@ def scale_of(text: str) -> Scale:
     """`NS/KIND/NAME=N`. Raises: ClusterError: it is something else."""
     what, equals, count = text.partition("=")
     parts = what.split("/")
-    if not equals or len(parts) != 3 or not all(parts) or not count.isdigit():
-        raise ClusterError(f"scale: expected NAMESPACE/KIND/NAME=N, such as shop/Deployment/web=5, got {text!r}")
+    replicas = number_in(count, REPLICAS_MAX)
+    if not equals or len(parts) != 3 or not all(parts) or replicas is None:
+        raise ClusterError(
+            "scale: expected NAMESPACE/KIND/NAME=N, such as shop/Deployment/web=5, "
+            f"with N up to {REPLICAS_MAX:,}, got {text!r:.60}"
+        )
     namespace, kind, name = parts
-    return Scale(namespace, kind, name, int(count))
+    return Scale(namespace, kind, name, replicas)
+
+
+def number_in(text: str, most: int) -> int | None:
+    """The number; None if it is none, or more than `most`."""
+    is_number = text.isascii() and text.isdecimal() and len(text) < 10 and int(text) <= most
+    return int(text) if is_number else None
 
 
 def remove_of(text: str) -> Remove:
@@ -274,9 +277,9 @@ def add_nodes_of(value: Any) -> AddNodes:
     """`{count, like}`. Raises: ClusterError: it is something else."""
     if isinstance(value, Mapping) and value.keys() <= {"count", "like"} and isinstance(value.get("like"), str):
         count = value.get("count", 1)
-        if isinstance(count, int) and not isinstance(count, bool) and count > 0:
+        if isinstance(count, int) and not isinstance(count, bool) and 0 < count <= NODES_MAX:
             return AddNodes(count, value["like"])
-    raise ClusterError("addNodes: expected a positive count and the name of a node in like")
+    raise ClusterError(f"addNodes: expected a positive count up to {NODES_MAX:,} and the name of a node in like")
 
 
 def read_steps(document: Any, others: Mapping[str, Callable[[str], Step]]) -> list[Step]:
@@ -291,6 +294,8 @@ def read_steps(document: Any, others: Mapping[str, Callable[[str], Step]]) -> li
     steps = document.get("steps") if isinstance(document, Mapping) else document
     if not isinstance(steps, Sequence) or isinstance(steps, str):
         raise ClusterError("expected a list of steps, or an object with steps")
+    if not steps:
+        raise ClusterError("there are no steps")
     found = []
     known: dict[str, Callable[[Any], Step]] = {
         "drain": Drain,
@@ -310,6 +315,17 @@ def read_steps(document: Any, others: Mapping[str, Callable[[str], Step]]) -> li
         except ClusterError as error:
             raise ClusterError(f"steps[{number}].{error}") from error
     return found
+
+
+def pods_applied(steps: Iterable[Step]) -> list[Found]:
+    """The pods in the files that are applied, and one of each workload."""
+    return [
+        found if template is found.manifest else Found(pod_like(found.manifest, template), found.where)
+        for step in steps
+        if isinstance(step, Apply)
+        for found in step.objects
+        if (template := template_of(found.manifest)) is not None
+    ]
 
 
 def carried_out(cluster: Cluster, steps: Iterable[Step]) -> Trial:

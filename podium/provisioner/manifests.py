@@ -15,7 +15,7 @@ import msgspec
 from podium.engine.admission import Admission
 from podium.engine.files import Found
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
-from podium.engine.templates import pod_like, template_of
+from podium.engine.templates import pod_like, replicas_of, template_of
 from podium.objects.core import ObjectMeta, Taint
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import ALL, PODS, ResourceType
@@ -47,9 +47,6 @@ RESOURCES: Final[tuple[ResourceType[Any], ...]] = (
     DAEMON_SETS,
 )
 """Every kind that a plan depends on."""
-
-REPLICAS_MAX: Final = 100_000
-"""How many pods of one workload are planned."""
 
 _GROUPS: Final[Mapping[str, str]] = {each.kind: each.group for each in RESOURCES}
 _NAMESPACED: Final = frozenset(each.kind for each in RESOURCES if is_namespaced(each))
@@ -115,7 +112,7 @@ def pods_of_workloads(found: Sequence[Found], name: str) -> Iterator[Found]:
         else:
             made = _unbound(pod_like(each.manifest, template))
             metadata = made["metadata"]
-            for index in range(_replicas(each)):
+            for index in range(replicas_of(each, default=1)):
                 named = {**metadata, "name": f"{metadata.get('name', '')}-{index}"}
                 yield Found({**made, "metadata": named}, each.where)
 
@@ -187,18 +184,3 @@ def _unbound(pod: Manifest) -> dict[str, Any]:
     spec = pod.get("spec")
     left = {name: value for name, value in spec.items() if name != "nodeName"} if isinstance(spec, dict) else spec
     return {**pod, "spec": left, "status": {"phase": "Pending", "conditions": [_UNSCHEDULABLE]}}
-
-
-def _replicas(workload: Found) -> int:
-    spec = workload.manifest.get("spec")
-    name = "replicas"
-    if workload.manifest.get("kind") in ("Job", "CronJob"):
-        name = "parallelism"
-    if workload.manifest.get("kind") == "CronJob":
-        spec = ((spec or {}).get("jobTemplate") or {}).get("spec")
-    count = (spec or {}).get(name)
-    if count is None:
-        return 1
-    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= REPLICAS_MAX:
-        raise FieldError(f"{workload.where}: spec.{name}", f"{count!r} is not a number of pods up to {REPLICAS_MAX:,}")
-    return count

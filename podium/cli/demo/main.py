@@ -19,7 +19,7 @@ from podium.cli import event_loop
 from podium.cli.interrupts import EXIT_INTERRUPTED
 from podium.cli.options.configuration import Usable, found_plugins, plugin_option, usable
 from podium.cli.options.devices import devices_option
-from podium.cli.options.numbers import NumberRange
+from podium.cli.options.numbers import FiniteRange
 from podium.cli.output import TEXT, output_option, print_value
 from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration
 from podium.telemetry import configure_logging
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _SCHEDULER_NAME = "podium"
 _OPTION_OF = {"plugins": "plugin", "timeout_s": "timeout"}
 _NODES_MIN = 5
+_NODES_MAX = 100_000
 _PODS_PER_NODE_MAX = 10
 
 
@@ -40,7 +41,7 @@ _PODS_PER_NODE_MAX = 10
 @click.option("--pods", default=500, show_default=True, help="The number of pods that fit, at most 10 per node.")
 @output_option()
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same nodes and pods.")
-@click.option("--timeout", "timeout_s", type=NumberRange(min=0, min_open=True), default=120.0, show_default=True)
+@click.option("--timeout", "timeout_s", type=FiniteRange(min=0, min_open=True), default=120.0, show_default=True)
 @click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
 @plugin_option
 @click.option(
@@ -161,6 +162,8 @@ def _check_sizes(nodes: int, pods: int) -> None:
         raise click.UsageError(
             f"--nodes: {_NODES_MIN} is the least: so many kinds of nodes there are, and some pods need one kind"
         )
+    if nodes > _NODES_MAX:
+        raise click.UsageError(f"--nodes: {_NODES_MAX:,} is the most")
     if pods < 1:
         raise click.UsageError("--pods: there has to be one to schedule")
     if pods > _PODS_PER_NODE_MAX * nodes:

@@ -1,4 +1,4 @@
-"""Numbers between limits, as options."""
+"""Numbers on the command line."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 
-class NumberRange(click.FloatRange):
-    """As click's, but without `nan`, which no limit keeps out and every comparison with which fails."""
+class FiniteRange(click.FloatRange):
+    """A number with a fraction within bounds. `nan` and `inf`, which Python's `float` reads, are refused."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number."""
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number. Raises: click.BadParameter."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
         return number

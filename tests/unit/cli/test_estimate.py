@@ -188,3 +188,12 @@ def test_file_without_any_case_is_an_error(tmp_path):
     result = _run("--cases", path)
     assert result.exit_code == 1
     assert f"{path}: no line of it is a case" in result.stderr
+
+
+@pytest.mark.parametrize(("field", "said"), [("metadata", "metadata: expected"), ("spec", "spec: expected object")])
+def test_a_workload_with_a_field_that_is_no_object_is_refused(tmp_path, field, said):
+    workload = tmp_path / "pod.json"
+    workload.write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}} | {field: 5}))
+    result = _run("-f", written(tmp_path / "cluster.yaml", node("n1", "4")), "--workload", workload)
+    assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
+    assert str(workload) in result.stderr

@@ -48,6 +48,49 @@ def test_steps_of_a_file_and_objects_of_another(cluster, tmp_path):
     assert ([each["pod"] for each in answer["placed"]], answer["gone"]) == (["default/new"], ["default/big"])
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"metadata": 5}, "metadata.name: required"),
+        ({"metadata": {"name": 5}}, "metadata.name: expected str, got int"),
+        ({"spec": {"replicas": "3"}}, "spec.replicas: '3' is not a number of pods up to 100,000"),
+        ({"spec": {"replicas": 2**31}}, "spec.replicas: 2147483648 is not a number of pods up to 100,000"),
+        ({"spec": {"replicas": -1}}, "spec.replicas: -1 is not a number of pods up to 100,000"),
+        ({"spec": {"template": 5}}, "the file holds nothing that a scheduler reads: it holds Deployment"),
+        ({"spec": {"template": {"spec": 5}}}, "spec: expected object, got int"),
+        ({"kind": "Status"}, "the file holds nothing that a scheduler reads: it holds Status"),
+    ],
+)
+def test_objects_that_cannot_be_applied_are_refused(cluster, tmp_path, change, said):
+    whole = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {}}
+    spec = {} if change.get("kind") == "Status" else {"template": {"spec": {"containers": []}}} | change.get("spec", {})
+    more = written(tmp_path / "more.yaml", whole | change | {"spec": spec})
+    result = _run("-f", cluster, "--apply", more)
+    assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
+    assert str(more) in result.stderr
+
+
+def test_the_first_profile_decides_for_the_scheduler_of_an_applied_pod(cluster, tmp_path):
+    new = pod("new", "1", schedulerName="other")
+    answer = json.loads(_run("-f", cluster, "--apply", written(tmp_path / "new.yaml", new), "-o", "json").stdout)
+    assert [each["pod"] for each in answer["placed"]] == ["default/new"]
+
+
+def test_a_workload_that_does_not_say_how_many_gets_as_many_pods_as_it_has(cluster, tmp_path):
+    template = {"spec": {"containers": [{"name": "a"}]}}
+    spec = {"replicas": None, "template": template}
+    more = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+    answer = json.loads(_run("-f", cluster, "--apply", written(tmp_path / "d.yaml", more), "-o", "json").stdout)
+    assert [each["pod"] for each in answer["placed"]] == ["default/d-0"]
+
+
+def test_no_steps_are_no_question(cluster, tmp_path):
+    steps = tmp_path / "steps.yaml"
+    steps.write_text("steps: []\n")
+    result = _run("-f", cluster, "--steps", steps)
+    assert (result.exit_code, result.stderr) == (1, f"Error: {steps}: there are no steps\n")
+
+
 def test_another_profile_decides(cluster, tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text(
@@ -71,7 +114,11 @@ def test_cluster_is_not_written(cluster):
         ([], 2, "give steps"),
         (["--add-nodes", "2"], 2, "give --add-nodes N and --like NODE"),
         (["--like", "n1"], 2, "give --add-nodes N and --like NODE"),
-        (["--add-nodes", "x", "--like", "n1"], 2, "--add-nodes: expected a positive number"),
+        (["--add-nodes", "x", "--like", "n1"], 2, "--add-nodes: expected a number from 1 to 10,000"),
+        (["--add-nodes", "²", "--like", "n1"], 2, "--add-nodes: expected a number from 1 to 10,000"),
+        (["--add-nodes", "9" * 5000, "--like", "n1"], 2, "--add-nodes: expected a number from 1 to 10,000"),
+        (["--scale", "shop/Deployment/web=²"], 1, "with N up to 100,000, got 'shop/Deployment/web=²'"),
+        (["--scale", "shop/Deployment/web=99999999"], 1, "with N up to 100,000, got 'shop/Deployment/web=99999999'"),
         (["--drain", "n22"], 1, "there is no node n22; did you mean n2?"),
         (["--scale", "web=3"], 1, "scale: expected NAMESPACE/KIND/NAME=N"),
         (["--steps", "absent.yaml"], 1, "absent.yaml: No such file"),

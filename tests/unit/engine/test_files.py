@@ -77,6 +77,8 @@ def test_anchors_and_merges_are_followed():
         ("hello", "f: document 1: expected an object, got the value 'hello'"),
         ("metadata: {}", "f: document 1: kind: required"),
         ("kind: Pod", "f: document 1: apiVersion: required"),
+        ("kind: [Pod]", "f: document 1: kind: expected a string, got an array"),
+        ("kind: Pod\napiVersion: 1", "f: document 1: apiVersion: expected a string, got the value 1"),
         ("{kind: List, apiVersion: v1, items: [null]}", "f: document 1: items[0]: expected an object, got null"),
         ("{kind: List, apiVersion: v1, items: 3}", "f: document 1: items: expected an array, got the value 3"),
         ("[" * 5000, "f: "),

@@ -39,6 +39,7 @@ def test_nulls_count_as_absent():
         ({"metadata": {"name": "a"}, "spec": {"priority": "high"}}, "Pod default/a: spec.priority: expected int"),
         ({"metadata": {}}, "Pod: metadata.name: required"),
         ({"metadata": []}, "Pod: metadata.name: required"),
+        ({"metadata": {"name": False}}, "Pod default/False: metadata.name: expected str, got bool"),
         ({"metadata": "a"}, "Pod: metadata: expected an object, got str"),
         (["a"], "Pod: expected an object, got list"),
         ({"metadata": {"name": 7}}, "Pod default/7: metadata.name: expected str, got int"),

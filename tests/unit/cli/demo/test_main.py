@@ -17,6 +17,7 @@ from podium.cli.demo.main import _log_only, command
     [
         (["--nodes", "4", "--pods", "10"], "--nodes: 5 is the least"),
         (["--nodes", "-1"], "--nodes: 5 is the least"),
+        (["--nodes", "99999999999"], "--nodes: 100,000 is the most"),
         (["--pods", "0"], "--pods: there has to be one"),
         (["--nodes", "10", "--pods", "101"], "--pods: 10 nodes are sure to have room for 100, 10 each"),
         (["--nodes", "many"], "'many' is not a valid integer"),
