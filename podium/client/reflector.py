@@ -17,8 +17,9 @@ from __future__ import annotations
 import math
 import urllib.parse
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from random import Random
 from typing import Final, Generic
 
@@ -278,7 +279,7 @@ class Reflector(Generic[ObjectT]):
         events_before = self.statistics.events_total
         if self._is_broken:
             # Nothing has changed between these versions, unless history has gone back meanwhile: then those up to the
-            # last bookmark are given again, and what changed at them would be missed.
+            # last bookmark, or up to that of the list, are given again, and what changed at them would be missed.
             self._resource_version = self._changed_version
         was_quiet, stream = self._is_quiet, await self._open_watch()
         self._is_quiet = True
@@ -388,11 +389,12 @@ class Reflector(Generic[ObjectT]):
         if broken and not items and not any(each.key for each in broken):
             raise Malformed(f"a list of {self.resource.plural} without an object in it: {broken[0].detail}")
         self._stepping = None
+        self._changed_version = await self._last_change(items, broken) or resource_version
         before, self._seen = self._seen, ""
         self.recent.clear()
         older = await self._sink.replace(items, broken)
         self._is_broken = False
-        self._resource_version = self._changed_version = self._seen = resource_version
+        self._resource_version = self._seen = resource_version
         self._list_idle_s = self._settings.list_idle_s
         if before and (older or is_older(resource_version, before)):
             self._history_observer.history_lost(
@@ -402,6 +404,17 @@ class Reflector(Generic[ObjectT]):
         self.statistics.last_error = None
         self._on_listed()
         return ReflectorEvent.LISTED
+
+    async def _last_change(self, items: Iterable[ObjectT], broken: Iterable[BrokenObject]) -> str:
+        """The version at which one of these objects was changed last; empty if there are none."""
+        newest, turns = "", Turns(self._clock)
+        read = (each.metadata.resource_version for each in items)
+        for version in chain(read, (each.resource_version for each in broken)):
+            if is_older(newest, version):
+                newest = version
+            if turns.is_over():
+                await turns.next()
+        return newest
 
     def _refuse(self, why: str) -> ReflectorEvent:
         log.debug("Cannot list in one piece, listing pages", resource=self.resource.plural, why=why)

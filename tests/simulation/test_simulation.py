@@ -65,7 +65,7 @@ def test_with_devices_a_seed_is_clean(seed: int) -> None:
 
 
 def test_with_gangs_a_seed_is_clean() -> None:
-    history = simulate(3, CALM_EVERY, gangs=True)
+    history = simulate(6, CALM_EVERY, gangs=True)
     assert history.violation is None, "\n".join(history.lines[-25:])
     assert sum("gang-" in line and " is bound" in line for line in history.lines) > 5
 
@@ -146,7 +146,7 @@ def test_devices_that_a_gang_keeps_when_it_gives_up_are_found(monkeypatch: pytes
             unreserve(plugin, state, pod, node_name)
 
     monkeypatch.setattr(DynamicResources, "unreserve", keep)
-    violations = (simulate(seed, CALM_EVERY, devices=True, gangs=True).violation for seed in _SEEDS_TRIED)
+    violations = (simulate(seed, CALM_EVERY, devices=True, gangs=True).violation for seed in range(9, 16))
     assert any(each is not None and each.checker == "in flight for ever" for each in violations)
 
 

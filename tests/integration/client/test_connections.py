@@ -300,7 +300,7 @@ async def test_a_request_without_an_answer_makes_idle_connections_suspect_and_no
 
         async def unanswered() -> None:
             with pytest.raises(NoResponse):
-                await post(pool, deadline_s=0.5)
+                await post(pool, deadline_s=2.0)
 
         tasks.start_soon(unanswered)
         await eventually(lambda: len(server.requests) == 4)

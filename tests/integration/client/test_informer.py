@@ -247,6 +247,21 @@ async def test_a_watch_that_breaks_is_resumed_where_it_was(server: FaultServer, 
         assert len(server.lists) == 1
 
 
+async def test_a_watch_that_breaks_after_a_list_is_resumed_from_the_last_change_in_it(server: FaultServer) -> None:
+    """Not from the version of the list, which another history may pass again after a restore."""
+    server.put(pod_item("a"))
+    server.put(pod_item("b"))
+    server.version = 150
+    server.watch_faults.append(status(504, "Timeout"))
+    async with reflecting(server, QUICK) as running:
+        await running.informers.wait_synced()
+        await eventually(lambda: len(server.watches) >= 2)
+        assert [each.query["resourceVersion"] for each in server.watches[:2]] == ["150", "102"]
+        server.put(pod_item("c"))
+        await equal(running, server)
+        assert len(server.lists) == 1
+
+
 async def test_a_watch_lasts_only_while_it_brings_something(server: FaultServer) -> None:
     """One that brings nothing is asked to end soon: its end is the sign of life."""
     quiet, lively = range(15, 21), range(300, 601)
