@@ -376,6 +376,19 @@ class Cluster:
         except CacheError as error:
             raise ManifestError(str(error)) from error
 
+    def nominate(self, placement: Placement) -> None:
+        """Carry out what follows an attempt at once: what plugins want to be written, and the pod's nomination.
+
+        The victims of its preemption stay, as they do while they are terminating.
+        """
+        if placement.node is None and placement.writes:
+            carry_out(self._own().store, placement.writes)
+        if placement.nominated_node is not None:
+            state = self._own()
+            if state.store.get(PODS, placement.pod.key) is None:
+                state.store.put(PODS, placement.pod)
+            state.nominator.add(placement.pod, placement.nominated_node)
+
     def drop(self, resource: ResourceType[Any], item: Any) -> None:
         """Remove a typed object, which must be there."""
         self._own().drop(resource, item)
@@ -440,15 +453,10 @@ class Cluster:
 
     def _make_room(self, placement: Placement) -> Placement:
         """Carry a preemption out: nominate the pod and remove its victims. Do what plugins want to be written."""
-        if placement.node is None and placement.writes:
-            carry_out(self._own().store, placement.writes)
+        self.nominate(placement)
         if placement.nominated_node is not None:
-            state = self._own()
-            if state.store.get(PODS, placement.pod.key) is None:
-                state.store.put(PODS, placement.pod)
-            state.nominator.add(placement.pod, placement.nominated_node)
             for victim in placement.victims:
-                state.drop(PODS, victim)
+                self.drop(PODS, victim)
         return placement
 
 

@@ -57,9 +57,9 @@ class PlacedPlan:
     Attributes:
         launches: By name of the node.
         pods: By node, the pods that wait now and go there.
-        errors: By pod, why it stays pending.
+        errors: By pod that waits now, why it stays pending, or is evicted again.
         objections: By pod that stays, why no node of a NodePool helps.
-        preempted: The pods that podium then evicts.
+        preempted: The pods on nodes that podium then evicts.
     """
 
     launches: Mapping[str, Launch]
@@ -85,12 +85,12 @@ class _Trial:
 
     Attributes:
         last: The last attempt at each pod, by its key.
-        victims: The keys of the pods that were preempted.
+        victims: The attempts that led to a preemption, by the key of each pod that was preempted.
     """
 
     world: Cluster
     last: dict[str, Placement] = field(default_factory=dict)
-    victims: dict[str, None] = field(default_factory=dict)
+    victims: dict[str, Placement] = field(default_factory=dict)
 
     @property
     def placements(self) -> Collection[Placement]:
@@ -131,11 +131,14 @@ class _Search:
         for placement in trial.placements:
             if placement.node is not None:
                 pods.setdefault(placement.node, []).append(placement.pod)
-            elif placement.nominated_node is None:
+            else:
                 errors[placement.pod.key] = placement.message
                 objections[placement.pod.key] = self._objections(trial, placement.pod)
+        preempted = trial.victims.keys() - {each.key for each in self._waiting}
+        for key in trial.victims.keys() - preempted:
+            errors[key], objections[key] = _preempted_text(trial.victims[key]), {}
         placed = {name: tuple(found) for name, found in sorted(pods.items())}
-        return PlacedPlan(dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(trial.victims)))
+        return PlacedPlan(dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(preempted)))
 
     # ------------------------------------------------------------ which nodes
 
@@ -210,14 +213,18 @@ class _Search:
             _add(trial.world, name, launch)
         waiting: Sequence[Pod] = self._waiting
         while waiting:
-            is_changed = False
+            victims: dict[str, Pod] = {}
             for pod in waiting:
-                placement = trial.last[pod.key] = _placed(trial.world, pod, preempt=preempt)
-                evicted = placement.victims if preempt else ()
-                for each in evicted:
-                    trial.victims[each.key] = None
-                    trial.last.pop(each.key, None)
-                is_changed = is_changed or placement.node is not None or bool(evicted)
+                placement = trial.last[pod.key] = _placed(trial.world, pod)
+                if preempt:
+                    trial.world.nominate(placement)
+                    victims |= {each.key: each for each in placement.victims}
+                    trial.victims |= dict.fromkeys((each.key for each in placement.victims), placement)
+            is_changed = bool(victims) or any(trial.last[each.key].node is not None for each in waiting)
+            # Victims need time to end: meanwhile the scheduler tries the other pods beside them.
+            for key, victim in victims.items():
+                trial.world.drop(PODS, victim)
+                trial.last.pop(key, None)
             # The scheduler's queue, too, tries a pod again once others were placed or evicted.
             waiting = [each.pod for each in trial.last.values() if each.node is None] if is_changed else ()
         return trial
@@ -309,12 +316,16 @@ def _add(world: Cluster, name: str, launch: Launch) -> None:
         world.add(manifest)
 
 
-def _placed(world: Cluster, pod: Pod, *, preempt: bool = False) -> Placement:
+def _placed(world: Cluster, pod: Pod) -> Placement:
     """Place the pod; what fails its attempt is why it stays."""
     try:
-        return world.place_all([pod])[0] if preempt else world.place(pod)
+        return world.place(pod)
     except ScheduleError as error:
         return Placement(pod, None, str(error).removeprefix(f"{pod.key}: "))
+
+
+def _preempted_text(preemption: Placement) -> str:
+    return f"preempted by {preemption.pod.key} after it was placed on {preemption.nominated_node}"
 
 
 def _others_may_hold(trial: _Trial, name: str) -> bool:

@@ -113,3 +113,31 @@ def test_pods_of_a_leaving_node_are_placed_elsewhere():
 def test_a_node_under_way_is_waited_for():
     plan = _plan(node_claim("claim-7"), pod("web"))
     assert _keys(plan.pods["claim-7"]) == ["default/web"]
+
+
+def test_a_pod_that_is_placed_and_then_preempted_stays():
+    """kube-scheduler does not ask a pod without rules of its own about the rules of a nominated one."""
+    alone = {"priority": 10, "affinity": pod_affinity("web", HOSTNAME, anti=True)}
+    running = pod("old", node="node-1", labels=_APART)
+    plan = _plan(
+        node(), running, pod("a-alone", **alone), pod("web", cpu="500m", labels=_APART), node_pool(ready=False)
+    )
+    assert {name: _keys(pods) for name, pods in plan.pods.items()} == {"node-1": ["default/a-alone"]}
+    assert plan.preempted == ("default/old",)
+    assert plan.errors == {"default/web": "preempted by default/a-alone after it was placed on node-1"}
+
+
+def test_other_pods_are_placed_before_victims_are_gone():
+    """Until they are, the larger node has no room for the pod that suits both."""
+    running = pod("old", node="large", cpu="4", priority=-10)
+    waiting = [
+        pod("a-first", priority=10, nodeSelector={HOSTNAME: "large"}),
+        pod("b-either"),
+        pod("c-small", nodeSelector={HOSTNAME: "small"}),
+    ]
+    plan = _plan(node("large", cpu="4"), node("small", cpu="1"), running, *waiting, node_pool(ready=False))
+    assert {name: _keys(pods) for name, pods in plan.pods.items()} == {
+        "large": ["default/a-first"],
+        "small": ["default/b-either"],
+    }
+    assert list(plan.errors) == ["default/c-small"]
