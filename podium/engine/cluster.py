@@ -278,7 +278,8 @@ class Cluster:
             nominated = help_.nominated_node_name if help_ is not None else ""
             victims = tuple(help_.victims) if help_ is not None and nominated else ()
             writes = writes_after_failure(cycle.framework, cycle.state, pod)
-            return Placement(pod, None, decision.error.message, nominated or None, victims, writes, cycle.state)
+            loses = help_ is not None and not nominated
+            return Placement(pod, None, decision.error.message, nominated or None, victims, writes, cycle.state, loses)
         assert isinstance(decision, Suggested)
         placed = state.engine.place(cycle, decision.node_name)
         if placed.status is not None:
@@ -377,17 +378,24 @@ class Cluster:
             raise ManifestError(str(error)) from error
 
     def nominate(self, placement: Placement) -> None:
-        """Carry out what follows an attempt at once: what plugins want to be written, and the pod's nomination.
+        """Carry out what follows a failed attempt at once: what plugins want to be written, and changed nominations.
 
         The victims of its preemption stay, as they do while they are terminating.
         """
-        if placement.node is None and placement.writes:
+        if placement.node is not None:
+            return
+        if placement.writes:
             carry_out(self._own().store, placement.writes)
+        state, pod = self._own(), placement.pod
         if placement.nominated_node is not None:
-            state = self._own()
-            if state.store.get(PODS, placement.pod.key) is None:
-                state.store.put(PODS, placement.pod)
-            state.nominator.add(placement.pod, placement.nominated_node)
+            if state.store.get(PODS, pod.key) is None:
+                state.store.put(PODS, pod)
+            for other in state.nominator.pods(placement.nominated_node):
+                if other.priority < pod.priority:
+                    state.nominator.delete(other)
+            state.nominator.add(pod, placement.nominated_node)
+        elif placement.loses_nomination:
+            state.nominator.delete(pod)
 
     def drop(self, resource: ResourceType[Any], item: Any) -> None:
         """Remove a typed object, which must be there."""

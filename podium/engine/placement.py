@@ -22,6 +22,7 @@ class Placement:
         victims: the pods that are, or would be, evicted there.
         writes: the other objects that plugins write, or would write, for it.
         state: what the plugins found out, if an attempt was made.
+        loses_nomination: whether no preemption helps the pod, so that a nomination that it has ends.
         placed: what `Cluster.undo` undoes.
         before: the pod as it was stored before.
     """
@@ -33,6 +34,7 @@ class Placement:
     victims: tuple[Pod, ...] = ()
     writes: Sequence[ObjectWrite] = field(default=(), repr=False, compare=False)
     state: CycleState | None = field(default=None, repr=False, compare=False)
+    loses_nomination: bool = field(default=False, repr=False, compare=False)
     placed: Placed | None = field(default=None, repr=False, compare=False)
     before: Pod | None = field(default=None, repr=False, compare=False)
 

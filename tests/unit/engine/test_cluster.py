@@ -190,6 +190,24 @@ def test_preemption_is_told_by_place_and_carried_out_by_place_all():
     assert cluster.place(urgent).node == "n1"
 
 
+def test_a_nominated_pod_that_no_preemption_helps_any_more_loses_its_nomination():
+    cluster = Cluster.load([node("n1", "2"), web("low", "2", node="n1")])
+    urgent = web("urgent", "2", priority=5)
+    cluster.place_all([urgent])
+    assert cluster.place(web("later")).node is None, "the room is kept"
+    cluster.place_all([web("between", "1", priority=7), urgent])
+    assert on(cluster) == {"between": "n1", "urgent": ""}
+    assert cluster.place(web("later")).node == "n1"
+
+
+def test_pods_of_lower_priority_lose_their_nomination_to_a_node_where_another_preempts():
+    pods = [web("low", "1", node="n1"), web("other", "1", node="n1", priority=4)]
+    cluster = Cluster.load([node("n1", "2"), *pods])
+    cluster.place_all([web("urgent", "1", priority=3), web("first", "2", priority=5)])
+    cluster.remove("Pod", "first")
+    assert cluster.place(web("later", "2")).node == "n1"
+
+
 def test_a_drain_moves_what_can_go_elsewhere():
     owned = web("agent", "0", node="n1")
     owned["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "uid": "d"}]
