@@ -32,6 +32,7 @@ class NodeRoom:
 
     Attributes:
         requirements: Its labels, and its hostname.
+        coming: What pods of DaemonSets take that will run on it, but do not yet.
         left: What pods can still use.
         ports: The node's ports that are in use.
         volumes: The claims that are attached.
@@ -39,6 +40,7 @@ class NodeRoom:
     """
 
     requirements: Requirements
+    coming: Requests
     left: Requests
     ports: tuple[HostPort, ...]
     volumes: AttachedVolumes
@@ -57,6 +59,7 @@ class NodeRoom:
         hostname = Requirement(HOSTNAME, False, frozenset((state.hostname,)))
         return cls(
             Requirements.of_labels(state.labels).add(hostname),
+            coming,
             less(state.available, coming),
             tuple(port for pod in state.pods for port in host_ports(pod.spec)),
             _attached(state.pods, volumes),

@@ -17,6 +17,7 @@ from podium.objects.core import ResourceList, Taint
 from podium.objects.requests import Requests
 from podium.objects.resource_names import PODS
 from podium.provisioner.amounts import quantities
+from podium.provisioner.host_ports import HostPort
 from podium.provisioner.instance_type_filter import DaemonGroup
 from podium.provisioner.instance_types import InstanceType, Offering, fits
 from podium.provisioner.labels import HOSTNAME, INSTANCE_TYPE, RESERVED
@@ -63,9 +64,7 @@ class Launch:
         """The node of that name, and pods that stand for those of its DaemonSets."""
         capacity = quantities(self.instance_type.capacity)
         yield _node(name, self.labels(name), self.template.taints, self.allocatable, capacity)
-        count = self.group.overhead.get(PODS, 0)
-        for index in range(count):
-            yield _daemon(f"{name}-daemon-{index}", name, self.group if index == 0 else None)
+        yield from daemons(name, self.group.overhead, self.group.ports)
 
 
 def launches(
@@ -128,6 +127,13 @@ def node_under_way(state: StateNode) -> Mapping[str, Any]:
     return _node(name, {**state.labels, HOSTNAME: state.hostname}, state.taints, state.allocatable, None)
 
 
+def daemons(node: str, requests: Requests, ports: Iterable[HostPort] = ()) -> Iterator[Mapping[str, Any]]:
+    """Pods that stand for those of DaemonSets on a node, which together take this: the first all but their number."""
+    for index in range(requests.get(PODS, 0)):
+        amounts = {key: amount for key, amount in requests.items() if key != PODS and index == 0}
+        yield _daemon(f"{node}-daemon-{index}", node, amounts, ports if index == 0 else ())
+
+
 def _order(launch: Launch) -> tuple[float, str, str, str]:
     return launch.price, launch.instance_type.name, launch.offering.zone, launch.offering.capacity_type
 
@@ -158,12 +164,10 @@ def _node(
     }
 
 
-def _daemon(name: str, node: str, group: DaemonGroup | None) -> Mapping[str, Any]:
-    overhead = {} if group is None else {key: amount for key, amount in group.overhead.items() if key != PODS}
-    ports = () if group is None else group.ports
+def _daemon(name: str, node: str, requests: Requests, ports: Iterable[HostPort]) -> Mapping[str, Any]:
     container = {
         "name": "daemon",
-        "resources": {"requests": quantities(overhead)},
+        "resources": {"requests": quantities(requests)},
         "ports": [
             {"hostPort": each.port, "containerPort": each.port, "protocol": each.protocol, "hostIP": each.address}
             for each in ports

@@ -8,9 +8,11 @@ the nodes come in the order of their names here: where nodes are equally good, p
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec.structs import replace
 
 from podium.engine.cluster import Cluster
 from podium.engine.placement import Placement
@@ -23,7 +25,7 @@ from podium.provisioner.evictions import Evictions
 from podium.provisioner.instance_type_filter import DaemonGroup
 from podium.provisioner.instance_types import fits
 from podium.provisioner.labels import NODE_POOL
-from podium.provisioner.launches import Launch, has_room, launches, node_under_way
+from podium.provisioner.launches import Launch, daemons, has_room, launches, node_under_way
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.planned_nodes import launched
 from podium.provisioner.plans import outcome_of
@@ -33,7 +35,8 @@ from podium.provisioner.relaxation import without_first_alternative
 from podium.provisioner.requirements import Requirements
 from podium.provisioner.solve import Solver
 from podium.provisioner.state import NODES as NODE_COUNT
-from podium.provisioner.taints import taints_text, untolerated
+from podium.provisioner.state import StateNode, leaving
+from podium.provisioner.taints import DISRUPTED, taints_text, untolerated
 from podium.provisioner.templates import Template
 
 ROUNDS_MAX: Final = 10
@@ -97,6 +100,39 @@ class _Trial:
         """The last attempt at each pod, in the order of the first ones."""
         return self.last.values()
 
+    def settle(self, waiting: Sequence[Pod], *, preempt: bool) -> None:
+        """Place the pods in this order, and again those that do not fit, until nothing changes any more."""
+        while waiting:
+            victims: dict[str, Pod] = {}
+            for pod in waiting:
+                placement = self.last[pod.key] = _placed(self.world, pod)
+                if preempt:
+                    self.world.nominate(placement)
+                    victims |= {each.key: each for each in placement.victims}
+                    self.victims |= dict.fromkeys((each.key for each in placement.victims), placement)
+            is_changed = bool(victims) or any(self.last[each.key].node is not None for each in waiting)
+            # Victims need time to end: meanwhile the scheduler tries the other pods beside them.
+            for key, victim in victims.items():
+                self.world.drop(PODS, victim)
+                self.last.pop(key, None)
+            # The scheduler's queue, too, tries a pod again once others were placed or evicted.
+            waiting = self.left if is_changed else ()
+
+    @property
+    def left(self) -> Sequence[Pod]:
+        """The pods that have no node."""
+        return [each.pod for each in self.placements if each.node is None]
+
+    def remove(self, nodes: Collection[str]) -> None:
+        """Let these nodes go, with the pods that are on them; those that were placed there wait again."""
+        for pod in self.world.pods:
+            if pod.node_name in nodes:
+                self.world.drop(PODS, pod)
+                if pod.key in self.last:
+                    self.last[pod.key] = Placement(self.last[pod.key].pod, None)
+        for name in nodes:
+            self.world.remove("Node", name)
+
 
 class _Search:
     """One search over a cluster."""
@@ -105,21 +141,38 @@ class _Search:
         self._basis = basis
         self._world = cluster.fork()
         self._pool_names: dict[str, int] = {}
-        for state in basis.nodes:
-            if state.is_leaving:
-                for pod in basis.pods_on(state):
-                    if self._world.store.get(PODS, pod.key) is not None:
-                        self._world.remove("Pod", pod.metadata.name, pod.metadata.namespace)
-                if state.node is not None:
-                    self._world.remove("Node", state.node.metadata.name)
-            elif state.claim is not None and not state.is_initialized:
-                manifest = node_under_way(state)
-                is_there = self._world.store.get(NODES, manifest["metadata"]["name"]) is not None
-                (self._world.replace if is_there else self._world.add)(manifest)
         pending = [each for each in self._world.pods if not each.node_name]
-        moved = [Pod(metadata=each.metadata, spec=each.spec) for each in pods_of_leaving(basis, evictions)]
-        self._waiting = sorted((*pending, *moved), key=lambda each: (-each.priority, each.key))
+        moved = pods_of_leaving(basis, evictions)
+        for pod in moved:
+            if self._world.store.get(PODS, pod.key) is not None:
+                self._world.drop(PODS, pod)
+        self._leaving = frozenset(self._begin_to_leave())
+        for state in basis.nodes:
+            if not state.is_leaving:
+                self._complete(state)
+        # Those that wait already have been tried before the others lose their nodes.
+        self._waiting = [*_in_queue_order(pending), *_in_queue_order(map(_unbound, moved))]
         self._known = frozenset(each.key for each in (*self._world.pods, *moved))
+
+    def _begin_to_leave(self) -> Iterator[str]:
+        """Taint the nodes that are leaving, so that they take no pods. Returns: their names."""
+        for state in leaving(self._basis.nodes):
+            node = None if state.node is None else self._world.store.get(NODES, state.node.metadata.name)
+            if node is not None:
+                spec = replace(node.spec, taints=(*node.spec.taints, DISRUPTED))
+                self._world.put(NODES, replace(node, spec=spec))
+                yield node.name
+
+    def _complete(self, state: StateNode) -> None:
+        """Let the node be as it will be once it has joined, and all its DaemonSets' pods run there."""
+        if state.claim is not None and not state.is_initialized:
+            manifest = node_under_way(state)
+            is_there = self._world.store.get(NODES, manifest["metadata"]["name"]) is not None
+            (self._world.replace if is_there else self._world.add)(manifest)
+        name = state.name if state.node is None else state.node.metadata.name
+        if self._world.store.get(NODES, name) is not None:
+            for manifest in daemons(name, self._basis.room(state).coming):
+                self._world.add(manifest)
 
     def plan(self) -> PlacedPlan:
         """Search."""
@@ -211,22 +264,11 @@ class _Search:
         trial = _Trial(self._world.fork())
         for name, launch in sorted(chosen.items()):
             _add(trial.world, name, launch)
-        waiting: Sequence[Pod] = self._waiting
-        while waiting:
-            victims: dict[str, Pod] = {}
-            for pod in waiting:
-                placement = trial.last[pod.key] = _placed(trial.world, pod)
-                if preempt:
-                    trial.world.nominate(placement)
-                    victims |= {each.key: each for each in placement.victims}
-                    trial.victims |= dict.fromkeys((each.key for each in placement.victims), placement)
-            is_changed = bool(victims) or any(trial.last[each.key].node is not None for each in waiting)
-            # Victims need time to end: meanwhile the scheduler tries the other pods beside them.
-            for key, victim in victims.items():
-                trial.world.drop(PODS, victim)
-                trial.last.pop(key, None)
-            # The scheduler's queue, too, tries a pod again once others were placed or evicted.
-            waiting = [each.pod for each in trial.last.values() if each.node is None] if is_changed else ()
+        trial.settle(self._waiting, preempt=preempt)
+        if self._leaving:
+            # They are there, and count, until their pods are placed elsewhere.
+            trial.remove(self._leaving)
+            trial.settle(trial.left, preempt=preempt)
         return trial
 
     def _options(
@@ -309,6 +351,14 @@ class _Search:
         ]
         bought = [_capacity(each) for each in chosen.values() if each.template.name == pool]
         return less(limits, total(*there, *bought))
+
+
+def _in_queue_order(pods: Iterable[Pod]) -> list[Pod]:
+    return sorted(pods, key=lambda each: (-each.priority, each.key))
+
+
+def _unbound(pod: Pod) -> Pod:
+    return Pod(metadata=pod.metadata, spec=pod.spec)
 
 
 def _add(world: Cluster, name: str, launch: Launch) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec.structs import replace
+
 from podium.engine.cluster import Cluster
 from podium.objects.core import Pod
 from podium.objects.requests import Requests
@@ -20,7 +22,7 @@ from podium.provisioner.evictions import Evictions
 from podium.provisioner.instance_type_columns import InstanceTypeColumns
 from podium.provisioner.labels import INSTANCE_TYPE
 from podium.provisioner.launches import Launch
-from podium.provisioner.objects import ClusterObjects
+from podium.provisioner.objects import ClusterObjects, NodeClaim
 from podium.provisioner.placed_plans import plan_with_podium
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.plans import Outcome, Purchase
@@ -29,6 +31,7 @@ from podium.provisioner.simulation import Simulation, Simulator, uninitialized_t
 from podium.provisioner.templates import Template
 
 _PREEMPTED: Final = "would be preempted"
+_SOME_TIME: Final = "1970-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +83,7 @@ class PlacingSimulator(Simulator):
         basis = self._basis
         if not basis.pools:
             return None
-        objects = self._objects_without(candidates)
+        objects = self._objects_leaving(candidates)
         plan = plan_with_podium(basis.with_nodes_of(objects), _as_in(self._cluster, objects), self._now)
         errors = {**plan.errors, **dict.fromkeys(plan.preempted, _PREEMPTED)}
         for state in self._active:
@@ -96,24 +99,17 @@ class PlacingSimulator(Simulator):
         stranded = {key: text for key, text in errors.items() if key not in waited}
         return Simulation(Outcome(existing, purchases, errors), stranded)
 
-    def _objects_without(self, candidates: Sequence[Candidate]) -> ClusterObjects:
-        """The cluster without these nodes; the pods that are placed elsewhere wait."""
-        moving = {
-            pod.key for each in candidates for pod in each.pods if self._evictions.is_currently_reschedulable(pod)
-        }
-        nodes = {each.name for each in candidates}
-        claims = {each.claim.metadata.name for each in candidates}
-        objects = self._basis.objects
+    def _objects_leaving(self, candidates: Sequence[Candidate]) -> ClusterObjects:
+        """The cluster where these nodes have begun to leave."""
+        objects, claims = self._basis.objects, {each.claim.metadata.name for each in candidates}
         return dataclasses.replace(
             objects,
-            nodes=tuple(each for each in objects.nodes if each.name not in nodes),
-            node_claims=tuple(each for each in objects.node_claims if each.metadata.name not in claims),
-            pods=tuple(
-                Pod(metadata=each.metadata, spec=each.spec) if each.key in moving else each
-                for each in objects.pods
-                if each.key in moving or each.node_name not in nodes
-            ),
+            node_claims=tuple(_leaving(each) if each.metadata.name in claims else each for each in objects.node_claims),
         )
+
+
+def _leaving(claim: NodeClaim) -> NodeClaim:
+    return replace(claim, metadata=replace(claim.metadata, deletion_timestamp=_SOME_TIME))
 
 
 def _as_in(cluster: Cluster, objects: ClusterObjects) -> Cluster:

@@ -8,8 +8,25 @@ from podium.provisioner.placing_simulator import PlacingSimulator
 from podium.provisioner.reading import read_objects
 from podium.provisioner.settings import Settings
 from podium.provisioner.simulation import Simulation
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, NOW, catalogue, pod, required
+from tests.unit.provisioner.clusters import (
+    CAPACITY_TYPE,
+    HOSTNAME,
+    NOW,
+    catalogue,
+    daemon_set,
+    pod,
+    required,
+    spread,
+)
 from tests.unit.provisioner.fleets import TYPES, cluster, machine, node_pool
+
+
+def _keys(nodes) -> dict[str, list[str]]:
+    return {name: [each.key for each in pods] for name, pods in nodes.items()}
+
+
+def _bought_for(found: Simulation) -> list[list[str]]:
+    return [[each.key for each in purchase.claim.pods] for purchase in found.outcome.purchases]
 
 
 def _without(name: str, *parts) -> Simulation:
@@ -25,9 +42,7 @@ def _without(name: str, *parts) -> Simulation:
 
 def test_a_pod_goes_to_a_node_that_has_room():
     found = _without("a", machine("a"), machine("b"), pod("web", node="a"))
-    assert {name: [each.key for each in pods] for name, pods in found.outcome.existing.items()} == {
-        "b": ["default/web"]
-    }
+    assert _keys(found.outcome.existing) == {"b": ["default/web"]}
     assert (found.outcome.purchases, found.stranded) == ((), {})
 
 
@@ -47,3 +62,31 @@ def test_a_pod_that_would_be_preempted_is_stranded():
     high = pod("high", node="a", priority=10, **only_there)
     found = _without("a", machine("a"), machine("b", 1), pod("low", node="b", priority=-10), high)
     assert found.stranded == {"default/low": "would be preempted"}
+
+
+def test_pods_that_wait_already_are_placed_before_those_of_the_node():
+    found = _without("a", machine("a"), machine("b"), pod("moves", node="a", cpu="3"), pod("waits", cpu="3"))
+    assert _keys(found.outcome.existing) == {"b": ["default/waits"]}
+    assert _bought_for(found) == [["default/moves"]]
+
+
+def test_a_node_counts_until_its_pods_are_placed():
+    """It is empty then, so a pod that is spread over hosts would preempt the only one of its kind on another host."""
+    web = {"labels": {"app": "web"}}
+    moves = pod("moves", node="a", topologySpreadConstraints=[spread(HOSTNAME)], **web)
+    found = _without("a", machine("a"), machine("b"), moves, pod("low", node="b", priority=-10, **web))
+    assert _bought_for(found) == [["default/moves"]]
+    assert (_keys(found.outcome.existing), found.stranded) == ({}, {})
+
+
+def test_a_pod_that_the_node_itself_keeps_off_is_placed_once_it_is_gone():
+    web = {"labels": {"app": "web"}, "topologySpreadConstraints": [spread(HOSTNAME)]}
+    found = _without("a", machine("a"), machine("b"), pod("moves", node="a", **web), pod("stays", node="b", **web))
+    assert _keys(found.outcome.existing) == {"b": ["default/moves"]}
+    assert found.stranded == {}
+
+
+def test_room_is_kept_for_pods_of_daemon_sets_that_are_still_to_come():
+    there = [machine("a"), machine("b"), pod("stays", node="b", cpu="2"), pod("moves", node="a", cpu="2")]
+    assert _keys(_without("a", *there).outcome.existing) == {"b": ["default/moves"]}
+    assert _keys(_without("a", *there, daemon_set(cpu="100m")).outcome.existing) == {}
