@@ -41,7 +41,7 @@ SECTIONS = {
 }
 NOT_FOR_USERS = {
     *("engine", "engine_to_ask", "profiles", "put_pending", "put", "drop", "store", "framework_for", "read_pod"),
-    "gates_of",
+    *("gates_of", "nominate"),
 }
 """What podium's own packages use, and what shows typed objects of podium."""
 
