@@ -99,10 +99,13 @@ def _plan(
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.consolidation_plan import plan_consolidation
     from podium.provisioner.disruption_state import DisruptionState
+    from podium.provisioner.placed_plans import settled
     from podium.provisioner.placing_simulator import PlacingSimulator
     from podium.provisioner.simulation import Simulator
 
     objects, catalogue = question.cluster(found)
+    if cluster is not None:
+        objects = settled(objects, cluster)
     make_simulator = Simulator if cluster is None else partial(PlacingSimulator, cluster)
     state = DisruptionState.of(objects, catalogue, question.settings(), SystemClock().now(), make_simulator)
     return plan_consolidation(state, options)

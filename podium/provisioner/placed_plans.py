@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from typing import Final
 
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from podium.provisioner.instance_type_filter import DaemonGroup
 from podium.provisioner.instance_types import fits
 from podium.provisioner.labels import NODE_POOL
 from podium.provisioner.launches import Launch, daemons, has_room, launches, node_under_way
+from podium.provisioner.objects import ClusterObjects
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.planned_nodes import launched
 from podium.provisioner.plans import outcome_of
@@ -63,6 +65,7 @@ class PlacedPlan:
         errors: By pod that waits now, why it stays pending, or is evicted again.
         objections: By pod that stays, why no node of a NodePool helps.
         preempted: The pods on nodes that podium then evicts.
+        late: By key, the pods that are placed only once the nodes that are leaving are gone.
     """
 
     launches: Mapping[str, Launch]
@@ -70,6 +73,7 @@ class PlacedPlan:
     errors: Mapping[str, str]
     objections: Mapping[str, Mapping[str, str]]
     preempted: tuple[str, ...] = ()
+    late: frozenset[str] = frozenset()
 
 
 def plan_with_podium(basis: PlanBasis, cluster: Cluster, now: float) -> PlacedPlan:
@@ -82,6 +86,21 @@ def plan_with_podium(basis: PlanBasis, cluster: Cluster, now: float) -> PlacedPl
     return _Search(basis, cluster, Evictions(basis.objects.budgets, now)).plan()
 
 
+def settled(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects:
+    """The objects once podium has placed the waiting pods that fit, which it does before any node comes or goes.
+
+    Args:
+        cluster: as `plan_with_podium` takes it.
+    """
+    trial = _Trial(cluster.fork())
+    trial.settle(_in_queue_order(each for each in cluster.pods if not each.node_name), preempt=True)
+    nodes = {each.pod.key: each.node for each in trial.placements}
+    there = (each for each in objects.pods if each.key not in trial.victims)
+    return replace_fields(
+        objects, pods=tuple(each.on_node(node) if (node := nodes.get(each.key)) else each for each in there)
+    )
+
+
 @dataclass(eq=False)
 class _Trial:
     """What podium does with some nodes more.
@@ -89,11 +108,13 @@ class _Trial:
     Attributes:
         last: The last attempt at each pod, by its key.
         victims: The attempts that led to a preemption, by the key of each pod that was preempted.
+        late: The keys of the pods that had no node before others went.
     """
 
     world: Cluster
     last: dict[str, Placement] = field(default_factory=dict)
     victims: dict[str, Placement] = field(default_factory=dict)
+    late: frozenset[str] = frozenset()
 
     @property
     def placements(self) -> Collection[Placement]:
@@ -130,6 +151,7 @@ class _Trial:
                 self.world.drop(PODS, pod)
                 if pod.key in self.last:
                     self.last[pod.key] = Placement(self.last[pod.key].pod, None)
+        self.late = frozenset(each.key for each in self.left)
         for name in nodes:
             self.world.remove("Node", name)
 
@@ -191,7 +213,9 @@ class _Search:
         for key in trial.victims.keys() - preempted:
             errors[key], objections[key] = _preempted_text(trial.victims[key]), {}
         placed = {name: tuple(found) for name, found in sorted(pods.items())}
-        return PlacedPlan(dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(preempted)))
+        return PlacedPlan(
+            dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(preempted)), trial.late
+        )
 
     # ------------------------------------------------------------ which nodes
 

@@ -31,6 +31,7 @@ from podium.provisioner.simulation import Simulation, Simulator, uninitialized_t
 from podium.provisioner.templates import Template
 
 _PREEMPTED: Final = "would be preempted"
+_LATE: Final = "fits only once the nodes are gone, which its PodDisruptionBudget may prevent"
 _SOME_TIME: Final = "1970-01-01T00:00:00Z"
 
 
@@ -86,6 +87,8 @@ class PlacingSimulator(Simulator):
         objects = self._objects_leaving(candidates)
         plan = plan_with_podium(basis.with_nodes_of(objects), _as_in(self._cluster, objects), self._now)
         errors = {**plan.errors, **dict.fromkeys(plan.preempted, _PREEMPTED)}
+        moving = (pod for each in candidates for pod in each.pods)
+        errors.update((pod.key, _LATE) for pod in moving if pod.key in plan.late and self._evictions.budgets_of(pod))
         for state in self._active:
             if not state.is_initialized:
                 text = uninitialized_text(state)

@@ -20,6 +20,7 @@ from podium.provisioner.consolidation_plan import (
 )
 from podium.provisioner.disruption_state import DisruptionState
 from podium.provisioner.manifests import read_cluster
+from podium.provisioner.placed_plans import settled
 from podium.provisioner.placing_simulator import LaunchedClaim, PlacingSimulator
 from podium.provisioner.searches import Search
 from podium.sandbox.embedded import Sandbox
@@ -71,8 +72,9 @@ def check_consolidation(seed: int) -> CheckedConsolidation:
 
 def _planned(fleet: Fleet, search: Search) -> ConsolidationPlan:
     objects = read_cluster([Found(each, "fleet") for each in (*fleet.objects, *fleet.managed)])
-    make_simulator = partial(PlacingSimulator, Cluster.load(fleet.objects))
-    state = DisruptionState.of(objects, catalogue(*TYPES), read_settings({}), NOW, make_simulator)
+    cluster = Cluster.load(fleet.objects)
+    make_simulator = partial(PlacingSimulator, cluster)
+    state = DisruptionState.of(settled(objects, cluster), catalogue(*TYPES), read_settings({}), NOW, make_simulator)
     return plan_consolidation(state, ConsolidationOptions(search=search))
 
 

@@ -154,3 +154,10 @@ def test_podiums_rules_place_the_pods_of_nodes_that_go(half_empty):
     plan = _json("-f", half_empty, "--adopt-nodes", "--rules", "podium")
     assert [each["nodes"] for each in plan["commands"]] == [["a"], ["b"]]
     assert plan["commands"][1]["moves"] == {"default/b": "c"}
+
+
+def test_a_waiting_pod_that_fits_is_placed_before_any_node_goes(tmp_path):
+    """Podium places it at once, so the node is not empty when the commands are carried out."""
+    path = _cluster(tmp_path / "cluster.yaml", node("a", zone="zone-1"), pod("waits", cpu="3", metadata=_OWNED))
+    assert [each["nodes"] for each in _json("-f", path, "--adopt-nodes")["commands"]] == [["a"]]
+    assert _json("-f", path, "--adopt-nodes", "--rules", "podium")["commands"] == []

@@ -1,7 +1,7 @@
 import copy
 
 from podium.engine.cluster import Cluster
-from podium.provisioner.placed_plans import PlacedPlan, plan_with_podium
+from podium.provisioner.placed_plans import PlacedPlan, plan_with_podium, settled
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.reading import read_objects
 from podium.provisioner.settings import Settings
@@ -108,6 +108,14 @@ def test_pods_of_a_leaving_node_are_placed_elsewhere():
     leaving = [managed(), node_claim(deletionTimestamp="2026-01-01T00:00:00Z")]
     plan = _plan(*leaving, node("other"), pod("web", node="node-1", metadata={"ownerReferences": []}))
     assert _keys(plan.pods["other"]) == ["default/web"]
+
+
+def test_before_anything_else_pods_that_fit_are_placed():
+    objects = [node(), pod("old", node="node-1", cpu="3", priority=-10), pod("fits", cpu="2"), pod("huge", cpu="64")]
+    cluster = Cluster.load([{"apiVersion": "v1", **each} for each in objects])
+    found = settled(read_objects(objects), cluster)
+    assert {each.metadata.name: each.node_name for each in found.pods} == {"fits": "node-1", "huge": ""}
+    assert len(cluster.pods) == 3
 
 
 def test_a_node_under_way_is_waited_for():

@@ -86,6 +86,21 @@ def test_a_pod_that_the_node_itself_keeps_off_is_placed_once_it_is_gone():
     assert found.stranded == {}
 
 
+def test_a_pod_of_a_disruption_budget_has_to_fit_while_the_node_is_there():
+    """Until it is ready again, the budget may keep other pods on the node, and with them the node."""
+    web = {"labels": {"app": "web"}, "topologySpreadConstraints": [spread(HOSTNAME)]}
+    there = [machine("a"), machine("b"), pod("moves", node="a", **web), pod("stays", node="b", **web)]
+    budget = {
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1},
+        "status": {"disruptionsAllowed": 1},
+    }
+    assert _without("a", *there, budget).stranded == {
+        "default/moves": "fits only once the nodes are gone, which its PodDisruptionBudget may prevent"
+    }
+
+
 def test_room_is_kept_for_pods_of_daemon_sets_that_are_still_to_come():
     there = [machine("a"), machine("b"), pod("stays", node="b", cpu="2"), pod("moves", node="a", cpu="2")]
     assert _keys(_without("a", *there).outcome.existing) == {"b": ["default/moves"]}
