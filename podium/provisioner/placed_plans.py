@@ -301,7 +301,8 @@ class _Search:
         """The nodes of a NodePool that may suit the pod, the cheapest first; those of another zone or capacity type
         before those that differ in size only.
         """
-        if untolerated(template.taints, pod.spec.tolerations):
+        is_ours = pod.spec.scheduler_name in self._world.profiles
+        if not is_ours or untolerated(template.taints, pod.spec.tolerations):
             return []
         remaining, requests = self._remaining(template.name, chosen), requests_of(pod)
         found = [
@@ -341,6 +342,8 @@ class _Search:
         if untaken:
             return taints_text(untaken)
         required, well_known = strict_pod_requirements(pod.spec), self._basis.well_known
+        if pod.spec.scheduler_name not in trial.world.profiles:
+            return trial.last[pod.key].message
         if next(self._alternatives(template, pod), None) is None:
             return "; ".join(template.requirements.incompatibilities(required, well_known))
         options = self._options(template, groups, pod, {})
@@ -392,6 +395,8 @@ def _add(world: Cluster, name: str, launch: Launch) -> None:
 
 def _placed(world: Cluster, pod: Pod) -> Placement:
     """Place the pod; what fails its attempt is why it stays."""
+    if pod.spec.scheduler_name not in world.profiles:
+        return Placement(pod, None, f"no profile is named {pod.spec.scheduler_name!r}")
     try:
         return world.place(pod)
     except ScheduleError as error:

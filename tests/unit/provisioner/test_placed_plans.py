@@ -91,6 +91,13 @@ def test_a_pod_that_no_node_can_take_stays_with_the_reason_of_each_pool():
     assert objections["open"].startswith("no instance type that can be launched has room for ")
 
 
+def test_a_pod_of_another_scheduler_stays():
+    plan = _plan(pod("other", schedulerName="other"), pod("web"))
+    assert [_keys(pods) for pods in plan.pods.values()] == [["default/web"]]
+    why = "no profile is named 'other'"
+    assert (plan.errors, plan.objections) == ({"default/other": why}, {"default/other": {"pool": why}})
+
+
 def test_limits_of_a_pool_are_kept():
     plan = _plan(*(pod(f"web-{index}") for index in range(6)), node_pool(limits={"cpu": "2"}))
     assert _bought(plan) == ["small"]
