@@ -208,7 +208,7 @@ class _Search:
                 pods.setdefault(placement.node, []).append(placement.pod)
             else:
                 errors[placement.pod.key] = placement.message
-                objections[placement.pod.key] = self._objections(trial, placement.pod)
+                objections[placement.pod.key] = self._objections(trial, placement.pod, chosen)
         preempted = trial.victims.keys() - {each.key for each in self._waiting}
         for key in trial.victims.keys() - preempted:
             errors[key], objections[key] = _preempted_text(trial.victims[key]), {}
@@ -329,15 +329,22 @@ class _Search:
                 return
             spec = less_demanding
 
-    def _objections(self, trial: _Trial, pod: Pod) -> dict[str, str]:
+    def _objections(self, trial: _Trial, pod: Pod, chosen: Mapping[str, Launch]) -> dict[str, str]:
         """By NodePool, why a new node does not help the pod."""
         basis = self._basis
         return {
             **basis.skipped,
-            **{each.name: self._objection(trial, each, groups, pod) for each, groups in basis.templates},
+            **{each.name: self._objection(trial, each, groups, pod, chosen) for each, groups in basis.templates},
         }
 
-    def _objection(self, trial: _Trial, template: Template, groups: Sequence[DaemonGroup], pod: Pod) -> str:
+    def _objection(
+        self,
+        trial: _Trial,
+        template: Template,
+        groups: Sequence[DaemonGroup],
+        pod: Pod,
+        chosen: Mapping[str, Launch],
+    ) -> str:
         untaken = untolerated(template.taints, pod.spec.tolerations)
         if untaken:
             return taints_text(untaken)
@@ -354,6 +361,8 @@ class _Search:
         _add(tried, name, options[0])
         placement = _placed(tried, pod)
         if placement.node is not None:
+            if self._options(template, groups, pod, chosen):
+                return "with a new node podium would place the pods differently, so that this one or others stay"
             return "its limits leave no room for another node"
         return f"a new node does not help: {_verdict(tried, pod, name) or placement.message}"
 

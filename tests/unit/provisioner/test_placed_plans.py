@@ -6,6 +6,7 @@ from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.reading import read_objects
 from podium.provisioner.settings import Settings
 from tests.unit.provisioner.clusters import (
+    CAPACITY_TYPE,
     HOSTNAME,
     NOW,
     TYPES,
@@ -17,6 +18,7 @@ from tests.unit.provisioner.clusters import (
     node_pool,
     pod,
     pod_affinity,
+    required,
     spread,
 )
 
@@ -103,6 +105,20 @@ def test_limits_of_a_pool_are_kept():
     assert _bought(plan) == ["small"]
     assert len(plan.errors) == 5
     assert {each["pool"] for each in plan.objections.values()} == {"its limits leave no room for another node"}
+
+
+def test_a_pod_whose_new_node_another_would_take_is_told_so():
+    """The other one, which fits anywhere, would go to the emptier new node before it, and keep it off."""
+    apart = {"labels": _APART, "affinity": pod_affinity("web", anti=True), "nodeSelector": {CAPACITY_TYPE: "spot"}}
+    there = [node(zone="zone-1"), pod("old", node="node-1", cpu="3")]
+    pool = node_pool(requirements=[required(ZONE, "In", "zone-2")])
+    plan = _plan(*there, pod("a", labels=_APART, cpu="100m"), pod("b", **apart, cpu="100m"), pool)
+    assert {name: _keys(pods) for name, pods in plan.pods.items()} == {"node-1": ["default/a"]}
+    assert plan.objections == {
+        "default/b": {
+            "pool": "with a new node podium would place the pods differently, so that this one or others stay"
+        }
+    }
 
 
 def test_without_pools_every_pod_stays_and_says_so():
