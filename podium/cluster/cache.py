@@ -195,14 +195,15 @@ class Cache:
         Raises:
             CacheError: the pod was added before.
         """
-        state = next_state(self.state_of(pod.uid), PodEvent.ADD, pod)
+        uid = pod.uid
+        cached = self._pods.get(uid)
+        state = next_state(PodState.UNKNOWN if cached is None else cached.state, PodEvent.ADD, pod)
         if self.pod_groups is not None:
             self.pod_groups.put_assigned(pod)
-        cached = self._pods.get(pod.uid)
         if cached is None:
             self._insert(state, pod)
             return
-        self._assumed.discard(pod.uid)
+        self._assumed.discard(uid)
         self._replace(cached, pod, state)
 
     def update_pod(self, pod: Pod) -> None:

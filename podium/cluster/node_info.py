@@ -45,19 +45,19 @@ class NodeInfo:
     @property
     def allowed_pods(self) -> int:
         """How many pods the node takes."""
-        return int(self.snapshot.allowed_pods[self.row])
+        return self.snapshot.allowed_pods.item(self.row)
 
     def allocatable(self, resource: str) -> int:
         """What the node offers of a resource; cpu in milli."""
-        return int(self.snapshot.allocatable(resource)[self.row])
+        return self.snapshot.allocatable(resource).item(self.row)
 
     def requested(self, resource: str) -> int:
         """What the pods on the node request of a resource; cpu in milli."""
-        return int(self.snapshot.requested(resource)[self.row])
+        return self.snapshot.requested(resource).item(self.row)
 
     def nonzero_requested(self, resource: str) -> int:
         """As `requested`, where containers that request no cpu or memory count with a default amount."""
-        return int(self.snapshot.nonzero_requested(resource)[self.row])
+        return self.snapshot.nonzero_requested(resource).item(self.row)
 
     def __repr__(self) -> str:
         return f"NodeInfo({self.name!r})"

@@ -55,6 +55,7 @@ _ASSIGNED_POD_RELABELLED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.U
 _SLICES_CHANGED = ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE)
 
 _KEY_LENGTH_SHOWN = 320
+_TOPOLOGY_LABELS = {"topology.kubernetes.io/region", "topology.kubernetes.io/zone"}
 _NOT_STARTED = ("", "Pending")
 _REQUIRED_NODE_AFFINITY = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 
@@ -373,7 +374,7 @@ class PodHandler(_Measured):
         assumed = self._cache.pod(pod.uid)
         self._to_cache(self._cache.add_pod, pod)
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
-        if assumed is not None and assumed.metadata.labels != pod.metadata.labels:
+        if assumed is not None and _is_relabelled(assumed, pod):
             # Its labels changed during its binding cycle; until now the cache counted it with the old ones.
             self._queue.move_all(_ASSIGNED_POD_RELABELLED, assumed, pod)
 
@@ -500,6 +501,12 @@ class PodHandler(_Measured):
         for error in errors:
             self._report_broken(pod, error)
         return True
+
+
+def _is_relabelled(assumed: Pod, pod: Pod) -> bool:
+    """Whether labels have changed beside those with the node's topology, which an API server adds to most pods."""
+    before, after = assumed.metadata.labels, pod.metadata.labels
+    return before != after and not {key for key, _ in before.items() ^ after.items()} <= _TOPOLOGY_LABELS
 
 
 def _invalid_selectors(pod: Pod) -> tuple[FieldError, ...]:

@@ -247,7 +247,7 @@ def selector_of_labels(labels: Mapping[str, str]) -> Selector:
 
     Without labels it matches everything.
     """
-    return Selector(_sorted(_equalities(labels)))
+    return Selector(_sorted(_equalities(labels))) if labels else EVERYTHING
 
 
 # ---------------------------------------------------------------- node selectors

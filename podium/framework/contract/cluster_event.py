@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from podium.objects.core import Pod
@@ -94,6 +95,14 @@ class ClusterEvent:
     resource: EventResource
     action: ActionType
     custom_label: str = ""
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.resource, self.action, self.custom_label))
+
+    def __hash__(self) -> int:
+        # Events are looked up for each pod, and hashing an Enum runs Python code.
+        return self._hash
 
     @property
     def label(self) -> str:

@@ -206,10 +206,10 @@ def choose(total: IntArray) -> int:
     first = int(total.argmax())
     if first == 0:
         return 0
-    best = np.flatnonzero(total == total[first])
+    best = (total == total[first]).nonzero()[0]
     if len(best) == 1:
         return first
-    return int(best[np.argmin(_pre_order(int(best[-1]) + 1)[best])])
+    return int(best[_pre_order(int(best[-1]) + 1)[best].argmin()])
 
 
 _pre_order_keys: NDArray[np.int64] = np.zeros(0, np.int64)

@@ -206,6 +206,14 @@ def test_a_binding_of_a_pod_that_was_relabelled_on_its_way_tells_of_that_too(ben
     assert bench.calls() == [ASSIGNED_POD_ADD.label, "AssignedPodUpdatePodLabel", "delete"]
 
 
+def test_topology_labels_that_the_api_server_adds_with_the_binding_are_no_event(bench: Watched) -> None:
+    bench.put(OURS)
+    bench.cache.assume_pod(OURS, "n1")
+    bench.calls()
+    bench.put(changed(BOUND, labels={"topology.kubernetes.io/zone": "a", "topology.kubernetes.io/region": "r"}))
+    assert bench.calls() == [ASSIGNED_POD_ADD.label, "delete"]
+
+
 def test_another_schedulers_binding_counts_and_leaves_the_queue_alone(bench: Watched) -> None:
     bench.put(OTHERS)
     assert bench.calls() == []
