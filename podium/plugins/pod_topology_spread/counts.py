@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,11 +202,15 @@ class _SoftCounts:
     weight: float
     allowance: int
 
-    def score(self, rows: Rows) -> NDArray[np.float64]:
+    def score(self, rows: Rows) -> NDArray[np.floating[Any]]:
         """What the constraint adds to the score of each row; 0 for nodes without the label."""
         ids = self.column.ids.take(rows)
-        counts = self.counts.take(rows if self.by_row else ids)
-        return np.where(ids, counts * self.weight + self.allowance, 0.0)
+        scores = (self.counts.take(rows) if self.by_row else self.counts) * self.weight
+        scores += self.allowance
+        if self.by_row:
+            return np.where(ids, scores, 0.0)
+        scores[ABSENT] = 0.0
+        return scores.take(ids)
 
     def score_node(self, row: int) -> float:
         """As `score`, for one row."""
@@ -257,10 +261,12 @@ class SoftSpread:
 
     def score(self, rows: Rows) -> IntArray:
         """The weighted number of pods in the domains of each row. More is worse. Shape: one entry per row of `rows`."""
-        total = np.zeros(len(rows))
-        for part in self.parts:
+        first, *others = self.parts
+        total = first.score(rows)
+        for part in others:
             total += part.score(rows)
-        scores = np.floor(total + 0.5).astype(np.int64)
+        total += 0.5
+        scores: IntArray = np.floor(total, out=total).astype(np.int64)
         if self.ignored is not None:
             scores[self.ignored.take(rows)] = 0
         return scores
