@@ -8,10 +8,11 @@ from typing import Final
 
 from podium.config.names import label_key_errors
 from podium.objects.errors import FieldError
-from podium.objects.quantity import QuantityError, parse
+from podium.objects.quantity import INT64_MAX, QuantityError, parse
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 
 _STANDARD: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+_NANOS_IN_MILLI, _NANOS = 10**6, 10**9
 _HUGE_PAGES: Final = re.compile(r"hugepages-[0-9]+[KMGTPE]i")
 
 
@@ -52,5 +53,7 @@ def _check_amount(name: str, amount: str) -> None:
         raise FieldError(name, str(error)) from error
     if quantity.unscaled < 0:
         raise FieldError(name, f"{amount} is negative")
+    if quantity.nano_value > INT64_MAX * (_NANOS_IN_MILLI if name == CPU else _NANOS):
+        raise FieldError(name, f"{amount} is too large")
     if name not in _STANDARD and quantity.value * 1000 != quantity.milli_value:
         raise FieldError(name, f"{amount} is not a whole number")

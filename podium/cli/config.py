@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from podium.cli.groups import CommandGroup
 from podium.cli.options.configuration import (
     EXIT_BAD_CONFIGURATION,
     BadConfiguration,
@@ -34,7 +35,7 @@ from podium.config import effective as as_effective
 from podium.framework.profile.runtime import registry_of
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Check configuration files, show their effective form, or show the defaults."""
 

@@ -10,6 +10,7 @@ import click
 
 from podium.cli import event_loop, files
 from podium.cli.estimate import gates_of
+from podium.cli.groups import CommandGroup
 from podium.cli.options.addresses import PORT_MAX, address
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE, FOLDER
@@ -33,7 +34,7 @@ def _without_effect(name: str) -> str:
     return f"Accepted, without effect: {_WITHOUT_EFFECT[name]}."
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Serve replica estimates of many member clusters to Karmada."""
 

@@ -8,10 +8,11 @@ import click
 
 import podium
 from podium.cli import command_errors, interrupts, streams
+from podium.cli.groups import CommandGroup
 from podium.lib import garbage_collection
 
 
-class _Commands(click.Group):
+class _Commands(CommandGroup):
     """A group whose subcommands are imported on use, so that `podium config check` does not load an HTTP stack."""
 
     _MODULES = (

@@ -117,18 +117,25 @@ def _placed(basis: PlanBasis, found: list[Found], config: Path | None, plugins: 
 
 
 def _answer_cases(name: str) -> bool:
-    """Print the answers in the order of the file, and return whether every line could be read."""
+    """Print the answers in the order of the file, and return whether every line could be read.
+
+    Raises: click.ClickException: the first line cannot be read, so that this is another file.
+    """
     from podium.provisioner.cases import Cases
 
-    cases, out, answered, is_whole = Cases(), sys.stdout.buffer, 0, True
+    cases, out, read, answered, is_whole = Cases(), sys.stdout.buffer, 0, 0, True
     with counting("answered") as advance:
         for number, line in files.lines(name):
             try:
                 answer = cases.answer(_row(line))
             except FieldError as error:
+                broken = f"{name}:{number}: {error}"
+                if not read:
+                    raise click.ClickException(broken) from None
                 is_whole = False
-                click.echo(printable(f"Error: {name}:{number}: {error}"), err=True)
+                click.echo(printable(f"Error: {broken}"), err=True)
                 continue
+            read += 1
             if answer is not None:
                 out.write(as_json(answer) + b"\n")
                 out.flush()

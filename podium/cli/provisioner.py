@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import event_loop, files
+from podium.cli.groups import CommandGroup
 from podium.cli.options.addresses import address
 from podium.cli.options.configuration import usable
 from podium.cli.options.durations import duration
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from podium.provisioner.controller.app import ProviderName
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Buy nodes for pods that fit nowhere, and remove nodes that are not needed."""
 

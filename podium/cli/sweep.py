@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from podium.recording.sweep import Combination, MakeExecutor, Result
 
+_RESULT_BEGINS = b'{"key":'
 _COLUMNS = {
     "configuration": "CONFIGURATION",
     "placed": "PLACED",
@@ -150,29 +151,45 @@ def _combinations(
 
 
 def _read_results(file: Path) -> dict[str, Result]:
-    """The results in the file; a last line that was cut off is left out."""
+    """The results in the file. A last line that was cut off is removed, and one that lacks only its end is completed.
+
+    Raises:
+        SweepError: a line is no result; nothing is changed.
+    """
+    from podium.recording.sweep import SweepError
+
+    *lines, last = (file.read_bytes() if file.exists() else b"").split(b"\n")
+    results = [_result(line, file, number) for number, line in enumerate(lines, 1)]
+    if last:
+        try:
+            results.append(_result(last, file, len(lines) + 1))
+        except SweepError:
+            if not last.startswith(_RESULT_BEGINS[: len(last)]):
+                raise
+            os.truncate(file, file.stat().st_size - len(last))
+        else:
+            _append(file, b"\n")
+    return {result.key: result for result in results if not result.error}
+
+
+def _result(line: bytes, file: Path, number: int) -> Result:
     import json
 
     from podium.recording.sweep import SweepError, result_of
 
-    found = {}
-    content = file.read_text() if file.exists() else ""
-    for number, line in enumerate(content.splitlines(keepends=True), 1):
-        if not line.endswith("\n"):
-            file.write_text(content[: -len(line)])
-            break
-        try:
-            result = result_of(json.loads(line))
-        except (ValueError, KeyError, TypeError):
-            raise SweepError(f"{file}: line {number} is not a result of podium sweep") from None
-        if not result.error:
-            found[result.key] = result
-    return found
+    try:
+        return result_of(json.loads(line))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise SweepError(f"{file}: line {number} is not a result of podium sweep") from None
 
 
 def _keep(file: Path, result: Result) -> None:
+    _append(file, as_json(result.as_value()) + b"\n")
+
+
+def _append(file: Path, content: bytes) -> None:
     with file.open("ab") as written:
-        written.write(as_json(result.as_value()) + b"\n")
+        written.write(content)
 
 
 def _local(workers: int | None) -> tuple[MakeExecutor, tuple[type[Exception], ...]]:

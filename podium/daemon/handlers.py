@@ -43,7 +43,7 @@ from podium.objects.pod_limits import excess
 from podium.objects.requests import filter_requests
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.selectors import compile_node_selector
-from podium.objects.unreadable import UnreadableClaim, kind_of
+from podium.objects.unreadable import kind_of, unread_field
 from podium.objects.wire import BrokenObject
 from podium.queues import SchedulingQueue, node_changes, pod_changes
 from podium.telemetry import Metrics
@@ -89,7 +89,7 @@ class BrokenObjects:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
-    def __call__(self, item: Node | Pod | ResourceClaim, error: FieldError) -> None:
+    def __call__(self, item: KubeObject, error: FieldError) -> None:
         """Report the error once."""
         kind = kind_of(item)
         closed = item.node_name if isinstance(item, Pod) else item.name if isinstance(item, Node) else ""
@@ -164,17 +164,28 @@ class ResourceHandler(_Measured):
     def __init__(self, resource: EventResource, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:
         super().__init__(clock, metrics)
         self._queue = queue
+        self._report_broken = BrokenObjects(metrics)
         self._added = ClusterEvent(resource, ActionType.ADD)
         self._updated = ClusterEvent(resource, ActionType.UPDATE)
         self._deleted = ClusterEvent(resource, ActionType.DELETE)
 
     def on_add(self, new: KubeObject) -> None:
         """An object was added."""
+        self._report(None, new)
         self.measured(self._added.label, self._queue.move_all, self._added, None, new)
 
     def on_update(self, old: KubeObject, new: KubeObject) -> None:
         """An object was updated."""
+        self._report(old, new)
         self.measured(self._updated.label, self._queue.move_all, self._updated, old, new)
+
+    def _report(self, old: KubeObject | None, new: KubeObject) -> None:
+        """Report the unreadable field of a partial object, unless it was reported already."""
+        unread = unread_field(new)
+        if unread is not None:
+            before = None if old is None else unread_field(old)
+            if before is None or (before.path, before.detail) != (unread.path, unread.detail):
+                self._report_broken(new, unread)
 
     def on_delete(self, old: KubeObject) -> None:
         """An object was deleted."""
@@ -186,28 +197,6 @@ class ResourceClaimHandler(ResourceHandler):
 
     A finalizer keeps an allocated claim until then.
     """
-
-    def __init__(self, resource: EventResource, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:
-        super().__init__(resource, queue, clock, metrics)
-        self._report_broken = BrokenObjects(metrics)
-
-    def on_add(self, new: KubeObject) -> None:
-        """A claim was added."""
-        self._report(None, new)
-        super().on_add(new)
-
-    def on_update(self, old: KubeObject, new: KubeObject) -> None:
-        """A claim was updated."""
-        self._report(old, new)
-        super().on_update(old, new)
-
-    def _report(self, old: KubeObject | None, new: KubeObject) -> None:
-        """Report the unreadable field of a claim, unless it was reported already."""
-        if not isinstance(new, UnreadableClaim):
-            return
-        unread = FieldError(new.field, new.detail)
-        if not isinstance(old, UnreadableClaim) or (old.field, old.detail) != (new.field, new.detail):
-            self._report_broken(new, unread)
 
     def on_delete(self, old: KubeObject) -> None:
         """A claim was deleted."""

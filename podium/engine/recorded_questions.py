@@ -48,6 +48,8 @@ def answer_line(
         question = msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return {"id": name, "error": f"not a scenario: {error}"}
+    except RecursionError:
+        return {"id": name, "error": "not a scenario: nested too deep"}
     name = str(question.id) or name
     try:
         return {"id": name, **answer(question)}

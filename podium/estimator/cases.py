@@ -43,6 +43,8 @@ def read_case(line: bytes) -> EstimateCase:
         return msgspec.json.decode(line, type=EstimateCase)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise EstimateError(f"not a case: {error}") from error
+    except RecursionError:
+        raise EstimateError("not a case: nested too deep") from None
 
 
 def answer_case(case: EstimateCase, member: MemberCluster, now_s: float) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from podium.engine.store import ObjectStore
 from podium.framework.contract.interface import Plugin
 from podium.insight.cluster import Cluster
 from podium.lib.nearest import nearest
-from podium.objects.claims import ResourceClaim
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.requests import node_allocatable
@@ -120,8 +119,7 @@ class Loader:
                 self.report(error)
                 continue
             if is_partial(item):
-                unread = unread_field(item) if isinstance(item, Node | Pod | ResourceClaim) else None
-                what = unread or "a field cannot be read"
+                what = unread_field(item) or "a field cannot be read"
                 self.report(ManifestError(f"{each.where}: {resource.kind} {item.key} counts in part: {what}"))
             yield resource, item
 

@@ -174,6 +174,7 @@ _BY_CODE: dict[int, type[ApiError]] = {
 ACCEPTED = (200, 201, 202)
 """The codes of an API server for a request that was carried out or accepted."""
 
+_ERROR_CODES = range(400, 600)
 RETRY_AFTER_S_MAX = 60.0
 """The longest Retry-After that is respected. A server, or a proxy in front of it, may ask for more."""
 
@@ -199,11 +200,12 @@ _decode_status = msgspec.json.Decoder(Status).decode
 def from_status(status: Status, *, code: int = 0, retry_after_s: float | None = None) -> ApiError:
     """The error for a `Status`. Its own fields have precedence over the HTTP answer's."""
     reason = status.reason or ""
-    if retry_after_s is None and status.details is not None and status.details.retry_after_seconds:
-        retry_after_s = float(status.details.retry_after_seconds)
+    if retry_after_s is None and status.details is not None:
+        retry_after_s = status.details.retry_after_seconds or None
     if retry_after_s is not None:
-        retry_after_s = min(retry_after_s, RETRY_AFTER_S_MAX)
-    actual = status.code or code
+        # An integer of JSON may be too large for a float.
+        retry_after_s = float(min(max(0, retry_after_s), RETRY_AFTER_S_MAX))
+    actual = status.code if status.code and status.code in _ERROR_CODES else code
     kind = _BY_REASON.get(reason) or _kind_of(actual)
     message = status.message or "the server gave no message"
     return kind(message, code=actual, reason=reason, retry_after_s=retry_after_s)

@@ -17,13 +17,14 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from podium.objects import resource_types
 from podium.objects.claims import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
 from podium.objects.core import Node, ObjectMeta, Pod
 from podium.objects.errors import FieldError
 from podium.objects.names import name_error
 from podium.objects.partial_reader import UNREAD_MAX, PartialReader
 from podium.objects.resource_types import KubeObject
-from podium.objects.storage import CSINode
+from podium.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttachment
 from podium.objects.workloads import Namespace, PodDisruptionBudget
 
 
@@ -53,6 +54,27 @@ class UnreadableBudget(PodDisruptionBudget, frozen=True):
 class UnreadableCSINode(CSINode, frozen=True):
     """A CSINode with an unreadable field. The node may not be able to attach another volume."""
 
+    field: str = ""
+    detail: str = ""
+
+
+class UnreadableVolumeClaim(PersistentVolumeClaim, frozen=True):
+    """A claim to storage with an unreadable field. No further pod gets it.
+
+    `is_volume_read` says whether it is known which volume it has, or which class its volume will be of.
+    """
+
+    is_volume_read: bool = False
+    field: str = ""
+    detail: str = ""
+
+
+class UnreadableAttachment(VolumeAttachment, frozen=True):
+    """A VolumeAttachment of which it is not known what is attached to the node, or where."""
+
+    field: str = ""
+    detail: str = ""
+
 
 class UnreadableClaim(ResourceClaim, frozen=True):
     """A claim with an unreadable field. No further pod gets it.
@@ -64,16 +86,14 @@ class UnreadableClaim(ResourceClaim, frozen=True):
     detail: str = ""
 
 
-def unread_field(item: Pod | Node | ResourceClaim) -> FieldError | None:
-    """The first unreadable field that others depend on; None for a complete object."""
-    if isinstance(item, (UnreadablePod, UnreadableNode, UnreadableClaim)):
-        return FieldError(item.field, item.detail)
-    return None
+def unread_field(item: KubeObject) -> FieldError | None:
+    """The first unreadable field that others depend on; None for a complete object, and for a budget."""
+    return FieldError(item.field, item.detail) if isinstance(item, _WITH_FIELD) else None
 
 
-def kind_of(item: Pod | Node | ResourceClaim) -> str:
+def kind_of(item: KubeObject) -> str:
     """The kind, whether or not the object could be read in full."""
-    return "Pod" if isinstance(item, Pod) else "Node" if isinstance(item, Node) else "ResourceClaim"
+    return next(each.kind for each in resource_types.ALL if isinstance(item, each.type))
 
 
 def is_partial(item: KubeObject) -> bool:
@@ -163,7 +183,35 @@ def _csi_node(csi_node: CSINode, unread: Sequence[FieldError]) -> CSINode | None
         return None
     if not any(each.path.startswith("spec") for each in unread):
         return csi_node
-    return UnreadableCSINode(metadata=meta, spec=csi_node.spec)
+    return UnreadableCSINode(metadata=meta, spec=csi_node.spec, field=unread[0].path, detail=unread[0].detail)
+
+
+_VOLUME_OF_CLAIM = re.compile(r"metadata\.annotations|spec$|spec\.(volumeName|storageClassName)")
+
+
+def _volume_claim(claim: PersistentVolumeClaim, unread: Sequence[FieldError]) -> PersistentVolumeClaim | None:
+    meta = claim.metadata
+    if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
+        return None
+    is_volume_read = len(unread) < UNREAD_MAX and not any(_VOLUME_OF_CLAIM.match(each.path) for each in unread)
+    return UnreadableVolumeClaim(
+        metadata=meta,
+        spec=claim.spec,
+        status=claim.status,
+        is_volume_read=is_volume_read,
+        field=unread[0].path,
+        detail=unread[0].detail,
+    )
+
+
+def _attachment(attachment: VolumeAttachment, unread: Sequence[FieldError]) -> VolumeAttachment | None:
+    meta = attachment.metadata
+    if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=False):
+        return None
+    harm = next((each for each in unread if each.path.startswith("spec")), None)
+    if harm is None:
+        return attachment
+    return UnreadableAttachment(metadata=meta, spec=attachment.spec, field=harm.path, detail=harm.detail)
 
 
 _RESULTS = "status.allocation.devices.results"
@@ -196,7 +244,15 @@ def _namespace(namespace: Namespace, unread: Sequence[FieldError]) -> Namespace 
     return None if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=False) else namespace
 
 
-PARTIAL: Final = (UnreadablePod, UnreadableNode, UnreadableBudget, UnreadableCSINode, UnreadableClaim)
+_WITH_FIELD: Final = (
+    UnreadablePod,
+    UnreadableNode,
+    UnreadableClaim,
+    UnreadableCSINode,
+    UnreadableVolumeClaim,
+    UnreadableAttachment,
+)
+PARTIAL: Final = (*_WITH_FIELD, UnreadableBudget)
 """The types of partial objects."""
 
 _MAKERS: Final[dict[type[Any], Callable[[Any, Sequence[FieldError]], Any]]] = {
@@ -204,6 +260,8 @@ _MAKERS: Final[dict[type[Any], Callable[[Any, Sequence[FieldError]], Any]]] = {
     Node: _node,
     PodDisruptionBudget: _budget,
     CSINode: _csi_node,
+    PersistentVolumeClaim: _volume_claim,
+    VolumeAttachment: _attachment,
     ResourceClaim: _claim,
     Namespace: _namespace,
 }

@@ -8,7 +8,7 @@ Cost: nothing without claims and migrated volumes; otherwise a few gathers, and 
 each node that may be near its limit.
 Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.36.2.
 Differs: a node whose CSINode cannot be parsed in full takes no further volumes; upstream does not see such a CSINode
-and then applies no limit.
+and then applies no limit. Volumes of claims and attachments that cannot be parsed in full count, too.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from podium.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttachm
 from podium.objects.unreadable import UnreadableCSINode
 from podium.plugins.shared.hints import occupies_node, queue_if
 from podium.plugins.volumes.attachments import (
+    UNKNOWN,
     AttachedVolume,
     MissingClaimError,
     VolumeFinder,
@@ -183,7 +184,10 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         if new.keys().isdisjoint(limits):
             return False
         current = Counter(volume.driver for volume in used | self._finder.attached_to(csi_node.metadata.name))
-        return any(driver in limits and current[driver] + count > limits[driver] for driver, count in new.items())
+        unknown = current[UNKNOWN]
+        return any(
+            driver in limits and current[driver] + unknown + count > limits[driver] for driver, count in new.items()
+        )
 
     def filter_scope(self, spec: PodSpec) -> Scope:
         """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""

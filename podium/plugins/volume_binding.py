@@ -6,7 +6,8 @@ Requeue: changes of volumes, claims of the pod, storage classes, nodes, and the 
 Cost: nothing without claims; one pass over the rows for each bound volume, and for each volume that a claim may take.
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go and binder.go, v1.36.2.
 Differs: the plan for the claims is computed again for the chosen node, instead of being kept for every node; nodes are
-scored only behind the feature gate StorageCapacityScoring, which is off.
+scored only behind the feature gate StorageCapacityScoring, which is off. A claim with a field that cannot be read is
+refused; upstream does not see it.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ from podium.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from podium.objects.unreadable import UnreadableVolumeClaim, unread_field
 from podium.plugins.shared.hints import queue_if
 from podium.plugins.volumes.assumed import Assumed
 from podium.plugins.volumes.binding import Reservation, VolumeBinder
@@ -158,6 +160,8 @@ class VolumeBinding(
             return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.name}"'
         if claim is None:
             return claim_not_found(use.name)
+        if isinstance(claim, UnreadableVolumeClaim):
+            return f'persistentvolumeclaim "{use.name}" has a field that cannot be read: {unread_field(claim)}'
         if claim.status.phase == _LOST:
             volume = claim.spec.volume_name
             return f'persistentvolumeclaim "{use.name}" bound to non-existent persistentvolume "{volume}"'

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from podium.lib.nearest import nearest
 from podium.objects.errors import FieldError
 from podium.provisioner import methods
 from podium.provisioner.aftermath import Aftermath, NewNode, after
@@ -129,7 +130,7 @@ class ConsolidationPlan:
         """What becomes of a node: `outcome`, where its pods go by `moves`, and the `blockers` that keep it.
 
         Raises:
-            FieldError: there is no such node.
+            FieldError: there is no such node. The message has the nearest names.
         """
         for number, each in enumerate(self.commands, 1):
             if name in each.nodes:
@@ -137,7 +138,8 @@ class ConsolidationPlan:
                 moves = {pod: node for pod, node in each.moves.items() if each.sources.get(pod) == name}
                 return {"node": name, "outcome": outcome, "moves": moves, "blockers": []}
         if name not in self.blockers:
-            raise FieldError(name, "there is no such node")
+            nodes = [*self.blockers, *(node for each in self.commands for node in each.nodes)]
+            raise FieldError(name, f"there is no such node{nearest(name, nodes)}")
         return {"node": name, "outcome": "stays", "moves": {}, "blockers": list(self.blockers[name])}
 
 

@@ -45,6 +45,15 @@ def printable_value(value: Any) -> Any:
     return value if shown.isprintable() else printable(shown)
 
 
+def without_middle(text: str, length_max: int) -> str:
+    """The text, without its middle if it is too long: a traceback names the cause first and the exception last."""
+    left_out = len(text) - length_max
+    if left_out <= 0:
+        return text
+    half = length_max // 2
+    return f"{text[:half]}\n... {left_out} characters left out ...\n{text[-half:]}"
+
+
 def printable_json(document: bytes) -> bytes:
     """A JSON document with unprintable characters escaped; the encoder has already escaped those in ASCII."""
     if document.isascii() or (text := document.decode()).isprintable():

@@ -35,6 +35,7 @@ from podium.telemetry.log_text import (
     printable_json,
     printable_lines,
     printable_value,
+    without_middle,
     without_user_info,
 )
 from podium.telemetry.log_writer import LogWriter
@@ -46,6 +47,8 @@ VERBOSITY_MAX: Final = 10
 FLUSH_S_MAX: Final = 2.0
 """How long the end of the process waits until the log is written."""
 
+_EXCEPTION_LENGTH_MAX: Final = 16_384
+"""Of a traceback. One of nested groups, of a chain of causes or with a giant text could have any length."""
 _DEBUG_FROM = 4
 _FOREIGN_INFO_FROM = 4
 _FOREIGN_DEBUG_FROM = 6
@@ -229,6 +232,10 @@ def _describe(_: WrappedLogger, method: str, entry: MutableMapping[str, Any]) ->
     """Add time and level, remove secrets, format an exception as text."""
     if "exc_info" in entry:
         entry = structlog.processors.format_exc_info(_, method, entry)
+        text = entry.get("exception", "")
+        if len(text) > _EXCEPTION_LENGTH_MAX:
+            # A secret that is cut in two would not be recognized.
+            entry["exception"] = without_middle(_without_secrets(text), _EXCEPTION_LENGTH_MAX)
     described: dict[str, Any] = {"ts": datetime.now(UTC), "level": method, "msg": entry.pop("event")}
     described.update(entry)
     if _is_plain(described):

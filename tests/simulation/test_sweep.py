@@ -34,13 +34,27 @@ def test_sweep_is_resumed_from_its_file(tmp_path: Path) -> None:
     assert len(file.read_text().splitlines()) == 4
 
 
-def test_line_that_is_no_result_is_named(tmp_path: Path) -> None:
+def test_a_result_without_the_end_of_its_line_is_kept(tmp_path: Path) -> None:
     day, file = tmp_path / "day", tmp_path / "results"
     record_calm(day, pods=5)
-    file.write_text("{}\n")
+    command = ("sweep", day, "--grid", "NodeResourcesFit=1", *PLUGINS, "--workers", "1", "--resume", file)
+    assert run(*command).exit_code == 0
+    # Another outcome than that of the replay, so that it is seen to be taken from the file.
+    whole = file.read_text().replace('"placed":5', '"placed":7')
+    file.write_text(whole.rstrip("\n"))
+    assert run(*command).exit_code == 0
+    assert file.read_text() == whole
+
+
+@pytest.mark.parametrize("content", ["{}\n", "{}", "notes of mine", "caf\u00e9 \u2028", "[" * 100_000])
+def test_a_file_that_holds_no_results_is_refused_and_stays_as_it_is(tmp_path: Path, content: str) -> None:
+    day, file = tmp_path / "day", tmp_path / "results"
+    record_calm(day, pods=5)
+    file.write_text(content)
     done = run("sweep", day, "--grid", "NodeResourcesFit=1", *PLUGINS, "--resume", file)
     assert done.exit_code == 1
     assert "line 1 is not a result of podium sweep" in done.output
+    assert file.read_text() == content
 
 
 @pytest.fixture(scope="module")

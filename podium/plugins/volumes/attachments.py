@@ -4,19 +4,22 @@ Owns what counts as one volume: a driver and its handle, or an unbound claim. Ne
 
 Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (filterAttachableVolumes,
 getCSIDriverInfo), v1.36.2.
-Differs: an unbound claim is identified by its key, where upstream makes a name with a random prefix.
+Differs: an unbound claim is identified by its key, where upstream makes a name with a random prefix. Claims and
+attachments with a field that cannot be read count, for each driver if it is not known which one; upstream does not see
+them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from podium.framework.contract.interface import Handle
 from podium.framework.contract.status import PluginError
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec, Volume, once_per_spec
 from podium.objects.storage import CSINode, PersistentVolumeClaim
+from podium.objects.unreadable import UnreadableAttachment, UnreadableVolumeClaim
 from podium.plugins.volumes.claims import claim_not_found, class_of_claim, ephemeral_claim_name, ownership_problem
 from podium.plugins.volumes.csi_translation import (
     TranslationError,
@@ -28,9 +31,12 @@ from podium.plugins.volumes.csi_translation import (
 )
 from podium.plugins.volumes.grouped import grouped
 
+UNKNOWN: Final = ""
+"""The driver of a volume that counts for each driver, because it cannot be read which one it is of."""
+
 
 class AttachedVolume(NamedTuple):
-    """A volume that counts. `is_made` tells a driver's handle from the key of an unbound claim."""
+    """A volume that counts. `is_made` tells a driver's handle from the key of a claim or attachment."""
 
     driver: str
     handle: str
@@ -88,6 +94,9 @@ class VolumeFinder:
         """The volumes that are attached to the node."""
         found: set[AttachedVolume] = set()
         for attachment in self._attachments(node_name):
+            if isinstance(attachment, UnreadableAttachment):
+                found.add(AttachedVolume(UNKNOWN, attachment.key, is_made=False))
+                continue
             name, attacher = attachment.spec.source.persistent_volume_name, attachment.spec.attacher
             volume = self._volumes.get(name) if attacher and name is not None else None
             if volume is not None and volume.spec.csi is not None:
@@ -115,11 +124,15 @@ class VolumeFinder:
         claim = self._claims.get(key)
         if claim is None and is_new:
             raise MissingClaimError(f"looking up PVC {key}: {claim_not_found(name)}")
+        if isinstance(claim, UnreadableVolumeClaim):
+            return claim
         if claim is not None and named is None and (problem := ownership_problem(pod, claim)) is not None:
             raise PluginError(problem)
         return claim
 
     def _of_claim(self, claim: PersistentVolumeClaim, csi_node: CSINode | None) -> AttachedVolume | None:
+        if isinstance(claim, UnreadableVolumeClaim) and not claim.is_volume_read:
+            return AttachedVolume(UNKNOWN, claim.key, is_made=False)
         volume = self._volumes.get(claim.spec.volume_name) if claim.spec.volume_name else None
         if volume is None:
             return self._of_class(claim, csi_node)

@@ -52,8 +52,12 @@ def test_a_node_that_goes_and_one_that_stays_are_explained(half_empty):
     stays = _run("-f", half_empty, "--adopt-nodes", "--why", "d").stdout
     assert "do-not-disrupt" in stays
     assert stays.endswith("d stays\n")
-    result = _run("-f", half_empty, "--adopt-nodes", "--why", "e")
-    assert (result.exit_code, result.stderr) == (1, "Error: e: there is no such node\n")
+
+
+@pytest.mark.parametrize(("name", "meant"), [("e", ""), ("bb", "; did you mean b?"), ("d2", "; did you mean d?")])
+def test_a_node_that_is_not_there_is_named_with_those_that_are_nearest(half_empty, name, meant):
+    result = _run("-f", half_empty, "--adopt-nodes", "--why", name)
+    assert (result.exit_code, result.stderr) == (1, f"Error: {name}: there is no such node{meant}\n")
 
 
 def test_savings_that_are_too_small_are_left(half_empty):

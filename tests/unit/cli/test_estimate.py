@@ -182,6 +182,13 @@ def test_case_that_cannot_be_read_is_an_answer_too(tmp_path):
     assert second == {"id": "m", "replicas": 4, "general_replicas": 0}
 
 
+def test_a_case_that_is_nested_too_deep_is_named_by_its_line(tmp_path):
+    path = tmp_path / "cases.jsonl"
+    path.write_text('{"objects": ' + "[" * 100_000 + "]" * 100_000 + '}\n{"objects": []}\n')
+    first, _ = map(json.loads, _run("--cases", path).output.splitlines())
+    assert first == {"id": f"{path}:1", "error": "not a case: nested too deep"}
+
+
 def test_file_without_any_case_is_an_error(tmp_path):
     path = tmp_path / "cases.jsonl"
     path.write_text("nonsense")

@@ -96,6 +96,15 @@ def test_scenarios_are_answered_a_line_each_packed_or_not(tmp_path):
     assert answers[2]["error"].startswith("not a scenario: ")
 
 
+def test_a_scenario_that_is_nested_too_deep_is_named_by_its_line(tmp_path):
+    path = tmp_path / "scenarios.jsonl"
+    deep = '{"config": ' + '{"x":' * 100_000 + "1" + "}" * 100_001
+    path.write_text(f"{json.dumps(SCENARIO)}\n{deep}\n")
+    first, second = (json.loads(line) for line in _run(path).output.splitlines())
+    assert first["feasible"] == ["n1"]
+    assert second == {"id": f"{path}:2", "error": "not a scenario: nested too deep"}
+
+
 def test_file_without_any_scenario_is_an_error(tmp_path):
     path = tmp_path / "scenarios.jsonl"
     path.write_text('{"pod": 1}\nnonsense\n')

@@ -75,6 +75,14 @@ def test_a_broken_line_is_named_and_does_not_stop_the_others(tmp_path, line, tex
     assert said.startswith(f"Error: {path}:3: {text}")
 
 
+def test_a_wrong_file_is_refused_at_its_first_line(tmp_path):
+    path = _written(tmp_path / "dump.yaml", "apiVersion: v1", "kind: List", "items: []")
+    result = _run("--cases", path)
+    assert result.exit_code == 1
+    (said,) = result.stderr.splitlines()
+    assert said.startswith(f"Error: {path}:1: not a case: ")
+
+
 def test_a_file_without_cases_is_an_error(tmp_path):
     path = _written(tmp_path / "cases.jsonl", CATALOGUE)
     result = _run("--cases", path)

@@ -25,7 +25,7 @@ from podium.lib.clock import ManualClock
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimMeta, ResourceClaimStatus
 from podium.objects.core import ObjectMeta, Pod
 from podium.objects.resource_types import NODES, PODS
-from podium.objects.unreadable import UnreadableClaim, UnreadablePod
+from podium.objects.unreadable import UnreadableClaim, UnreadablePod, UnreadableVolumeClaim
 from podium.objects.wire import BrokenObject
 from podium.queues import QueueState
 from tests.builders import node, pod
@@ -447,6 +447,15 @@ def test_an_unreadable_field_of_a_claim_is_reported_once(bench: Watched) -> None
     handler.on_update(broken, whole)
     handler.on_update(whole, broken)
     assert bench.metrics.value("podium_broken_objects_total", kind="ResourceClaim") == 2
+
+
+def test_an_unreadable_field_of_an_object_that_only_waiting_pods_mind_is_reported_once(bench: Watched) -> None:
+    handler = ResourceHandler(EventResource.PERSISTENT_VOLUME_CLAIM, bench.queue, bench.clock, bench.metrics)
+    meta = ObjectMeta(name="c", namespace="default", uid="1")
+    broken = UnreadableVolumeClaim(metadata=meta, field="spec", detail="Expected `object`")
+    handler.on_add(broken)
+    handler.on_update(broken, replace(broken))
+    assert bench.metrics.value("podium_broken_objects_total", kind="PersistentVolumeClaim") == 1
 
 
 def test_rules_that_taint_devices_change_slices_for_waiting_pods_but_not_by_their_status(bench: Watched) -> None:

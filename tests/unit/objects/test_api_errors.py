@@ -42,6 +42,19 @@ def test_a_server_that_wants_to_be_left_alone_for_hours_is_asked_again_after_a_m
     assert answer(503, details={"retryAfterSeconds": 86400}).retry_after_s == 60.0
 
 
+@pytest.mark.parametrize(
+    ("seconds", "wait_s"), [(10**400, 60.0), (-(10**400), 0.0), (-5, 0.0)], ids=["huge", "hugely negative", "negative"]
+)
+def test_a_wait_that_cannot_be_counted_is_bounded(seconds: int, wait_s: float) -> None:
+    assert answer(429, details={"retryAfterSeconds": seconds}).retry_after_s == wait_s
+
+
+def test_a_code_that_no_answer_has_is_not_believed() -> None:
+    error = answer(429, code=10**30)
+    assert isinstance(error, TooManyRequests)
+    assert error.code == 429
+
+
 @pytest.mark.parametrize(("code", "unknown"), [(401, False), (404, False), (409, False), (429, False), (500, True)])
 def test_only_failures_of_the_server_leave_the_outcome_open(code: int, unknown: bool) -> None:
     assert answer(code).may_have_happened is unknown

@@ -11,19 +11,24 @@ from podium.objects.resource_types import (
     CSI_NODES,
     NAMESPACES,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     POD_DISRUPTION_BUDGETS,
     PODS,
     RESOURCE_CLAIMS,
+    VOLUME_ATTACHMENTS,
 )
-from podium.objects.storage import CSINode
+from podium.objects.storage import CSINode, VolumeAttachment
 from podium.objects.unreadable import (
+    UnreadableAttachment,
     UnreadableBudget,
     UnreadableClaim,
     UnreadableCSINode,
     UnreadableNode,
     UnreadablePod,
+    UnreadableVolumeClaim,
     is_partial,
+    kind_of,
     unread_field,
 )
 from podium.objects.wire import BrokenObject, ObjectDecoder
@@ -126,7 +131,9 @@ def test_a_hundred_unread_fields_may_hide_one_that_others_depend_on() -> None:
 
 
 def test_what_is_left_is_not_kept_whole() -> None:
-    assert isinstance(event(running({"containers": 5}), keep=pod_with_json), UnreadablePod)
+    found = event(running({"containers": 5}), keep=pod_with_json)
+    assert isinstance(found, UnreadablePod)
+    assert kind_of(found) == kind_of(event(running(), keep=pod_with_json)) == "Pod"
     assert isinstance(event(running({"tolerations": 5}), keep=pod_with_json), PodWithJson)
 
 
@@ -177,6 +184,34 @@ def test_a_csi_node_is_read_as_far_as_it_can_be() -> None:
     assert [each.name for each in found.spec.drivers] == ["a", "b"]
     annotated = {"name": "n1", "uid": "u", "annotations": 5}
     assert type(event({"metadata": annotated, "spec": {"drivers": []}}, CSI_NODES)) is CSINode
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_volume_read"),
+    [
+        ({"spec": {"volumeName": "v", "resources": 5}}, True),
+        ({"spec": {"volumeName": "v"}, "status": 5}, True),
+        ({"spec": {"volumeName": 5}}, False),
+        ({"spec": 5}, False),
+    ],
+)
+def test_a_claim_to_storage_says_whether_it_is_known_which_volume_it_has(fields: Any, is_volume_read: bool) -> None:
+    found = event({"metadata": {"name": "c", "namespace": "ns", "uid": "u"}, **fields}, PERSISTENT_VOLUME_CLAIMS)
+    assert isinstance(found, UnreadableVolumeClaim)
+    assert is_partial(found)
+    assert found.is_volume_read is is_volume_read
+    assert found.spec.volume_name == ("v" if is_volume_read else "")
+
+
+def test_an_attachment_is_at_its_node_though_it_cannot_be_read_what_is_attached() -> None:
+    metadata = {"name": "a", "uid": "u"}
+    found = event({"metadata": metadata, "spec": {"nodeName": "n1", "source": 5}}, VOLUME_ATTACHMENTS)
+    assert isinstance(found, UnreadableAttachment)
+    assert found.spec.node_name == "n1"
+    assert unread_field(found) is not None
+    assert kind_of(found) == "VolumeAttachment"
+    aged = {"metadata": {**metadata, "generation": "x"}, "spec": {"nodeName": "n1"}}
+    assert type(event(aged, VOLUME_ATTACHMENTS)) is VolumeAttachment
 
 
 DEVICE = {"request": "r", "driver": "d", "pool": "p", "device": "g"}

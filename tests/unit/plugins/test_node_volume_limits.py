@@ -12,8 +12,8 @@ from podium.cluster.pod_states import PodState
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
 from podium.framework.contract.status import SKIP, PluginError, unresolvable, unschedulable
 from podium.objects.resource_types import ResourceType
-from podium.objects.storage import CSINode, VolumeAttachment
-from podium.objects.unreadable import UnreadableCSINode
+from podium.objects.storage import CSINode, VolumeAttachment, VolumeAttachmentSpec
+from podium.objects.unreadable import UnreadableAttachment, UnreadableCSINode, UnreadableVolumeClaim
 from podium.plugins.node_volume_limits import NodeVolumeLimits
 from tests.builders import cache_of, node, pod
 from tests.unit.plugins.clusters import RecordingHandle, filtered, filtered_one_by_one
@@ -60,6 +60,35 @@ def test_a_node_whose_limits_cannot_be_read_takes_no_volume_that_it_has_not() ->
     there = VolumePluginBench("NodeVolumeLimits", node("n1"), unreadable, *made("a", "b"), using)
     assert there.filter(user("a")) == {}
     assert there.filter(user("b")) == {"n1": FULL}
+
+
+def test_the_volume_of_a_claim_that_cannot_be_read_counts() -> None:
+    """For its own driver if it is known which volume the claim has, and for each driver otherwise."""
+    read, its_volume = made("a")
+    known = UnreadableVolumeClaim(metadata=read.metadata, spec=read.spec, is_volume_read=True)
+    unknown = UnreadableVolumeClaim(metadata=read.metadata)
+    using = user("a", name="other", node="n1")
+    others = volume("pv-a", csi=("other.example.com", "handle"))
+    assert bench(1, known, its_volume, *made("b"), using).filter(user("b")) == {"n1": FULL}
+    assert bench(2, known, its_volume, *made("b"), using).filter(user("b")) == {}
+    assert bench(1, known, others, *made("b"), using).filter(user("b")) == {}
+    assert bench(1, unknown, others, *made("b"), using).filter(user("b")) == {"n1": FULL}
+    assert bench(2, unknown, others, *made("b"), using).filter(user("b")) == {}
+
+
+def test_an_ephemeral_claim_of_which_the_owner_cannot_be_read_counts() -> None:
+    read = claim("other-v0", volume="pv-a")
+    unread = UnreadableVolumeClaim(metadata=read.metadata, spec=read.spec, is_volume_read=True)
+    using = user(EPHEMERAL, name="other", node="n1")
+    items = (unread, volume("pv-a", csi=(DRIVER, "handle-a")), *made("b"), using)
+    assert bench(1, *items).filter(user("b")) == {"n1": FULL}
+
+
+def test_an_attachment_that_cannot_be_read_counts_for_each_driver() -> None:
+    read = attachment("pv-a", "n1", DRIVER)
+    unread = UnreadableAttachment(metadata=read.metadata, spec=VolumeAttachmentSpec(node_name="n1"))
+    assert bench(1, unread, *made("b")).filter(user("b")) == {"n1": FULL}
+    assert bench(2, unread, *made("b")).filter(user("b")) == {}
 
 
 def test_no_limit_and_limits_of_other_drivers_do_not_matter() -> None:

@@ -10,6 +10,7 @@ from podium.framework.contract.cluster_event import ActionType, ClusterEvent, Ev
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import SKIP, Code, PluginError, unresolvable
 from podium.objects.core import Node
+from podium.objects.unreadable import UnreadableVolumeClaim
 from podium.plugins import volume_binding
 from podium.plugins.volume_binding import VolumeBinding
 from podium.plugins.volumes.matching import choice_for
@@ -67,6 +68,10 @@ def test_pods_without_claims_skip() -> None:
         (
             [claim(phase="Lost", volume="pv")],
             'persistentvolumeclaim "data" bound to non-existent persistentvolume "pv"',
+        ),
+        (
+            [UnreadableVolumeClaim(metadata=claim().metadata, field="spec.resources", detail="Expected `object`")],
+            'persistentvolumeclaim "data" has a field that cannot be read: spec.resources: Expected `object`',
         ),
         ([claim(deleting=True)], 'persistentvolumeclaim "data" is being deleted'),
         ([claim(storage_class=None)], "pod has unbound immediate PersistentVolumeClaims"),

@@ -2,7 +2,14 @@ import json
 
 import pytest
 
-from podium.telemetry.log_text import printable, printable_json, printable_lines, printable_value, without_user_info
+from podium.telemetry.log_text import (
+    printable,
+    printable_json,
+    printable_lines,
+    printable_value,
+    without_middle,
+    without_user_info,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +42,11 @@ def test_lines_of_a_traceback_stay_lines_but_begin_no_entry():
     assert printable_lines("Traceback\n\tfile\x1b\nValueError: 12:00 [info] fake") == (
         "Traceback\n        file\\x1b\n    ValueError: 12:00 [info] fake"
     )
+
+
+def test_a_text_that_is_too_long_loses_its_middle():
+    assert without_middle("abcdef", 6) == "abcdef"
+    assert without_middle("abcdefgh", 4) == "ab\n... 4 characters left out ...\ngh"
 
 
 def test_json_says_the_same_without_what_a_terminal_would_obey():

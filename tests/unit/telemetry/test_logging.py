@@ -108,6 +108,23 @@ def test_a_librarys_exception_keeps_its_traceback(json_log):
     assert "RuntimeError: boom" in entries(json_log)[0]["exception"]
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("boom" * 1_000_000),
+        ExceptionGroup("g", [ExceptionGroup("g", [ExceptionGroup("boom", [RuntimeError("boom")] * 15)] * 15)] * 15),
+    ],
+    ids=["a long text", "many members"],
+)
+def test_the_middle_of_an_endless_exception_is_left_out(json_log, error):
+    get_logger("daemon").error("Plugin failed", exc_info=error)
+    (entry,) = entries(json_log)
+    assert len(entry["exception"]) < 20_000
+    assert "boom" in entry["exception"][:9_000]
+    assert entry["exception"].endswith(("boom", "-"))
+    assert " characters left out ..." in entry["exception"]
+
+
 def test_bodies_of_the_clients_answers_are_logged_at_no_verbosity(json_log):
     set_verbosity(10)
     logging.getLogger("kubernetes_asyncio.client.rest").debug("response body: secret")
