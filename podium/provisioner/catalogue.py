@@ -22,7 +22,7 @@ from podium.objects.errors import FieldError
 from podium.objects.quantity import canonical_text
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
-from podium.provisioner.instance_types import InstanceType, Offering, Overhead
+from podium.provisioner.instance_types import CAPACITY_TYPES, InstanceType, Offering, Overhead
 from podium.provisioner.labels import (
     ARCH,
     CAPACITY_TYPE,
@@ -149,8 +149,11 @@ def _family(name: str) -> str:
 
 def _offering(item: object, path: str) -> Offering:
     fields = _Fields(item, path)
+    requirements = _offering_requirements(fields)
+    if CAPACITY_TYPE in requirements and not any(map(requirements.get(CAPACITY_TYPE).has, CAPACITY_TYPES)):
+        raise FieldError(path, f"has no {CAPACITY_TYPE} of {', '.join(CAPACITY_TYPES)}")  # and so no price
     return Offering(
-        requirements=_offering_requirements(fields),
+        requirements=requirements,
         price=fields.price("price"),
         is_available=fields.boolean("available", default=True),
         reservation_capacity=fields.count("reservationCapacity"),

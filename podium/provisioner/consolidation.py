@@ -63,6 +63,13 @@ class Command:
         """What is saved in an hour. A replacement that cannot be launched costs nothing, as upstream."""
         return self.price - summed(each.price(well_known) or 0.0 for each in self.replacements)
 
+    def launchable(self, well_known: frozenset[str]) -> Command | NoCommand:
+        """The command with only the instance types that can be launched, the cheapest first."""
+        replacements = tuple(each.launchable(well_known) for each in self.replacements)
+        if not all(each.instance_types for each in replacements):
+            return NoCommand("What would replace it cannot be launched", is_too_dear=True)
+        return dataclasses.replace(self, replacements=replacements)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoCommand:

@@ -13,6 +13,7 @@ nothing else happens meanwhile. Drift is left out. A node that was bought for th
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -149,11 +150,17 @@ def plan_consolidation(state: DisruptionState, options: ConsolidationOptions | N
     Cost: for each command, what its search costs; and a simulation for each node that stays.
     """
     options = options or ConsolidationOptions()
-    rules = Rules(options.allow_m_to_n, options.min_savings)
+    rules = Rules(options.allow_m_to_n, options.min_savings, only_launchable=True)
     searches = SEARCHES[: SEARCHES.index(options.search) + 1]
     if options.ignore_budgets:
         state = state.without_budgets()
     plans = [_commands(state, each, rules) for each in searches]
+    if options.allow_m_to_n:
+        # Several nodes for several others may save less than what they keep from following, so they come last, too.
+        for search in searches:
+            before, last = _commands(state, search, dataclasses.replace(rules, to_several=False))
+            more, last = _commands(last, search, rules)
+            plans.append(((*before, *more), last))
     # Of equal plans, the one of the simplest search.
     commands, last = max(plans, key=lambda found: summed(each.savings for each in found[0]))
     return ConsolidationPlan(commands, dict(_blockers(last, rules)), state.basis.well_known)

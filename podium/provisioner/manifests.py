@@ -20,6 +20,7 @@ from podium.objects.core import ObjectMeta, Taint
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import ALL, PODS, ResourceType
 from podium.objects.wire import without_nulls
+from podium.provisioner.node_pool_rules import check_node_pool
 from podium.provisioner.objects import (
     ClusterObjects,
     Condition,
@@ -84,7 +85,8 @@ def read_cluster(found: Sequence[Found], *, assume_unschedulable: bool = False) 
         if other != whole:
             raise FieldError(f"{each.where}: {_key(identity)}", f"is there with other contents in {where}")
     objects = read_named_objects(
-        (manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in known.items()
+        ((manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in known.items()),
+        check_pool=check_node_pool,
     )
     return dataclasses.replace(objects, node_pools=tuple(map(completed_pool, objects.node_pools)))
 

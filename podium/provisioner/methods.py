@@ -38,10 +38,13 @@ class Rules:
     Attributes:
         to_several: Whether more than one node may take the place of those that go.
         savings_min: What a command must save in an hour, at least.
+        only_launchable: Whether a replacement names only instance types that can be launched. Karpenter's may name
+            others, or none that can be, so that the command fails.
     """
 
     to_several: bool = False
     savings_min: float = 0.0
+    only_launchable: bool = False
 
 
 KARPENTERS: Final = Rules()
@@ -158,6 +161,8 @@ def alone(state: DisruptionState, candidate: Candidate, rules: Rules = KARPENTER
 
 
 def _approved(state: DisruptionState, found: Command | NoCommand, rules: Rules) -> Command | NoCommand:
+    if isinstance(found, Command) and rules.only_launchable:
+        found = found.launchable(state.basis.well_known)
     if isinstance(found, NoCommand):
         return found
     if rules.savings_min > 0 and found.savings(state.basis.well_known) < rules.savings_min:

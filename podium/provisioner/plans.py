@@ -7,6 +7,7 @@ Source: karpenter pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go (
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -67,6 +68,12 @@ class Purchase:
             self.instance_types[0].cheapest_price(self.requirements, well_known) if self.instance_types else NO_PRICE
         )
         return None if price == NO_PRICE else price
+
+    def launchable(self, well_known: frozenset[str]) -> Purchase:
+        """The purchase with only the instance types that can be launched, the cheapest first."""
+        prices = [(each.cheapest_price(self.requirements, well_known), each) for each in self.instance_types]
+        launched = sorted((each for each in prices if each[0] != NO_PRICE), key=lambda each: each[0])
+        return dataclasses.replace(self, instance_types=tuple(each for _, each in launched))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

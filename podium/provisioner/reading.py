@@ -6,7 +6,7 @@ is planned, so that the error names the object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -65,11 +65,14 @@ def read_objects(documents: object, path: str = "objects") -> ClusterObjects:
     return read_named_objects((document, f"{path}[{index}]", ".") for index, document in enumerate(documents))
 
 
-def read_named_objects(documents: Iterable[tuple[object, str, str]]) -> ClusterObjects:
+def read_named_objects(
+    documents: Iterable[tuple[object, str, str]], check_pool: Callable[[NodePool], None] | None = None
+) -> ClusterObjects:
     """Read objects from parsed JSON; those of other kinds are ignored.
 
     Args:
         documents: each with what to call it in errors, and what stands between that and the path of a field.
+        check_pool: refuses NodePools for more than values that planning could not use.
 
     Raises:
         FieldError: an object has a field of another type than the API gives it, or a value that has no meaning.
@@ -85,6 +88,8 @@ def read_named_objects(documents: Iterable[tuple[object, str, str]]) -> ClusterO
         try:
             item = msgspec.convert(document, kind)
             check_object(item)
+            if check_pool is not None and isinstance(item, NodePool):
+                check_pool(item)
         except FieldError as error:
             raise FieldError(f"{path}{separator}{error.path}", error.detail) from error
         except (msgspec.ValidationError, UnicodeEncodeError) as error:

@@ -221,6 +221,10 @@ def test_two_instance_types_may_have_one_name() -> None:
         ([offering_with(Requirements=None)], "instanceTypes[0].offerings[0].requirements: is missing"),
         ([offering_with(Requirements=None, zone="a")], "instanceTypes[0].offerings[0].capacityType: is missing"),
         (
+            [offering_with(Requirements=[{"key": CAPACITY_TYPE, "operator": "In", "values": ["free"]}])],
+            f"instanceTypes[0].offerings[0]: has no {CAPACITY_TYPE} of reserved, spot, on-demand",
+        ),
+        (
             [offering_with(Requirements=[{"key": ZONE}])],
             "instanceTypes[0].offerings[0].requirements[0].operator: is missing",
         ),
