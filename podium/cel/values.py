@@ -7,8 +7,8 @@ are shared and must not be changed.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Collection
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
@@ -187,16 +187,12 @@ def _equal_optionals(left: Optional, right: Any) -> bool | None:
     return not left.present or equals(left.value, right.value)
 
 
-class _Walk(threading.local):
-    left = WALK_MAX
-
-
-_walk = _Walk()
+_walk_left: ContextVar[int] = ContextVar("walk_left", default=WALK_MAX)
 
 
 def start_walk() -> None:
     """Begin to count the elements that an evaluation looks at."""
-    _walk.left = WALK_MAX
+    _walk_left.set(WALK_MAX)
 
 
 def walk(values: Collection[Any]) -> None:
@@ -206,8 +202,10 @@ def walk(values: Collection[Any]) -> None:
 
     Raises: EvaluationError: the evaluation has looked at too many.
     """
-    _walk.left -= len(values) + sum(len(each) for each in values if type(each) in _TEXTS) // _TEXT_LENGTH
-    if _walk.left < 0:
+    left = _walk_left.get() - len(values)
+    left -= sum(len(each) for each in values if type(each) in _TEXTS) // _TEXT_LENGTH
+    _walk_left.set(left)
+    if left < 0:
         raise EvaluationError(f"nested values have more than {WALK_MAX} elements")
 
 

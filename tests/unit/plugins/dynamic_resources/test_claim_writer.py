@@ -14,6 +14,7 @@ from podium.daemon.handlers import ResourceClaimHandler
 from podium.framework.contract.cluster_event import EventResource
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import Status
+from podium.framework.contract.writing import BindingInDoubt
 from podium.objects.api_errors import ApiError, Conflict, Forbidden, NotFound, OutcomeUnknown
 from podium.objects.claims import DELETE_PROTECTION, ResourceClaim
 from podium.objects.core import Pod
@@ -323,6 +324,21 @@ async def test_what_may_yet_take_a_reservation_back_cannot_any_more_once_the_pod
     binding.attempt()
     assert await binding.pre_bind() is None
     assert len(binding.server.written) == written
+
+
+async def test_a_pod_that_may_be_bound_yet_keeps_its_claims() -> None:
+    binding = of_two()
+    await binding.pre_bind()
+    binding.state.write(BindingInDoubt())
+    binding.plugin.unreserve(binding.state, binding.pod, "n1")
+    assert binding.plugin.clean_up(binding.state, binding.pod) is None
+    binding.attempt()
+    found = binding.state.read(PodDevices)
+    for is_over in (False, True):
+        found.unavailable.add(0)
+        binding.plugin.post_filter(binding.state, binding.pod, NODES, None)  # type: ignore[arg-type]
+        assert (found.deallocated is not None) is is_over
+        binding.handle.clock.advance(60)  # type: ignore[attr-defined]
 
 
 async def test_a_reservation_found_after_a_conflict_is_renewed_if_it_may_be_taken_back_yet() -> None:
