@@ -1,7 +1,7 @@
 """Device selectors: compile an expression once, and evaluate it for devices.
 
 Differs: several threads may compile the same expression at once; upstream lets them wait for one another. The size of
-a value is limited by `values.SIZE_MAX`; upstream has no limit.
+a value is limited by `values.SIZE_MAX`, and the work on nested values by `values.WALK_MAX`; upstream has no limit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from podium.cel.parser import parse
 from podium.cel.planner import Planner
 from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Literal, walk
 from podium.cel.types import ANY, BOOL, DOUBLE, INT, UINT, is_optional
-from podium.cel.values import type_name
+from podium.cel.values import start_walk, type_name
 
 COST_LIMIT = 1_000_000
 _CACHED_MAX = 1024
@@ -73,6 +73,7 @@ class Selector:
     def _run(self, device: BoundDevice, cost_limit: int, *, tracked: bool) -> tuple[bool, int]:
         try:
             run, slots = self._plan(tracked=tracked)
+            start_walk()
             frame = new_frame(device.variables, cost_limit, slots)
             value = run(frame)
         except CostLimitError as error:

@@ -7,8 +7,10 @@ are shared and must not be changed.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from podium.cel.errors import EvaluationError
 from podium.cel.types import (
@@ -30,6 +32,10 @@ INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 NANOSECONDS = 10**9
 SIZE_MAX = 1_000_000
 """The largest string or list that an expression may build."""
+WALK_MAX = 30_000
+"""How many elements of lists and maps an evaluation may compare and write out, beside what that costs."""
+_TEXT_LENGTH: Final = 256
+"""A text of this length counts as one more element."""
 
 
 class UInt(int):
@@ -162,12 +168,16 @@ def equal_numbers(left: float, right: Any) -> bool:
 
 
 def _equal_lists(left: list[Any], right: list[Any]) -> bool:
-    return len(left) == len(right) and all(equals(a, b) is not False for a, b in zip(left, right, strict=True))
+    if len(left) != len(right):
+        return False
+    walk(left)
+    return all(equals(a, b) is not False for a, b in zip(left, right, strict=True))
 
 
 def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
     if len(left) != len(right):
         return False
+    walk(left.values())
     return all(key in right and equals(value, right[key]) is not False for key, value in left.items())
 
 
@@ -175,6 +185,31 @@ def _equal_optionals(left: Optional, right: Any) -> bool | None:
     if type(right) is not Optional or left.present != right.present:
         return False
     return not left.present or equals(left.value, right.value)
+
+
+_walk_left: ContextVar[int] = ContextVar("walk_left", default=WALK_MAX)
+
+
+def start_walk() -> None:
+    """Begin to count the elements that an evaluation looks at."""
+    _walk_left.set(WALK_MAX)
+
+
+def walk(values: Collection[Any]) -> None:
+    """Count elements that are about to be looked at with all that they contain.
+
+    `[x, x]` contains twice what x contains, which thirty times over is more than anybody can wait for. Its cost is 2.
+
+    Raises: EvaluationError: the evaluation has looked at too many.
+    """
+    left = _walk_left.get() - len(values)
+    left -= sum(len(each) for each in values if type(each) in _TEXTS) // _TEXT_LENGTH
+    _walk_left.set(left)
+    if left < 0:
+        raise EvaluationError(f"nested values have more than {WALK_MAX} elements")
+
+
+_TEXTS = frozenset({str, bytes})
 
 
 def key_of(value: Any) -> Any:

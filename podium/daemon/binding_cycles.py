@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 from podium.binder import Binder, BindOutcome, BindPod
+from podium.binder.binding_stage import BindingStage
 from podium.cluster import Cache, CacheError
 from podium.daemon.backlog import Backlog
 from podium.daemon.clean_ups import clean_up
@@ -19,9 +20,11 @@ from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.status_writes import StatusWrite, StatusWrites
 from podium.engine.flight_recorder import AttemptObserver
 from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE
+from podium.framework.contract.writing import BindingInDoubt
 from podium.framework.cycle.diagnosis import rejected_on
 from podium.framework.cycle.schedule import Suggested
 from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError, Conflict, NotFound
 from podium.objects.core import Pod
 from podium.queues import SchedulingQueue
 from podium.telemetry import Metrics
@@ -123,6 +126,8 @@ class BindingCycles:
             self._let_go(attempt, decision)
             await self._clean_up(attempt)
             return
+        if _may_be_bound_yet(outcome):
+            attempt.cycle.state.write(BindingInDoubt())
         write = self._not_bound(attempt, decision, outcome)
         await self._clean_up(attempt)
         if write is not None:
@@ -200,3 +205,16 @@ class BindingCycles:
         if is_free:
             self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
         return self._failures.failed(attempt, status)
+
+
+def _may_be_bound_yet(outcome: BindOutcome) -> bool:
+    """Whether one of the requests to bind may come late: the last error, or one before it, had no definite answer."""
+    if outcome.stage is not BindingStage.BINDING or outcome.status is None or outcome.status.error is None:
+        return False
+    cause = outcome.status.error.__cause__
+    if isinstance(cause, (Conflict, NotFound)):
+        # The pod is gone, or bound elsewhere.
+        return False
+    while cause is not None and not (isinstance(cause, ApiError) and cause.may_have_happened):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None

@@ -8,8 +8,9 @@ class comes to provide a requested resource.
 Cost: two gathers per requested resource.
 Source: kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go, v1.36.2. Where a node offers none of an
 extended resource that a device class provides, DynamicResources decides.
-Differs: of the resources that a pod requests beyond the 60th, an explanation names only one. An unreadable request,
-which the API server would not admit, rejects the pod instead of failing every attempt.
+Differs: of the resources that a pod requests beyond the 60th, an explanation names only one. Scalar resources that a
+node has too little of are named in order; upstream's come in any order. An unreadable request, which the API server
+would not admit, rejects the pod instead of failing every attempt.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ class NodeResourcesFit(
         return verdicts
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """Every reason, in upstream's order."""
+        """Every reason, in upstream's order; scalar resources, which have none there, by name."""
         del state
         reasons = ["Too many pods"] if verdict & _TOO_MANY_PODS else []
         demands = self._held_demands(pod.spec)[:_RESOURCE_BITS]

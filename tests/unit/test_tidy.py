@@ -40,7 +40,6 @@ TESTED_ELSEWHERE = {
     "cli/sweep": "simulation/test_sweep",
     "client/history_check": "unit/client/test_history",
     "client/kubeconfig": "unit/client/test_credentials",
-    "daemon/binding_cycles": "unit/daemon/test_loop",
     "daemon/decisions": "unit/daemon/test_loop",
     "daemon/failures": "unit/daemon/test_loop",
     "daemon/scheduler": "unit/daemon/test_app",

@@ -14,7 +14,7 @@ from podium.cel.functions import Overload
 from podium.cel.libraries.arithmetic import OVERLOADS as _ARITHMETIC
 from podium.cel.libraries.comparisons import compare, compare_leniently
 from podium.cel.libraries.strings import traversing
-from podium.cel.values import NONE, SIZE_MAX, Duration, Optional, UInt, equals
+from podium.cel.values import NONE, SIZE_MAX, Duration, Optional, UInt, equals, walk
 
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _SORTABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
@@ -39,6 +39,9 @@ def _flatten(values: list[Any], depth: int = 1) -> list[Any]:
     for _ in range(min(depth, _DEPTH_MAX)):
         if not any(type(each) is list for each in values):
             break
+        for each in values:
+            if type(each) is list:
+                walk(each)
         values = [inner for each in values for inner in (each if type(each) is list else (each,))]
     return values
 

@@ -16,7 +16,7 @@ from podium.cel.errors import EvaluationError
 from podium.cel.libraries.floats import format_double
 from podium.cel.libraries.times import format_duration, format_timestamp
 from podium.cel.types import Type
-from podium.cel.values import Duration, Timestamp, TypeValue, UInt, bounded, from_key, type_name
+from podium.cel.values import Duration, Timestamp, TypeValue, UInt, bounded, from_key, type_name, walk
 
 _CLAUSE = re.compile(r"%(?:(%)|(?:\.([0-9]+))?([sdfebxXo]))")
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -118,10 +118,12 @@ def decode(value: bytes) -> str:
 
 
 def _list_text(values: list[Any]) -> str:
+    walk(values)
     return f"[{', '.join(map(_nested, values))}]"
 
 
 def _map_text(held: dict[Any, Any]) -> str:
+    walk(held.values())
     pairs = sorted((_nested(from_key(key)), _nested(value)) for key, value in held.items())
     return "{" + ", ".join(f"{key}:{value}" for key, value in pairs) + "}"
 

@@ -25,6 +25,11 @@ class ObjectWrite:
     after: Any
 
 
+@dataclass(frozen=True, slots=True)
+class BindingInDoubt:
+    """In the state of an attempt whose binding failed, but which the API server may still carry out."""
+
+
 class WritingPlugin(Plugin):
     """Writes objects before a pod is bound, or after it was not; these writes change what the next pod finds."""
 
@@ -44,5 +49,6 @@ class WritingPlugin(Plugin):
     def clean_up(self, state: CycleState, pod: Pod) -> Coroutine[Any, Any, None] | None:
         """Write what PostFilter or Unreserve has left to be written; None if there is nothing.
 
-        Called after an attempt or a binding that failed.
+        Called after an attempt or a binding that failed. What a bound pod needs must stay if the state has a
+        `BindingInDoubt`.
         """

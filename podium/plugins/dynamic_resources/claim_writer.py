@@ -5,10 +5,11 @@ Owns the order of writes, and what conflicts with other writers mean. Decides no
 Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (bindClaim, Unreserve) and
 extendeddynamicresources.go, v1.36.2.
 Differs: changes are patched with the resource version as precondition, where upstream writes the whole object. A claim
-that was reserved for the pod when its attempt began is looked at again, since a pod may wait at Permit for long. The
-claim for extended resources gets its name from podium, in the API server's style, so that it is found again if the
-answer to its creation is lost. What takes back an earlier attempt's claims ends before they are written for the next
-attempt; upstream lets the two overlap.
+that was reserved for the pod when its attempt began is looked at again, since a pod may wait at Permit for long. A
+claim that was recreated under the same name is left alone; upstream writes the old one's allocation into it. The claim
+for extended resources gets its name from podium, in the API server's style, so that it is found again if the answer to
+its creation is lost. What takes back an earlier attempt's claims ends before they are written for the next attempt;
+upstream lets the two overlap.
 """
 
 from __future__ import annotations
@@ -79,17 +80,10 @@ class ClaimWriter:
     async def _write(self, found: PodDevices, pod: Pod, node_name: str) -> None:
         for index, claim in enumerate(found.claims):
             if claim.is_reserved_for(pod.uid):
-                known = self._devices.claims.get(claim.key) or claim
-                if known.is_reserved_for(pod.uid):
-                    if not self._devices.may_be_taken_back_yet(known):
-                        continue
-                    # A write of an earlier attempt may come late. It no longer can once the claim has changed.
-                    try:
-                        known = await self._without(known, pod)
-                    except ApiError as error:
-                        raise PluginError(f"remove reservation from claim {claim.key}: {error}") from error
-                # Otherwise the reservation was taken back since the attempt began.
-                claim = known
+                # The reservation may have been taken back since the attempt began.
+                claim = self._known(claim)
+                if self._stays_reserved(claim, pod):
+                    continue
             allocation = found.reserved.get(index)
             is_special = index >= found.user_count
             if is_special and allocation is None:
@@ -117,8 +111,7 @@ class ClaimWriter:
         """
         doing = "add reservation to" if allocation is None else "add allocation and reservation to"
         failure: ApiError | None = None
-        known = self._devices.claims.get(claim.key)
-        if known is not None and has_allocation(known, allocation):
+        if has_allocation(known := self._known(claim), allocation):
             claim = known
         for attempt in range(_TRIES):
             if attempt:
@@ -127,7 +120,10 @@ class ClaimWriter:
                 # Another pod of the group has written it, or it was written and the answer was lost.
                 allocation = None
             if allocation is None and claim.is_reserved_for(pod.uid):
-                return claim
+                if self._stays_reserved(claim, pod):
+                    return claim
+                # Once the claim has changed, a write of an earlier attempt can no longer come late.
+                claim = await self._unreserved(claim, pod)
             try:
                 reserved(claim, allocation, pod, self._handle.clock.now())
                 if allocation is not None:
@@ -141,6 +137,21 @@ class ClaimWriter:
             except ApiError as error:
                 raise PluginError(f"{doing} claim {claim.key}: {error}") from error
         raise PluginError(f"{doing} claim {claim.key}: {failure}") from failure
+
+    def _known(self, claim: ResourceClaim) -> ResourceClaim:
+        """The claim as far as it is known to have changed since the attempt began."""
+        known = self._devices.claims.get(claim.key)
+        return claim if known is None else _same(claim, known)
+
+    def _stays_reserved(self, claim: ResourceClaim, pod: Pod) -> bool:
+        """Whether the claim is reserved for the pod, and no write of an earlier attempt may take that back yet."""
+        return claim.is_reserved_for(pod.uid) and not self._devices.may_be_taken_back_yet(claim)
+
+    async def _unreserved(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+        try:
+            return await self._without(claim, pod)
+        except ApiError as error:
+            raise PluginError(f"remove reservation from claim {claim.key}: {error}") from error
 
     async def _protect(self, claim: ResourceClaim) -> ResourceClaim:
         wanted = protected(claim)
@@ -160,9 +171,10 @@ class ClaimWriter:
 
         await anyio.sleep(_PAUSE_S * (1 + _JITTER * self._handle.random.random()))
         try:
-            return await self._handle.client.read(RESOURCE_CLAIMS, claim)
+            now = await self._handle.client.read(RESOURCE_CLAIMS, claim)
         except ApiError as error:
             raise PluginError(f"get updated claim {claim.key} after conflict: {error}") from error
+        return _same(claim, now)
 
     def _patch_status(self, claim: ResourceClaim, status: dict[str, Any]) -> Awaitable[ResourceClaim]:
         return self._handle.client.patch(RESOURCE_CLAIMS, claim, {"status": status}, "status")
@@ -256,11 +268,10 @@ class ClaimWriter:
 
     async def _without(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         """Remove the pod from those that the claim is reserved for. Returns the claim as it is then."""
-        uid = claim.metadata.uid
         for attempt in range(_TRIES):
             if attempt:
                 claim = await self._again(claim)
-            if claim.metadata.uid != uid or not claim.is_reserved_for(pod.uid):
+            if not claim.is_reserved_for(pod.uid):
                 return claim
             kept = [msgspec.to_builtins(each) for each in claim.status.reserved_for if each.uid != pod.uid]
             try:
@@ -289,12 +300,9 @@ class ClaimWriter:
     async def _delete(self, claim: ResourceClaim, pod: Pod) -> None:
         """Delete a claim for extended resources, without the finalizer that would keep it."""
         del pod
-        uid = claim.metadata.uid
         for attempt in range(_TRIES):
             if attempt:
                 claim = await self._again(claim)
-            if claim.metadata.uid != uid:
-                return
             kept = [each for each in claim.metadata.finalizers if each != DELETE_PROTECTION]
             try:
                 if len(kept) != len(claim.metadata.finalizers):
@@ -306,6 +314,17 @@ class ClaimWriter:
                 continue
             return
         raise PluginError("the claim keeps changing")
+
+
+def _same(claim: ResourceClaim, now: ResourceClaim) -> ResourceClaim:
+    """The claim as it is now.
+
+    Raises:
+        PluginError: that is another claim of the same name.
+    """
+    if now.metadata.uid != claim.metadata.uid:
+        raise PluginError(f"claim {claim.key} got deleted in the meantime")
+    return now
 
 
 def _may_be_written_yet(error: BaseException) -> bool:

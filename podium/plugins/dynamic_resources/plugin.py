@@ -11,7 +11,8 @@ Cost: nothing for pods without claims and without extended resources that device
 devices on each node.
 Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.36.2.
 Differs: `filterTimeout` limits the steps of a search, 50,000 for a second, so that the same question has the same
-answer; no limit (0) counts as 10 s, because no other pod is tried meanwhile. After an error on one node, the others are
+answer; no limit (0) counts as 10 s, because no other pod is tried meanwhile. A pod keeps its claims for a minute if its
+binding failed without a definite answer, since it may be bound yet. After an error on one node, the others are
 not looked at. The allocation that PostFilter takes back is cleared after the attempt, which does not wait for that.
 """
 
@@ -58,7 +59,7 @@ from podium.framework.contract.interface import (
 from podium.framework.contract.pausing import FilterInterrupted, LongFilterPlugin, Turn
 from podium.framework.contract.pod_groups import SimulatedGroup, ThoroughSearch
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
-from podium.framework.contract.writing import ObjectWrite, WritingPlugin
+from podium.framework.contract.writing import BindingInDoubt, ObjectWrite, WritingPlugin
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Node, Pod, PodSpec
 from podium.objects.resource_types import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
@@ -348,6 +349,10 @@ class DynamicResources(
             return None, error_status(PluginError("not found"))
         if not found.claims:
             return None, _NO_CLAIMS_TO_TAKE
+        if left_s := self._devices.may_be_bound_for_s(pod):
+            # What would come of it is not known before: no event tells.
+            self._handle.activate([pod], left_s)
+            return None, unschedulable("still not schedulable")
         special = found.special
         is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
         unavailable = sorted(found.unavailable)
@@ -445,6 +450,9 @@ class DynamicResources(
         """Release the claims of a pod that is not bound; carry out what PostFilter has chosen."""
         found = state.find(PodDevices)
         if found is None or not (found.is_unreserved or found.deallocated or found.deleted):
+            return None
+        if state.find(BindingInDoubt) is not None:
+            self._devices.doubt_binding(pod)
             return None
         return self._writer.take_back(found, pod)
 

@@ -22,6 +22,7 @@ from podium.devices.questions import Questions
 from podium.framework.contract.interface import Handle, Lister
 from podium.objects import resource_types
 from podium.objects.claims import AllocationResult, ResourceClaim
+from podium.objects.core import Pod
 from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.shared.claim_cache import ClaimCache
@@ -75,6 +76,8 @@ class ClusterDevices:
         self._doubts: dict[str, tuple[AllocationResult, float]] = {}
         self._doubts_of_taking_back: dict[str, str] = {}
         """The version of the claim, by its uid."""
+        self._doubts_of_binding: dict[str, float] = {}
+        """Until when a pod may be bound, by its uid."""
 
     # ------------------------------------------------------------ classes and slices
 
@@ -146,6 +149,16 @@ class ClusterDevices:
     def may_be_taken_back_yet(self, claim: ResourceClaim) -> bool:
         """Whether that has been told of this version of the claim."""
         return self._doubts_of_taking_back.get(claim.metadata.uid) == claim.metadata.resource_version
+
+    def doubt_binding(self, pod: Pod) -> None:
+        """The API server may still bind the pod: it must keep its claims for now."""
+        now_s = self._clock.monotonic()
+        self._doubts_of_binding = {uid: until_s for uid, until_s in self._doubts_of_binding.items() if until_s > now_s}
+        self._doubts_of_binding[pod.uid] = now_s + _DOUBT_S
+
+    def may_be_bound_for_s(self, pod: Pod) -> float:
+        """For how many seconds the API server may still bind the pod; 0 if it will not."""
+        return max(0.0, self._doubts_of_binding.get(pod.uid, 0.0) - self._clock.monotonic())
 
     def is_in_flight(self, uid: str) -> bool:
         """Whether the claim with that uid is about to be allocated."""

@@ -82,6 +82,28 @@ def test_answer_that_is_no_bool_is_an_error(expression):
         holds(expression)
 
 
+@pytest.mark.parametrize(
+    ("pair", "use"),
+    [
+        ("[{0}, {0}]", "[{0}] == [{0}]"),
+        ("{{'a': {0}, 'b': {0}}}", "{0} == {0}"),
+        ("[{0}, {0}]", "{0} in [{0}]"),
+        ("[{0}, {0}]", "sets.contains([{0}], [{0}])"),
+        ("[{0}, {0}]", "'%s'.format([{0}]) == ''"),
+        ("{{'a': {0}, 'b': {0}}}", "'%s'.format([{0}]) == ''"),
+        ("[{0}, {0}]", "{0}.flatten(50) == []"),
+    ],
+)
+def test_value_that_contains_another_many_times_over_is_not_looked_at_to_the_end(pair, use):
+    expression = use.format("x40")
+    for level in range(40, 0, -1):
+        expression = f"cel.bind(x{level}, {pair.format(f'x{level - 1}')}, {expression})"
+    selector = compile_selector(f"cel.bind(x0, ['{'a' * 300}'], {expression})")
+    for _ in range(2):
+        with pytest.raises(EvaluationError, match="nested values have more than 30000 elements"):
+            selector.matches(bound())
+
+
 def test_expression_is_compiled_once():
     assert compile_selector("device.driver == 'a'") is compile_selector("device.driver == 'a'")
 

@@ -14,6 +14,7 @@ from tests.parity.configured import Verdict
 from tests.parity.cross import comparison, kube_scheduler, recorder
 from tests.parity.cross.__main__ import show
 from tests.parity.cross.comparison import Keeping, compare_answers, compare_configurations
+from tests.parity.recorded import as_json
 
 QUESTIONS = [
     {
@@ -67,6 +68,19 @@ def test_another_answer_is_shown_with_a_file_that_asks_again(tmp_path, answering
     assert json.loads(kept.read_text())["expect"] == other
     again = CliRunner().invoke(main, ["evaluate", str(kept)], catch_exceptions=False)
     assert json.loads(again.output) == json.loads(json.dumps(answers[1]))
+
+
+def test_order_that_upstream_leaves_to_chance_makes_no_difference(tmp_path, answering) -> None:
+    requests = {"cpu": "1", "memory": "1Gi", "example.com/a": "1", "example.com/b": "1"}
+    pod = {"metadata": {"name": "asked"}, "spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}}
+    question = {**QUESTIONS[0], "pod": pod}
+    answer = as_json(comparison.Evaluator().answer_line(json.dumps(question).encode(), ""))
+    cpu, memory, *scalars = answer["filter"]["n1"]["reasons"]
+    outcomes = []
+    for reasons in ([cpu, memory, *reversed(scalars)], [memory, cpu, *scalars], [*scalars, cpu, memory]):
+        answer["filter"]["n1"]["reasons"] = reasons
+        outcomes.append(compare_answers([question], answering([answer]), tmp_path / "asked", Keeping(tmp_path)))
+    assert [outcome.alike for outcome in outcomes] == [1, 0, 0]
 
 
 def test_recorder_that_ends_badly_is_noticed(tmp_path, answering) -> None:

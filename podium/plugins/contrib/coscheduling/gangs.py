@@ -28,6 +28,7 @@ class Gang:
     Attributes:
         bound: the members that are bound; `reserved` have a node besides, and of these `waiting` wait at Permit.
         gated: the members with scheduling gates.
+        unfit_s: when each member was last found to fit nowhere, if it was.
         rejections: how often it was rejected since it was complete, to set its backoff.
         failed_s: when an attempt at the group failed last; None if it has not since it was complete.
         backs_off_until_s: until when no member is tried.
@@ -39,6 +40,7 @@ class Gang:
     reserved: set[str] = field(default_factory=set)
     waiting: set[str] = field(default_factory=set)
     gated: set[str] = field(default_factory=set)
+    unfit_s: dict[str, float] = field(default_factory=dict)
     rejections: int = 0
     failed_s: float | None = None
     backs_off_until_s: float = 0.0
@@ -69,6 +71,7 @@ class Gang:
     def drop(self, uid: str) -> None:
         """The pod is gone."""
         self.members.pop(uid, None)
+        self.unfit_s.pop(uid, None)
         for uids in (self.bound, self.reserved, self.waiting, self.gated):
             uids.discard(uid)
 

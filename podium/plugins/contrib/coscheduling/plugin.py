@@ -9,9 +9,10 @@ the others.
 Cost: constant, but for one step for each member when a group is complete, rejected or activated.
 Source: sigs.k8s.io/scheduler-plugins pkg/coscheduling (for Kubernetes 1.35).
 Differs: without PodGroups, pods say by an annotation or label how many members their group needs. Members of one group
-stay together in the queue, also if several groups were created in the same second; overcommitted nodes do not count
-against minResources. A group that was rejected backs off for a second at least, doubling up to ten: upstream tries it
-again without a pause while no other pod is active. The end of the backoff has its members tried again.
+stay together in the queue, also if several groups were created in the same second, and one that fits nowhere goes after
+those that may be enough without it; overcommitted nodes do not count against minResources. A group that was rejected
+backs off for a second at least, doubling up to ten: upstream tries it again without a pause while no other pod is
+active. The end of the backoff has its members tried again.
 """
 
 from __future__ import annotations
@@ -89,13 +90,14 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
 
     # ------------------------------------------------------------ the queue
 
-    def sort_key(self, info: QueuedPodInfo) -> tuple[int, float, str, str]:
+    def sort_key(self, info: QueuedPodInfo) -> tuple[int, float, str, float, str]:
         """The key of the order: `a` goes before `b` exactly if its key is lower."""
         pod, key = info.pod, gang_of(info.pod)
         since_s = info.initial_attempt_timestamp_s or info.timestamp_s
         if key is None:
-            return -pod.priority, since_s, "", pod.key
-        return -pod.priority, self.gangs.since_s(key, pod, since_s), key, pod.key
+            return -pod.priority, since_s, "", 0.0, pod.key
+        unfit_s = self.gangs.get(key).unfit_s.get(pod.uid, 0.0)
+        return -pod.priority, self.gangs.since_s(key, pod, since_s), key, unfit_s, pod.key
 
     def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
         """Whether `a` goes before `b`: by priority, then by the age of the group."""
@@ -171,6 +173,8 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
             return None, _NO_HELP
         if state.find(SimulatedGroup) is None:
             now_s = self.handle.clock.now()
+            if now_s >= gang.backs_off_until_s:
+                gang.unfit_s[pod.uid] = now_s
             self._reject_waiting(gang, _REJECTED_AT_ONCE)
             gang.failed_s, gang.fits_until_s = now_s, 0.0
             if len(gang.members) >= spec.min_member:

@@ -14,6 +14,7 @@ from podium.daemon.handlers import ResourceClaimHandler
 from podium.framework.contract.cluster_event import EventResource
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import Status
+from podium.framework.contract.writing import BindingInDoubt
 from podium.objects.api_errors import ApiError, Conflict, Forbidden, NotFound, OutcomeUnknown
 from podium.objects.claims import DELETE_PROTECTION, ResourceClaim
 from podium.objects.core import Pod
@@ -323,6 +324,51 @@ async def test_what_may_yet_take_a_reservation_back_cannot_any_more_once_the_pod
     binding.attempt()
     assert await binding.pre_bind() is None
     assert len(binding.server.written) == written
+
+
+async def test_a_pod_that_may_be_bound_yet_keeps_its_claims() -> None:
+    binding = of_two()
+    await binding.pre_bind()
+    binding.state.write(BindingInDoubt())
+    binding.plugin.unreserve(binding.state, binding.pod, "n1")
+    assert binding.plugin.clean_up(binding.state, binding.pod) is None
+    binding.attempt()
+    found = binding.state.read(PodDevices)
+    for is_over in (False, True):
+        found.unavailable.add(0)
+        binding.plugin.post_filter(binding.state, binding.pod, NODES, None)  # type: ignore[arg-type]
+        assert (found.deallocated is not None) is is_over
+        binding.handle.clock.advance(60)  # type: ignore[attr-defined]
+
+
+async def test_a_reservation_found_after_a_conflict_is_renewed_if_it_may_be_taken_back_yet() -> None:
+    binding = of_two()
+    unreserved = binding.server.stored["default/c"]
+    await binding.pre_bind()
+    before = binding.server.stored["default/c"]
+    binding.server.errors = [OutcomeUnknown("no answer")]
+    await binding.take_back()
+    allocated = msgspec.structs.replace(before.status, reserved_for=())
+    binding.handle.claims.put(msgspec.structs.replace(unreserved, status=allocated))
+    binding.attempt()
+    assert await binding.pre_bind() is None
+    after = binding.server.stored["default/c"]
+    assert after.is_reserved_for(binding.pod.uid)
+    assert after.metadata.resource_version != before.metadata.resource_version
+
+
+@pytest.mark.parametrize(("is_reserved", "is_shown"), [(False, False), (False, True), (True, True)])
+async def test_another_claim_of_the_same_name_is_left_alone(is_reserved: bool, is_shown: bool) -> None:
+    for other in (a_claim(uid="other", version="5"), a_claim(uid="other", version="5", allocation=allocation("g0"))):
+        binding = of_two()
+        if is_reserved:
+            await binding.pre_bind()
+            binding.attempt()
+        binding.server.meddle(other)
+        if is_shown:
+            binding.handle.claims.put(other)
+        assert await binding.fails() == "claim default/c got deleted in the meantime"
+        assert binding.server.stored["default/c"] is other
 
 
 async def test_what_was_taken_back_is_known_before_the_watch_shows_it() -> None:

@@ -227,7 +227,25 @@ def test_gangs_stay_together_in_the_queue_by_age_and_failed_ones_go_last() -> No
     assert not made.less(second, first)
     made.handle.clock.advance(3e9)  # type: ignore[attr-defined]
     rejected(made, items[1])
-    assert order() == ["urgent", "a", "c", "b", "d"]
+    assert order() == ["urgent", "a", "c", "d", "b"]
+
+
+def test_a_member_that_fits_nowhere_goes_after_its_siblings_until_they_have_failed() -> None:
+    """Others may be enough. One that was not tried because its group backs off has not failed."""
+    items = [A, B, C]
+    made = plugin(*items, group())
+
+    def order() -> list[str]:
+        return [
+            each.pod.metadata.name for each in sorted((QueuedPodInfo(each, 0.0) for each in items), key=made.sort_key)
+        ]
+
+    for failing, expected in ((A, "bca"), (B, "cab"), (C, "abc")):
+        made.handle.clock.advance(20)  # type: ignore[attr-defined]
+        rejected(made, failing)
+        for sibling in items:
+            rejected(made, sibling)
+        assert "".join(order()) == expected
 
 
 def test_hints_wake_the_members_of_that_group() -> None:
