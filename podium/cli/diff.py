@@ -14,7 +14,7 @@ from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import no_log
 from podium.cli.output import TEXT, output_option, print_value
 from podium.cli.pages.decisions import told
-from podium.cli.replay import made_with, print_scores
+from podium.cli.replay import errors_shown, made_with, print_scores
 
 if TYPE_CHECKING:
     from podium.recording.comparison import Difference, RecordedDecision
@@ -42,15 +42,13 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], html: Path | None,
     from podium.recording.segments import RecordingError, open_segments
     from podium.recording.watched import is_watched
 
-    try:
+    with errors_shown(one):
         both = open_segments(one), open_segments(other)
         for each in both:
             if is_watched(each):
                 raise RecordingError(f"{each.directory} holds no decisions of podium's: `podium record` has made it")
         found = first_difference(*(entries_of(each) for each in both))
         scores = tuple(_scores(each, found, plugins) for each in both)
-    except RecordingError as error:
-        raise click.ClickException(str(error)) from None
     for each in both:
         if each.damage:
             click.echo(f"Not all of it could be read: {each.damage}.", err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli.interrupts import exit_at_sigint
-from podium.cli.options.configuration import Change, Usable, plugin_option, usable
+from podium.cli.options.configuration import BadConfiguration, Change, Usable, plugin_option, usable
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import no_log
 from podium.cli.options.numbers import FiniteRange
@@ -106,7 +106,7 @@ def command(
     from podium.recording.segments import open_segments
     from podium.recording.watched import is_watched
 
-    with _errors_shown(directory):
+    with errors_shown(directory):
         if trace is not None:
             _write_trace(directory, trace)
         segments = open_segments(directory)
@@ -134,6 +134,8 @@ def command(
         if differing is not None:
             print_value(_as_value(differing), output)
         print_value(replayed.summary(), output)
+    if replayed.made_by:
+        click.echo(f"{replayed.made_by}.", err=True)
     if not until.is_set:
         _tell_damage(replayed, f"the {replayed.outcome.attempts} attempts before it were replayed")
     if expect and differing is not None:
@@ -156,7 +158,7 @@ def _print_counterfactual(
     from podium.recording.segments import open_segments
     from podium.recording.timeline import Onlooker
 
-    with _errors_shown(directory):
+    with errors_shown(directory):
         good = _configured(open_segments(directory).description, config, plugins)
         onlooker = Onlooker([each.scheduler_name for each in good.config.profiles])
         told = onlooker if html is not None else None
@@ -210,7 +212,7 @@ def _print_bindings(compared: WatchedReplay, output: str, *, is_whole: bool) -> 
 
 
 @contextmanager
-def _errors_shown(directory: Path) -> Iterator[None]:
+def errors_shown(directory: Path) -> Iterator[None]:
     """End the command where a recording cannot be read."""
     from podium.recording.segments import RecordingError
 
@@ -301,7 +303,10 @@ def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         file.write(document)
         file.flush()
-        return usable(Path(file.name), references, gates, to_run=False)
+        try:
+            return usable(Path(file.name), references, gates, to_run=False)
+        except BadConfiguration as error:
+            raise BadConfiguration([error.message.replace(file.name, "the recorded configuration")]) from None
 
 
 def _print(replayed: Replayed) -> None:
@@ -317,7 +322,7 @@ def _print(replayed: Replayed) -> None:
         return
     click.echo(f"The first difference is at attempt {outcome.attempts}, after this: {differing.event}.")
     if differing.recorded is None or differing.replayed is None:
-        click.echo(differing.detail)
+        click.echo(f"The replay cannot go on: {differing.detail}.")
         return
     click.echo(f"  recorded: {told(differing.recorded)}")
     click.echo(f"  replayed: {told(differing.replayed)}")

@@ -42,7 +42,7 @@ from podium.framework.contract.interface import (
     PreEnqueuePlugin,
 )
 from podium.framework.contract.status import Code, ScheduleError, Status, error_status, unresolvable, unschedulable
-from podium.framework.cycle.diagnosis import Diagnosis, FitError
+from podium.framework.cycle.diagnosis import Diagnosis, FitError, Rejection
 from podium.framework.cycle.extenders import narrow_by_extenders
 from podium.framework.cycle.questions import Victims
 from podium.framework.cycle.steps import AskingPostFilterPlugin, GroupHelp, PodGroupPostFilterPlugin, Steps
@@ -50,6 +50,7 @@ from podium.framework.preemption.candidates import Budgets, Candidate, Importanc
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities
 from podium.framework.preemption.pod_groups import preempt_for_group
+from podium.framework.preemption.victims import NO_VICTIMS
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup, group_of
@@ -109,17 +110,17 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
             return None, _VICTIMS_LEAVING
         rows = snapshot.order[filtered.codes()[snapshot.order] == Code.UNSCHEDULABLE]
         if not len(rows):
-            return _not_helpful(snapshot, {})
+            return _not_helpful(snapshot, rows, {})
         rows, held_back = self._held_back(pod, snapshot, rows)
         if not len(rows):
             return None, _HELD_BACK
         budgets = Budgets(self._budgets.list())
         importance = Importance(self._clock.now(), self._is_protected(budgets))
         rotated = self._rotated(rows)
+        have_lower = self._lowest.of(snapshot)[rotated] < pod.priority
         tried = yield from dry_run_preemption(
             filtered,
-            rotated,
-            self._lowest.of(snapshot)[rotated] < pod.priority,
+            rotated[have_lower],
             self._wanted(len(rows)),
             pod,
             budgets,
@@ -133,7 +134,8 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
             return PostFilterResult(best.node_name, best.victims), None
         if errors := errors_of(tried.rejected.values()):
             return None, error_status(_PREFIX + errors)
-        return _not_helpful(snapshot, tried.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
+        without_victims = rotated[~have_lower]
+        return _not_helpful(snapshot, without_victims, tried.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
 
     def _refused_in_group(self, pod: Pod) -> Status | None:
         """Why no room is made for a pod of a group, while its group is tried."""
@@ -228,7 +230,15 @@ def _is_leaving(pod: Pod) -> bool:
     return condition is not None and (condition.status, condition.reason) == ("True", "PreemptionByScheduler")
 
 
-def _not_helpful(snapshot: Snapshot, tried: dict[int, Status]) -> tuple[PostFilterResult, Status]:
-    """The result if no node helps: clear the nomination, and count the reasons of the nodes in the message."""
-    error = FitError(len(snapshot), Diagnosis(len(snapshot.nodes), single=tried, absent=_NOT_HELPFUL))
+def _not_helpful(
+    snapshot: Snapshot, without_victims: Rows, tried: dict[int, Status]
+) -> tuple[PostFilterResult, Status]:
+    """The result if no node helps: clear the nomination, and count the reasons of the nodes in the message.
+
+    Args:
+        without_victims: the rows without pods of lower priority, mostly hundreds. As a dry run would find.
+    """
+    verdicts = np.ones(len(without_victims), np.int64)
+    rejections = [Rejection(without_victims, verdicts, {1: NO_VICTIMS})]
+    error = FitError(len(snapshot), Diagnosis(len(snapshot.nodes), rejections, tried, absent=_NOT_HELPFUL))
     return PostFilterResult(""), unschedulable(_PREFIX + error.message)

@@ -23,6 +23,7 @@ from podium.engine.pod_group_cycle import MemberDecision
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
 from podium.lib.clock import Clock
+from podium.objects import unreadable
 from podium.objects.core import Pod, PodCondition
 from podium.objects.pod_groups import PodGroup
 from podium.objects.resource_types import PODS, ObjectT, ResourceType
@@ -220,6 +221,8 @@ class Player(Surroundings):
             self._change(kind, entry)
         elif kind == tape.SIGNAL:
             self._advance()
+            if not 0 <= entry[1] < len(self._signals):
+                self.differ("a signal was recorded that nothing waits for")
             self._signals[entry[1]]()
         elif kind == tape.COMPOSE:
             waiting = self._calls.get(entry[1])
@@ -238,6 +241,8 @@ class Player(Surroundings):
         self._advance()
         if informer is None:
             return
+        if item is not None and not isinstance(item, (informer.resource.type, *unreadable.PARTIAL)):
+            self.differ(f"a {type(item).__name__} was recorded among {informer.resource.kind}")
         if item is None:
             self._event = f"{informer.resource.kind} {entry[2]} was deleted"
             informer.remove(entry[2])

@@ -47,6 +47,8 @@ T = TypeVar("T")
 _ENDS: Final = (OSError, OverflowError, TypeError, ValueError, RecursionError)
 """What ends a recording: the disk, or an object that cannot be encoded, such as one with a number of 100 digits."""
 _FLUSH_EVERY_S: Final = 0.5
+_BLOCK_ENTRIES_MAX: Final = 10_000
+"""The first list of a large cluster may be a million objects, and a block must not be larger than a reader accepts."""
 _WAITING_MAX: Final = 2_000_000
 """More entries than the disk takes: the recording ends before memory does."""
 
@@ -211,12 +213,14 @@ class Recorder(Boundary, AttemptObserver):
 
     def _write_waiting(self) -> None:
         entries = self._entries
-        count = len(entries)
-        if count > _WAITING_MAX:
+        left = len(entries)
+        if left > _WAITING_MAX:
             raise OSError("it does not take entries as fast as they come")
-        if count:
+        while left:
+            count = min(left, _BLOCK_ENTRIES_MAX)
             content = tape.encode([self._hide(entries.popleft()) for _ in range(count)])
             self._writer.write(content, self._clock.monotonic())
+            left -= count
 
     def _give_up(self, why: str) -> None:
         self._stop_noting()

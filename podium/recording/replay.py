@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -21,10 +22,10 @@ from podium.config import effective as effective_configuration
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.framework.contract.interface import Plugin
-from podium.lib import garbage_collection
+from podium.lib import build, garbage_collection
 from podium.recording import tape
 from podium.recording.limits import Pace, Until
-from podium.recording.player import LastReadings, Outcome, Player, Scores
+from podium.recording.player import Diverged, LastReadings, Outcome, Player, Scores
 from podium.recording.replay_loop import ReplayLoop
 from podium.recording.segments import RecordingError, Segments, open_segments
 from podium.recording.surroundings import scheduler_within
@@ -39,6 +40,7 @@ class Replayed:
     Attributes:
         damage: why the recording was not read to its end; "" if it was.
         is_cut: whether it only lacks what had not been written when its process was killed.
+        made_by: which podium made the recording and can replay it, where this one cannot; "" if it is this one.
         kept_scores: of the attempt that was asked for, by node and plugin.
     """
 
@@ -46,6 +48,7 @@ class Replayed:
     wall_s: float
     damage: str = ""
     is_cut: bool = False
+    made_by: str = ""
     kept_scores: Scores = field(default_factory=dict)
 
     @property
@@ -89,6 +92,7 @@ def description(
     groups = options.pod_groups
     return {
         "podium": podium.__version__,
+        "commit": build.commit(),
         "config": effective_configuration(config),
         "plugins": list(references),
         "feature_gates": list(feature_gates),
@@ -122,7 +126,7 @@ def _blocks_of(segments: Segments) -> Iterator[list[tape.Entry]]:
     for content in segments.blocks():
         try:
             yield tape.decode(content)
-        except msgspec.DecodeError as error:
+        except ValueError as error:
             segments.damage = f"{segments.directory}: a block that is whole cannot be understood: {error}"
             return
 
@@ -173,10 +177,25 @@ def replay(
         keep_scores=keep_scores,
         has_messages=segments.description.get("names") != "hashed",
     )
-    with garbage_collection.rare_collections(), asyncio.Runner(loop_factory=ReplayLoop) as runner:
+    # A recording may differ before anything runs: when the scheduler is made.
+    with garbage_collection.rare_collections(), asyncio.Runner(loop_factory=ReplayLoop) as runner, suppress(Diverged):
         runner.run(_play(player, config, options, prepare))
     wall_s = time.perf_counter() - started_s
-    return Replayed(player.outcome, wall_s, segments.damage, segments.is_cut, player.kept_scores)
+    cannot = player.outcome.differing is not None or (segments.damage and not segments.is_cut)
+    made_by = _other_build(segments) if cannot and not is_other else ""
+    return Replayed(player.outcome, wall_s, segments.damage, segments.is_cut, made_by, player.kept_scores)
+
+
+def _other_build(segments: Segments) -> str:
+    """Who made the recording, if it was not this very podium."""
+    theirs, ours = segments.description.get("commit"), build.commit()
+    if theirs == ours:
+        return ""
+    made, running = (f"commit {each}" if each else "an unknown commit" for each in (theirs, ours))
+    return (
+        f"{segments.directory} was recorded by podium {podium.__version__} of {made}, and this is podium "
+        f"{podium.__version__} of {running}, which decides otherwise: replay it with the podium that recorded it"
+    )
 
 
 async def _play(

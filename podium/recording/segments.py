@@ -6,8 +6,10 @@ that a foreign or newer file is told by its first bytes. Whatever ends the write
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 import struct
 import zlib
 from collections.abc import Iterator
@@ -111,10 +113,16 @@ class Segments:
 
     def blocks(self) -> Iterator[bytes]:
         """The content of each block. Ends at the first damage, which it notes in `damage`."""
+        try:
+            yield from self._blocks()
+        except OSError as error:
+            self._note(f"{error.filename or self.directory}: {error.strerror}", is_cut=False)
+
+    def _blocks(self) -> Iterator[bytes]:
         number = 0
         paths = segment_paths(self.directory)
         for place, path in enumerate(paths, 1):
-            with path.open("rb") as file:
+            with _opened(path) as file:
                 try:
                     description = _read_header(file, path, place)
                 except RecordingError as error:
@@ -175,7 +183,7 @@ def open_segments(directory: Path) -> Segments:
     paths = segment_paths(directory)
     if not paths:
         raise RecordingError(f"{directory} holds no recording: there is no file 000001.podium")
-    with paths[0].open("rb") as file:
+    with _opened(paths[0]) as file:
         return Segments(directory, _read_header(file, paths[0], 1))
 
 
@@ -184,6 +192,15 @@ def segment_paths(directory: Path) -> list[Path]:
     if not directory.is_dir():
         return []
     return sorted(path for path in directory.iterdir() if _NAME.fullmatch(path.name))
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The open file. Nobody waits for the other end of a pipe. Raises: OSError, among others if it is not a file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
 
 
 def _read_header(file: BinaryIO, path: Path, place: int) -> dict[str, Any]:
@@ -203,5 +220,8 @@ def _read_header(file: BinaryIO, path: Path, place: int) -> dict[str, Any]:
     description = file.read(min(length, _BLOCK_BYTES_MAX))
     if len(description) < length or zlib.crc32(description) != checksum:
         raise RecordingError(f"{path}: the description in its header is damaged")
-    found: dict[str, Any] = msgspec.json.decode(description, type=dict[str, Any])
+    try:
+        found: dict[str, Any] = msgspec.json.decode(description, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise RecordingError(f"{path}: the description in its header cannot be understood: {error}") from None
     return found

@@ -1,6 +1,7 @@
 """What a recording holds: entries in the order in which the scheduling path met them, as bytes and back.
 
-Owns the kinds of entries and their encoding. Never knows where the bytes lie.
+Owns the kinds of entries and their encoding. Never knows where the bytes lie. What it decodes has the form of entries,
+whoever wrote the bytes.
 
 An entry is a tuple that begins with its kind:
 
@@ -22,11 +23,12 @@ An entry is a tuple that begins with its kind:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from podium.lib.error_text import error_text
 from podium.objects import resource_types, unreadable
 from podium.objects.api_errors import ApiError, TooManyRequests
 from podium.objects.objects_with_json import NodeWithJson, PodWithJson
@@ -118,6 +120,40 @@ _DECODERS: Final = {kind.__name__: msgspec.msgpack.Decoder(kind) for kind in _KI
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(list[list[Any]]).decode
 
+_NUMBER: Final = ((int, int), (int, float))
+_TEXT_OR_NONE: Final = (str, type(None))
+_FORMS: Final[Mapping[Any, frozenset[tuple[type, ...]]]] = {
+    kind: frozenset(forms)
+    for kind, forms in {
+        NOW: _NUMBER,
+        MONOTONIC: _NUMBER,
+        TIME: _NUMBER,
+        READ: [(int, each) for each in (int, float, bool, type(None))],
+        PUT: [(int, str, str, bytes)],
+        REMOVE: [(int, str, str)],
+        SIGNAL: [(int, int)],
+        RESUME: [(int, int)],
+        COMPOSE: [(int, int)],
+        ANSWER: [
+            *((int, int, int, each) for each in (bool, str, type(None), list)),
+            (int, int, int, str, bytes),
+        ],
+        DECIDED: [(int, str, str, str, str, int, int, int, each, list) for each in _TEXT_OR_NONE],
+        FAILED: [(int, str, str, str)],
+        END: [(int,)],
+    }.items()
+}
+"""The types that the parts of an entry of each kind may have."""
+_OUTCOMES: Final = {
+    VALUE: (bool, str, type(None)),
+    OBJECT: (bytes,),
+    REFUSED: (list,),
+    CANCELLED: (type(None),),
+    RAISED: (str,),
+}
+"""The types that the last part of an `ANSWER` may have, by its outcome."""
+_FLOAT_MAX: Final = 1e15
+
 
 def encode(entries: Iterable[Entry]) -> bytes:
     """The entries as bytes."""
@@ -125,8 +161,38 @@ def encode(entries: Iterable[Entry]) -> bytes:
 
 
 def decode(content: bytes) -> list[Entry]:
-    """The entries. Raises: `msgspec.DecodeError` if these are none."""
-    return _decode(content)
+    """The entries, with their objects.
+
+    Raises:
+        ValueError: this is not what `encode` returns.
+    """
+    try:
+        entries = _decode(content)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    for at, entry in enumerate(entries):
+        try:
+            if tuple(map(type, entry)) not in _FORMS[entry[0]] or not _is_sound(entry):
+                raise ValueError("its parts are not those of its kind")
+            if entry[0] == PUT or (entry[0] == ANSWER and entry[2] == OBJECT):
+                entry[-2:] = (_DECODERS[entry[-2]].decode(entry[-1]),)
+        except (IndexError, KeyError, TypeError, ValueError, RecursionError, msgspec.DecodeError) as error:
+            raise ValueError(f"its entry {at} is not as podium writes it: {error_text(error)}") from None
+    return entries
+
+
+def _is_sound(entry: Entry) -> bool:
+    """Whether an entry whose parts have the right types makes sense by itself."""
+    kind, last = entry[0], entry[-1]
+    if type(last) is float:
+        return -_FLOAT_MAX < last < _FLOAT_MAX
+    if kind == DECIDED:
+        return all(isinstance(each, str) for each in last)
+    if kind != ANSWER:
+        return True
+    if type(last) not in _OUTCOMES[entry[2]]:
+        return False
+    return entry[2] != REFUSED or error_of(last) is not None
 
 
 def _with_bytes(entry: Entry) -> Entry:
@@ -141,7 +207,7 @@ def _with_bytes(entry: Entry) -> Entry:
 
 def item_of(entry: Entry) -> Any:
     """The object in a `PUT`, or in an `ANSWER` with the outcome `OBJECT`."""
-    return _DECODERS[entry[-2]].decode(entry[-1])
+    return entry[-1]
 
 
 def outcome_of(call: int, error: BaseException) -> Entry:

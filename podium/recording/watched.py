@@ -248,7 +248,7 @@ def compare_bindings(
             if until.is_time_up(now_s - first_s, wall_s and wall_s + now_s - first_s):
                 break
             pace.reach(now_s)
-            clock.advance(now_s - clock.monotonic())
+            clock.advance(max(now_s - clock.monotonic(), 0.0))
             for _ in shadow.settle():
                 pass
         elif entry[0] == tape.READ:

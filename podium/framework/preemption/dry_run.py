@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from podium.cluster import Rows
-from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.interface import FilteredNodes
 from podium.framework.contract.status import Status
 from podium.framework.cycle.steps import PAUSE, Steps
@@ -34,25 +33,19 @@ class DryRunResult:
 def dry_run_preemption(
     filtered: FilteredNodes,
     rows: Rows,
-    have_lower: BoolArray,
     wanted: int,
     pod: Pod,
     budgets: Budgets,
     importance: Importance,
     known: VictimsKnown,
 ) -> Steps[DryRunResult]:
-    """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget.
-
-    Args:
-        have_lower: which of the rows have pods of lower priority.
-    """
+    """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget."""
     sound: list[Candidate] = []
     violating: list[Candidate] = []
-    # As a dry run would find.
-    rejected: dict[int, Status] = dict.fromkeys(rows[~have_lower].tolist(), NO_VICTIMS)
+    rejected: dict[int, Status] = {}
     # One fork for all rows: no row is tried twice, and what a dry run leaves behind concerns its own row only.
     dry_run = filtered.dry_run_of_nodes()
-    begin, in_order = 0, rows[have_lower].tolist()
+    begin, in_order = 0, rows.tolist()
     while begin < len(in_order):
         # As many at once as are still wanted: more would only cost time.
         most = max(wanted - len(sound) - len(violating), _AT_ONCE_MIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from podium.recording import tape
@@ -40,3 +41,9 @@ def test_directory_without_a_recording_is_named(tmp_path: Path) -> None:
     done = run("diff", recorded(tmp_path / "a", "n1"), tmp_path)
     assert done.exit_code == 1
     assert f"{tmp_path} holds no recording" in done.output
+
+
+def test_pipe_in_the_place_of_a_recording_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "000001.podium")
+    told = run("diff", str(tmp_path), str(tmp_path))
+    assert (told.exit_code, told.stderr) == (1, f"Error: {tmp_path}/000001.podium: Not a regular file\n")

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import podium
+from podium.lib import build
+from podium.recording import tape
 from podium.recording.segments import SegmentWriter
 from tests.unit.cli.commands import run
 
@@ -83,3 +87,29 @@ def test_until_is_a_number_a_duration_or_a_time(tmp_path: Path) -> None:
         done = run("replay", directory, f"--until={wrong}")
         assert done.exit_code == 2
         assert "no duration such as 10m" in done.output
+
+
+def test_recording_of_another_commit_that_differs_says_which_one_made_it(tmp_path: Path) -> None:
+    content = tape.encode([(tape.DECIDED, "u", "default/web", "Suggested", "n1", 1, 1, 0, None, ())])
+    told = run("replay", str(described(tmp_path, complete() | {"commit": "f00d"}, content)), "-o", "json")
+    assert told.exit_code == 0
+    assert "a decision was recorded, and a reading of the wall clock is wanted" in told.stdout
+    assert f"recorded by podium {podium.__version__} of commit f00d, and this is podium" in told.stderr
+    told = run("replay", str(described(tmp_path / "ours", complete() | {"commit": build.commit()}, content)))
+    assert "The replay cannot go on: a decision was recorded" in told.stdout
+    assert told.stderr == ""
+
+
+def test_content_of_another_commit_that_is_not_understood_says_which_one_made_it(tmp_path: Path) -> None:
+    content = msgspec.msgpack.encode([[tape.TIME, "noon"]])
+    told = run("replay", str(described(tmp_path, complete() | {"commit": "f00d"}, content)))
+    assert told.exit_code == 1
+    assert "its entry 0 is not as podium writes it" in told.stderr
+    assert "of commit f00d" in told.stderr
+
+
+def test_configuration_that_cannot_be_used_is_told_as_the_recorded_one(tmp_path: Path) -> None:
+    description = complete()
+    description["config"]["percentageOfNodesToScore"] = 101
+    told = run("replay", str(described(tmp_path, description)))
+    assert told.stderr.startswith("the recorded configuration: percentageOfNodesToScore: ")

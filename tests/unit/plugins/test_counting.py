@@ -127,7 +127,7 @@ class FilteredCluster:
         have_lower = LowestPriorities().of(self.snapshot)[rows] < self.pod.priority
         known = known or VictimsKnown()
         tried = run_unasked(
-            dry_run_preemption(self.filtered, rows, have_lower, wanted, self.pod, protected, importance, known)
+            dry_run_preemption(self.filtered, rows[have_lower], wanted, self.pod, protected, importance, known)
         )
         return tried.candidates, {row: (each.code, each.message) for row, each in tried.rejected.items()}
 

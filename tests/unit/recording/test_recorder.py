@@ -31,6 +31,16 @@ def test_entries_are_read_as_they_were_noted(tmp_path: Path) -> None:
     assert [steady.take(entries[0][1]), wall.take(entries[1][1]), steady.take(entries[2][1])] == readings
 
 
+def test_many_entries_at_once_are_written_in_several_blocks(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, {})
+    for number in range(25_000):
+        recorder.note((tape.SIGNAL, number))
+    recorder.close()
+    blocks = list(open_segments(tmp_path).blocks())
+    assert max(len(tape.decode(each)) for each in blocks) == 10_000
+    assert [entry[1] for entry in entries_of(open_segments(tmp_path))] == list(range(25_000))
+
+
 def test_times_are_exact() -> None:
     for readings in ([0.1, 0.1 + 1e-12, 3.0, 1e9 / 7], [1_700_000_000.123456, 1_700_000_000.2]):
         there, back = tape.Times(), tape.Times()

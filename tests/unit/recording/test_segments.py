@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import struct
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -115,6 +119,30 @@ def test_segment_of_another_recording_ends_the_reading(tmp_path: Path) -> None:
 def test_file_that_is_no_segment_says_what_is_wrong(tmp_path: Path, content: bytes, told: str) -> None:
     (tmp_path / "000001.podium").write_bytes(content)
     with pytest.raises(RecordingError, match=told):
+        open_segments(tmp_path)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_not_read(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    """A pipe would be waited for without end."""
+    make(tmp_path / "000001.podium")
+    with pytest.raises(OSError, match="Not a regular file") as refused:
+        open_segments(tmp_path)
+    assert refused.value.filename == str(tmp_path / "000001.podium")
+
+
+def test_pipe_amid_a_recording_ends_the_reading(tmp_path: Path) -> None:
+    write(tmp_path, segment_bytes=1)
+    (tmp_path / "000002.podium").unlink()
+    os.mkfifo(tmp_path / "000002.podium")
+    assert read_all(tmp_path) == (BLOCKS[:1], f"{tmp_path}/000002.podium: Not a regular file")
+
+
+def test_description_that_is_nested_too_deep_is_told(tmp_path: Path) -> None:
+    description = b'{"a":' * 100_000
+    head = struct.pack(">16sHIII", b"podium recording", FORMAT, 1, len(description), zlib.crc32(description))
+    (tmp_path / "000001.podium").write_bytes(head + description)
+    with pytest.raises(RecordingError, match="the description in its header cannot be understood"):
         open_segments(tmp_path)
 
 

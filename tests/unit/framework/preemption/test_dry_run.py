@@ -19,8 +19,7 @@ def room_on(name: str, *, fits: bool = True, protected: bool = False) -> Room:
 
 def stepwise(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> Steps[DryRunResult]:
     rows, new = np.arange(len(rooms.rooms)), pod("new", priority=100)
-    have_lower = np.array([any(each.priority < 100 for each in rooms.pods(row)) for row in rows.tolist()])
-    return dry_run_preemption(rooms, rows, have_lower, wanted, new, budgets, IMPORTANCE, VictimsKnown())
+    return dry_run_preemption(rooms, rows, wanted, new, budgets, IMPORTANCE, VictimsKnown())
 
 
 def tried(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> tuple[list[str], dict[int, Status]]:
@@ -59,9 +58,7 @@ def test_nodes_without_pods_of_lower_priority_are_not_tried():
 def test_a_node_whose_pods_of_lower_priority_are_protected_is_not_tried():
     rooms, rows = Rooms(room_on("n0")), np.arange(1)
     spared = Importance(NOW_S, lambda _: True)
-    steps = dry_run_preemption(
-        rooms, rows, rows == rows, 1, pod("new", priority=100), NO_BUDGETS, spared, VictimsKnown()
-    )
+    steps = dry_run_preemption(rooms, rows, 1, pod("new", priority=100), NO_BUDGETS, spared, VictimsKnown())
     assert run_unasked(steps) == DryRunResult((), {0: NO_VICTIMS})
     assert rooms.tried == []
 

@@ -1,0 +1,81 @@
+"""Entries from bytes that anybody may have written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podium.objects.resource_types import PODS
+from podium.recording import tape
+from tests.builders import pod
+
+SOUND: list[list[Any]] = [
+    [tape.NOW, 5],
+    [tape.MONOTONIC, 0.1],
+    [tape.READ, None],
+    [tape.PUT, PODS.path, "Pod", msgspec.msgpack.encode(pod("web"))],
+    [tape.REMOVE, PODS.path, "default/web"],
+    [tape.SIGNAL, 0],
+    [tape.RESUME, 1],
+    [tape.COMPOSE, 1],
+    [tape.ANSWER, 1, tape.VALUE, True],
+    [tape.ANSWER, 2, tape.OBJECT, "Pod", msgspec.msgpack.encode(pod("web"))],
+    [tape.ANSWER, 3, tape.REFUSED, ["Conflict", "changed", 409, "Conflict", None, False]],
+    [tape.ANSWER, 4, tape.CANCELLED, None],
+    [tape.ANSWER, 5, tape.RAISED, "OSError: no"],
+    [tape.DECIDED, "u", "default/web", "Suggested", "n1", 1, 1, 0, None, ["default/low"]],
+    [tape.FAILED, "u", "unschedulable", "full"],
+    [tape.TIME, 7],
+    [tape.END],
+]
+JUNK = (None, "x", [[]], {"a": 1}, float("nan"), float("inf"), 1e300)
+
+
+def decoded(*entries: Any) -> list[tape.Entry]:
+    return tape.decode(msgspec.msgpack.encode(entries))
+
+
+def test_every_kind_of_entry_is_read() -> None:
+    assert [entry[0] for entry in decoded(*SOUND)] == [entry[0] for entry in SOUND]
+    assert tape.item_of(decoded(SOUND[3])[0]).key == "default/web"
+
+
+@pytest.mark.parametrize("place", range(len(SOUND)))
+def test_entry_that_podium_did_not_write_is_refused(place: int) -> None:
+    sound = SOUND[place]
+    longer, shorter = [*sound, "more"], sound[:-1]
+    foreign = [*sound[:-1], {"a": 1}]
+    for entry in (longer, shorter, foreign):
+        if entry != [tape.END]:
+            with pytest.raises(ValueError, match="entry 1 is not as podium writes it"):
+                decoded([tape.END], entry)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        [],
+        [99],
+        [-1],
+        ["END"],
+        [[1]],
+        *([tape.TIME, each] for each in JUNK),
+        [tape.PUT, PODS.path, "Secret", b"\x80"],
+        [tape.PUT, PODS.path, "Pod", b"\xc1"],
+        [tape.ANSWER, 1, tape.REFUSED, ["Nothing", "", 0, "", None, False]],
+        [tape.ANSWER, 1, tape.REFUSED, ["Conflict"]],
+        [tape.ANSWER, 1, 99, None],
+        [tape.DECIDED, "u", "default/web", "Suggested", "n1", 1, 1, 0, None, [7]],
+    ],
+)
+def test_entry_without_sense_is_refused(entry: list[Any]) -> None:
+    with pytest.raises(ValueError, match="entry 0 is not as podium writes it"):
+        decoded(entry)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xc1", b"\x91" * 100_000 + b"\x90", b"\xdd\xff\xff\xff\xff"])
+def test_bytes_that_are_no_entries_are_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        tape.decode(content)
