@@ -3,9 +3,9 @@
 Owns when that is a loop, the Events about it, and how long the preemptors are kept from that node. Loops arise if
 another scheduler gives the freed resources to the victims' successors, or if a kubelet rejects the preemptor.
 
-A loop is between two owners on one node: the preemptors may preempt on any other node meanwhile. They are kept from the
-node for a second at first, and for twice as long each time the victims come back, so that a tenant who keeps recreating
-pods there cannot hold them back for long.
+A loop is between the preemptors of one owner and whoever fills one node, with pods of whatever names and owners: the
+preemptors may preempt on any other node meanwhile. They are kept from the node for a second at first, and for twice as
+long each time the victims come back, so that a tenant who keeps recreating pods there cannot hold them back for long.
 
 Differs: upstream has no loop detection and keeps preempting.
 """
@@ -35,10 +35,10 @@ _KNOWN_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """How often victims of one owner have come back to a node.
+    """How often victims have come back to a node.
 
     Attributes:
-        seen: the owner's pods that were there the last time.
+        seen: the pods that were there the last time, by uid.
         preemptor: the uid of the pod that preempted there the last time.
     """
 
@@ -56,10 +56,10 @@ class _Hold:
 
 
 class PreemptionLoops:
-    """Detects loops, by the owner of the preemptor and the owner of the victims, and breaks them.
+    """Detects loops, by the owner of the preemptor and the node, and breaks them.
 
-    If the victim was on the node before, many replicas are preempting one after the other. If the victim was created
-    since the last time, it has come back, unless the pod that preempted last time now runs on the node.
+    If all victims were on the node before, many replicas are preempting one after the other. If one was created since
+    the last time, it has come back, unless the pod that preempted last time now runs on the node.
 
     Args:
         pods_on: the pods that count on a node.
@@ -105,20 +105,16 @@ class PreemptionLoops:
 
     def begun(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
         """The victims are about to be preempted."""
-        here = list(self._pods_on(node_name))
-        uids_here = {each.uid for each in here}
-        for owner in dict.fromkeys(map(_owner, victims)):
-            key = (_owner(preemptor), owner, node_name)
-            known = self._rounds.get(key) or _Rounds(0, frozenset(each.uid for each in victims), preemptor.uid)
-            if known.preemptor in uids_here:
-                count = 0
-            else:
-                count = known.count + any(each.uid not in known.seen for each in victims if _owner(each) == owner)
-            if count >= LOOP_AT and count > known.count:
-                victim = next(each for each in victims if _owner(each) == owner)
-                self._break(preemptor, node_name, victim, count)
-            seen = frozenset(each.uid for each in here if _owner(each) == owner)
-            self._rounds.put(key, _Rounds(count, seen, preemptor.uid), _WINDOW_S)
+        here = {each.uid for each in self._pods_on(node_name)}.union(each.uid for each in victims)
+        key = (_owner(preemptor), node_name)
+        known = self._rounds.get(key) or _Rounds(0, frozenset(here), preemptor.uid)
+        count, new = 0, None
+        if known.preemptor not in here:
+            new = next((each for each in victims if each.uid not in known.seen), None)
+            count = known.count + (new is not None)
+        if new is not None and count >= LOOP_AT:
+            self._break(preemptor, node_name, new, count)
+        self._rounds.put(key, _Rounds(count, frozenset(here), preemptor.uid), _WINDOW_S)
 
     def _break(self, preemptor: Pod, node_name: str, victim: Pod, count: int) -> None:
         seconds = min(2.0 ** min(count - LOOP_AT, _DOUBLINGS_MAX), _HELD_BACK_S_MAX)

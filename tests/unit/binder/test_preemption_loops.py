@@ -136,6 +136,16 @@ def test_a_pod_made_anew_by_hand_is_known_by_its_name(bench: PreemptionLoopsBenc
     assert bench.holds_back(URGENT)
 
 
+@pytest.mark.parametrize("owner", [None, "web-{}"], ids=["no owner", "another owner each time"])
+def test_successors_count_whatever_their_names_and_owners(bench: PreemptionLoopsBench, owner: str | None) -> None:
+    for number in range(LOOP_AT + 1):
+        name = f"web-{number}"
+        successor = pod(name) if owner is None else owned(name, owner.format(number))
+        bench.pods.append(successor)
+        bench.preempt(successor)
+    assert bench.holds_back(URGENT)
+
+
 def test_what_comes_back_after_a_long_time_or_to_another_node_is_no_loop(bench: PreemptionLoopsBench) -> None:
     for _ in range(10):
         bench.again_and_again(1)
