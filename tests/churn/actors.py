@@ -1,8 +1,13 @@
-"""Who acts on the real cluster: users, operators, and the controller that binds volumes, which does not run there."""
+"""Who acts on the real cluster: users, operators, and the controllers of volumes, which do not run there.
+
+The cluster is an ordinary one: nearly full, a few nodes under maintenance, and a disk on every second node, which is
+used again. If volumes were left on full nodes, most attempts would be at the few hundred pods that wait for them.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from random import Random
 from typing import Any, Final
 
@@ -22,9 +27,14 @@ _CLAIMS = f"{_CORE}/namespaces/default/persistentvolumeclaims"
 _VOLUMES = f"{_CORE}/persistentvolumes"
 _HIGH: Final = "high"
 _ROUND_S: Final = 1.0
-_FULL: Final = 1.1
-"""So many times the pods that the nodes have room for are there at most: some must wait, or preempt."""
-_PODS_PER_NODE: Final = 3
+_FULL: Final = 0.92
+"""The share of all CPU that pods request at most. Some nodes are cordoned, so a few pods must wait, or preempt."""
+_CPU_PER_NODE: Final = 4
+"""A pod requests one on average."""
+_CORDONED_MAX: Final = 30
+_NODES_PER_DISK: Final = 2
+_DISK: Final[Json] = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
+"""What volumes and claims have in common."""
 
 
 class Actors:
@@ -38,6 +48,8 @@ class Actors:
     def __init__(self, admin: Client, random: Random, nodes: int) -> None:
         self._admin, self._random, self._nodes = admin, random, nodes
         self._present: list[str] = []
+        self._claims: set[str] = set()
+        self._cordoned: deque[str] = deque()
         self.created = self.deleted = self.refused = 0
 
     async def furnish(self) -> None:
@@ -53,6 +65,8 @@ class Actors:
                 "volumeBindingMode": "WaitForFirstConsumer",
             },
         )
+        for number in range(0, self._nodes, _NODES_PER_DISK):
+            await self._create_volume(f"node-{number:05}")
 
     async def run(self, pods: int, seconds: float) -> None:
         """Act for that long."""
@@ -61,11 +75,11 @@ class Actors:
             due = int(pods * passed_s / seconds) - self.created
             for _ in range(due):
                 await self._attempt(self._create())
-            surplus = len(self._present) - int(self._nodes * _PODS_PER_NODE * _FULL)
+            surplus = len(self._present) - int(self._nodes * _CPU_PER_NODE * _FULL)
             for _ in range(max(surplus, due // 4)):
                 await self._attempt(self._delete())
             await self._attempt(self._cordon())
-            await self._attempt(self._bind_claims())
+            await self._attempt(self._tend_volumes())
             await anyio.sleep(_ROUND_S)
 
     async def _attempt(self, action: Any) -> None:
@@ -85,46 +99,61 @@ class Actors:
             labels["pair"] = "yes"
         elif kind < 0.3:
             more["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
-            await self._create_volume(name)
+            await self._create_claim(name)
         await self._admin.create(
             _PODS, pod(name, self._random.choice(("1", "1500m", "500m")), labels=labels, scheduler=SCHEDULER, **more)
         )
         self._present.append(name)
 
-    async def _create_volume(self, name: str) -> None:
-        on = f"node-{self._random.randrange(self._nodes):05}"
+    async def _create_volume(self, on: str) -> None:
         here = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [on]}]}
-        common = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
         volume = {
-            **common,
+            **_DISK,
             "capacity": {"storage": "1Gi"},
             "local": {"path": "/data"},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [here]}},
         }
-        await self._admin.create(_VOLUMES, {"metadata": {"name": name}, "spec": volume})
+        await self._admin.create(_VOLUMES, {"metadata": {"name": f"disk-of-{on}"}, "spec": volume})
         # As the volume controller says once it has seen the volume; before, nobody may bind it.
-        await self._admin.patch(f"{_VOLUMES}/{name}/status", {"status": {"phase": "Available"}})
-        claim = {**common, "resources": {"requests": {"storage": "1Gi"}}}
+        await self._admin.patch(f"{_VOLUMES}/disk-of-{on}/status", {"status": {"phase": "Available"}})
+
+    async def _create_claim(self, name: str) -> None:
+        claim = {**_DISK, "resources": {"requests": {"storage": "1Gi"}}}
         await self._admin.create(_CLAIMS, {"metadata": {"name": name}, "spec": claim})
+        self._claims.add(name)
 
     async def _delete(self) -> None:
-        if self._present:
-            name = self._present.pop(self._random.randrange(len(self._present)))
-            await self._admin.delete(f"{_PODS}/{name}")
-            self.deleted += 1
+        if not self._present:
+            return
+        name = self._present.pop(self._random.randrange(len(self._present)))
+        self.deleted += 1
+        await self._attempt(self._admin.delete(f"{_PODS}/{name}"))
+        if name in self._claims:
+            self._claims.remove(name)
+            # As its controller does once no pod uses the claim.
+            await self._admin.patch(f"{_CLAIMS}/{name}", {"metadata": {"finalizers": None}})
+            await self._admin.delete(f"{_CLAIMS}/{name}")
 
     async def _cordon(self) -> None:
+        """Begin the maintenance of a node, and end the longest one if there are too many."""
         name = f"node-{self._random.randrange(self._nodes):05}"
-        await self._admin.patch(f"{_CORE}/nodes/{name}", {"spec": {"unschedulable": self._random.random() < 0.3}})
+        self._cordoned.append(name)
+        await self._admin.patch(f"{_CORE}/nodes/{name}", {"spec": {"unschedulable": True}})
+        if len(self._cordoned) > _CORDONED_MAX:
+            await self._admin.patch(f"{_CORE}/nodes/{self._cordoned.popleft()}", {"spec": {"unschedulable": None}})
 
-    async def _bind_claims(self) -> None:
-        """As the volume controller does for volumes that the scheduler has kept for a claim."""
+    async def _tend_volumes(self) -> None:
+        """As the controllers do for volumes: bind claims that the scheduler has chosen one for, and clean used ones."""
         for volume in await self._admin.list(_VOLUMES):
-            kept_for = volume["spec"].get("claimRef", {}).get("name")
-            if kept_for is None or volume.get("status", {}).get("phase") == "Bound":
+            name, kept_for = volume["metadata"]["name"], volume["spec"].get("claimRef", {}).get("name")
+            if kept_for is None:
                 continue
-            annotations = {"pv.kubernetes.io/bind-completed": "yes"}
-            bound = {"metadata": {"annotations": annotations}, "spec": {"volumeName": volume["metadata"]["name"]}}
-            await self._admin.patch(f"{_CLAIMS}/{kept_for}", bound)
-            await self._admin.patch(f"{_CLAIMS}/{kept_for}/status", {"status": {"phase": "Bound"}})
-            await self._admin.patch(f"{_VOLUMES}/{volume['metadata']['name']}/status", {"status": {"phase": "Bound"}})
+            if kept_for not in self._claims:
+                await self._admin.patch(f"{_VOLUMES}/{name}", {"spec": {"claimRef": None}})
+                await self._admin.patch(f"{_VOLUMES}/{name}/status", {"status": {"phase": "Available"}})
+            elif volume.get("status", {}).get("phase") != "Bound":
+                annotations = {"pv.kubernetes.io/bind-completed": "yes"}
+                bound = {"metadata": {"annotations": annotations}, "spec": {"volumeName": name}}
+                await self._admin.patch(f"{_CLAIMS}/{kept_for}", bound)
+                await self._admin.patch(f"{_CLAIMS}/{kept_for}/status", {"status": {"phase": "Bound"}})
+                await self._admin.patch(f"{_VOLUMES}/{name}/status", {"status": {"phase": "Bound"}})
