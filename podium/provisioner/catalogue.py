@@ -5,8 +5,8 @@ file: it takes what was parsed from one.
 
 Source: karpenter kwok/cloudprovider/helpers.go and kwok/tools/gen_instance_types.go, v1.15.0.
 Differs: `Available: false` is honoured, and `CapacityOverride` and `OverheadOverride` of an offering are read; upstream
-makes every offering available and drops overrides. A price must be there. The older form of an offering, with
-`capacityType` and `zone`, is read too.
+makes every offering available and drops overrides. A price must be there, and a capacity type be one of Karpenter's.
+The older form of an offering, with `capacityType` and `zone`, is read too.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ Owns the order of the commands, and why nodes are left. `plan_consolidation` is 
 
 Differs: Karpenter carries out one command at a time and then looks again; here each one is taken as carried out, and
 nothing else happens meanwhile. Drift is left out. A node that was bought for the plan is never replaced in it.
+Replacements name only instance types that can be launched; upstream's command fails if none of them can.
 """
 
 from __future__ import annotations
