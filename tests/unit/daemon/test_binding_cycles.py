@@ -25,7 +25,7 @@ def failed_binding(*errors: ApiError, stage: BindingStage = BindingStage.BINDING
     [
         ([OutcomeUnknown("no answer")], True),
         ([OutcomeUnknown("no answer"), Forbidden("no")], True),
-        ([OutcomeUnknown("no answer"), Conflict("elsewhere")], False),
+        ([OutcomeUnknown("no answer"), Conflict("refused")], True),
         ([OutcomeUnknown("no answer"), NotFound("gone")], False),
         ([Forbidden("no")], False),
     ],
