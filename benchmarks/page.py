@@ -38,7 +38,8 @@ etcd and scheduler share the machine: where API server and etcd have all the CPU
 faster, and the CPU time per pod tells them apart. "Until quiet" includes the Events that are written after the last
 binding. An attempt includes the binding, the decision is the attempt's first part; how long bindings took inside the
 API server is its own metric. All figures are medians. Milliseconds and pods/s are those of this machine; what carries
-over to others are the ratios.
+over to others are the ratios, and these only where nothing else runs: until 2026-11-22 this page had 132 pods/s and
+4.5 ms of CPU for kube-scheduler and plain pods on 5,000 nodes, measured beside other processes on a slower machine.
 """
 _HOW_IN_PROCESS = """\
 One core, no API server: from the pod to the node that it is assumed on. CPU time, medians.
