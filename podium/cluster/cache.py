@@ -196,10 +196,10 @@ class Cache:
             CacheError: the pod was added before.
         """
         uid = pod.uid
-        cached = self._pods.get(uid)
-        state = next_state(PodState.UNKNOWN if cached is None else cached.state, PodEvent.ADD, pod)
+        state = next_state(self.state_of(uid), PodEvent.ADD, pod)
         if self.pod_groups is not None:
             self.pod_groups.put_assigned(pod)
+        cached = self._pods.get(uid)
         if cached is None:
             self._insert(state, pod)
             return
