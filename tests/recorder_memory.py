@@ -13,10 +13,13 @@ from random import Random
 import numpy as np
 
 from podium.engine.flight_recorder import FlightRecorder
+from podium.framework.cycle.score_history import ScoreHistory
+from podium.framework.cycle.scored import Scored
 from tests.unit.engine.flight_recorder.recording import FULL, TAINTED, Cluster, named, place, reject, rejection, scores
 
 _LOOKED_AT_EVERY = 1_000
 _NODES_FOUND = 100
+_SIGNATURES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ def measure(
     gc.collect()
     tracemalloc.start()
     recorder = FlightRecorder(memory_bytes)
+    histories = [ScoreHistory(np.zeros((nodes, 2), np.int8)) for _ in range(_SIGNATURES)]
     try:
         for number in range(attempts):
             if random.random() < 0.001:
@@ -52,7 +56,14 @@ def measure(
                 reject(recorder, cluster, pod, rejection(all_rows[:first], FULL), rejection(all_rows[first:], TAINTED))
             else:
                 rows = all_rows[first : first + _NODES_FOUND]
-                place(recorder, cluster, pod, 0, scored=scores(rows, Fit=rows, Spread=rows))
+                found = scores(rows, Fit=rows, Spread=rows)
+                if random.random() < 0.5:
+                    signature = random.randrange(_SIGNATURES)
+                    if not histories[signature].note(first):
+                        histories[signature] = ScoreHistory(histories[signature].table.copy())
+                    history = histories[signature]
+                    found = Scored(rows, {}, history, history.version, {"Fit": 1, "Spread": 1})
+                place(recorder, cluster, pod, 0, scored=found)
                 recorder.bound(pod, 0.1)
             counted = max(counted, recorder.nbytes)
             if number % _LOOKED_AT_EVERY == _LOOKED_AT_EVERY - 1:

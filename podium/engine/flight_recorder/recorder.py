@@ -20,6 +20,8 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis, Rejection
 from podium.framework.cycle.schedule import Suggested
+from podium.framework.cycle.score_history import ScoreHistory
+from podium.framework.cycle.scored import Scored
 from podium.objects.core import Pod, PodSpec
 
 MEMORY_BYTES_MIN: Final = 1 << 20
@@ -68,7 +70,7 @@ class FlightRecorder(AttemptObserver):
     def decided(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
     ) -> None:
-        """Note down the decision. If the pod was placed, this calls one function unless a node was added."""
+        """Note down the decision. If the pod was placed, this calls two functions unless a node was added."""
         snapshot = cycle.snapshot
         if snapshot.order is not self._order and not snapshot.is_fork:
             self._learn_names(snapshot)
@@ -79,24 +81,29 @@ class FlightRecorder(AttemptObserver):
         else:
             ring, scored, node_name = self._rejected, None, ""
             examined, feasible = diagnosis.rejected_count, 0
-        score_bytes = rejection_bytes = 0
+        history: ScoreHistory | None = None
+        score_bytes = history_bytes = rejection_bytes = 0
         if scored is not None:
-            score_bytes = SCORED_BYTES + scored.raw.nbytes
+            history, score_bytes = scored.history, SCORED_BYTES
+            history_bytes = 0 if history is None else history.nbytes
             if scored.rows.base is None:
                 score_bytes += scored.rows.nbytes
-            if scored.computed:
-                score_bytes += len(scored.computed) * (SCORED_BYTES + scored.rows.size)
-            if scored.extended is not None:
-                score_bytes += scored.extended.nbytes
-        for rejection in diagnosis.rejections:
-            rejection_bytes += rejection.rows.nbytes + rejection.verdicts.nbytes
-        has_details = self._names.names and score_bytes + rejection_bytes <= ring.pending_bytes_max
+            if scored.computed or scored.extended is not None:
+                score_bytes += _bytes_computed(scored)
+        if diagnosis.rejections:
+            rejection_bytes = _bytes_rejected(diagnosis)
+        has_details = self._names.names and score_bytes + history_bytes + rejection_bytes <= ring.pending_bytes_max
         if not has_details:
-            scored, score_bytes, rejection_bytes = None, 0, 0
+            scored = history = None
+            score_bytes = history_bytes = rejection_bytes = 0
         segment, size = ring.newest, FIXED_BYTES + score_bytes + rejection_bytes
-        if segment.count == ATTEMPTS_MAX or ring.pending_bytes + size > ring.pending_bytes_max:
+        added_bytes = 0 if history in segment.histories else history_bytes
+        if segment.count == ATTEMPTS_MAX or ring.pending_bytes + size + added_bytes > ring.pending_bytes_max:
             self._seal(ring)
-            segment = ring.newest
+            segment, added_bytes = ring.newest, history_bytes
+        if added_bytes:
+            segment.histories.add(history)
+            size += added_bytes
         position = segment.count
         if has_details and (diagnosis.rejections or diagnosis.single or not node_name):
             known = -1 if node_name else self._number_of_same(cycle.pod, diagnosis)
@@ -188,6 +195,16 @@ class FlightRecorder(AttemptObserver):
     def details(self, attempt: RecordedAttempt) -> Details | None:
         """What the attempt found out about nodes; None if that is no longer kept."""
         return (self._placed if attempt.node else self._rejected).details(attempt.sequence)
+
+
+def _bytes_rejected(diagnosis: Diagnosis) -> int:
+    return sum(each.rows.nbytes + each.verdicts.nbytes for each in diagnosis.rejections)
+
+
+def _bytes_computed(scored: Scored) -> int:
+    """What the scores take that the attempt has computed or been told."""
+    nbytes = len(scored.computed) * (SCORED_BYTES + scored.rows.size)
+    return nbytes if scored.extended is None else nbytes + scored.extended.nbytes
 
 
 def _is_same(one: Diagnosis, other: Diagnosis) -> bool:

@@ -1,13 +1,14 @@
 """A number of attempts, as they are noted down and as they are kept: nothing is made of them until somebody reads.
 
 Owns the form of an attempt: its head is encoded at once, so that none of its objects lives on, and its scores stay
-the small arrays that scoring has made. Only verdicts, which may be about all nodes, are put into columns when the
-segment is sealed.
+where scoring has them, in the history that the attempts at one signature share. Only verdicts, which may be about all
+nodes, are put into columns when the segment is sealed.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -19,6 +20,7 @@ from podium.engine.flight_recorder.attempts import RESULTS, Details, RecordedAtt
 from podium.engine.flight_recorder.node_names import NodeNames
 from podium.framework.contract.status import Status
 from podium.framework.cycle.diagnosis import Diagnosis, Rejection
+from podium.framework.cycle.score_history import ScoreHistory
 from podium.framework.cycle.scored import Scored
 from podium.lib.transitions import Transition
 
@@ -76,7 +78,8 @@ class Segment:
         heads: what was encoded of each, one after the other.
         results, total_s, messages: how each has ended, by its position.
         scored, diagnosis_of: its scores, and the number of its diagnosis; -1 if nothing was rejected.
-        score_bytes: what the scores take.
+        histories: where scores of these attempts are; None if they have none.
+        score_bytes: what the scores take; until the segment is sealed, without the histories.
         order_bytes, order_count: what the orders of nodes take that the scores may refer to, and how many there are.
     """
 
@@ -88,6 +91,7 @@ class Segment:
         self.total_s = array("d", [_UNKNOWN_S]) * ATTEMPTS_MAX
         self.messages: dict[int, str] = {}
         self.scored: list[Scored | None] = [None] * ATTEMPTS_MAX
+        self.histories: set[ScoreHistory | None] = set()
         self.diagnosis_of = [-1] * ATTEMPTS_MAX
         self.diagnoses: list[Diagnosis] = []
         self._verdicts: _Verdicts | None = None
@@ -105,12 +109,12 @@ class Segment:
         return self.score_bytes + (0 if self._verdicts is None else self._verdicts.nbytes)
 
     def seal(self) -> None:
-        """Make the diagnoses smaller; no attempt follows."""
+        """Make the details smaller; no attempt follows."""
         self.heads = bytearray(self.heads)  # no larger than needed
         if self.order_count > _ORDERS_MAX:
             self._copy_rows()
-        signatures = {id(each.weights) for each in self.scored if each is not None}
-        self.score_bytes += self.order_bytes + _SIGNATURE_BYTES * len(signatures)
+        self._leave_large_histories()
+        self.score_bytes += self.order_bytes
         if self.diagnoses:
             self._verdicts, self.diagnoses = _Verdicts(self.diagnoses), []
 
@@ -126,6 +130,18 @@ class Segment:
             if each is not None and each.rows.base is not None:
                 each.rows = each.rows.astype(np.uint32)
                 self.score_bytes += each.rows.nbytes
+
+    def _leave_large_histories(self) -> None:
+        """Refer to no history that takes more than the scores that these attempts have from it."""
+        nbytes: Counter[ScoreHistory] = Counter()
+        for each in self.scored:
+            if each is not None and each.history is not None:
+                nbytes[each.history] += each.rows.size * each.history.table.shape[1]
+        for each in self.scored:
+            if each is not None and each.history is not None and nbytes[each.history] < each.history.nbytes:
+                each.leave_history()
+        self.score_bytes += sum(_SIGNATURE_BYTES + min(own, history.nbytes) for history, own in nbytes.items())
+        self.histories.clear()
 
     def drop_details(self) -> None:
         """Forget the verdicts and scores."""
@@ -211,9 +227,10 @@ def _scores(scored: Scored | None, names: Sequence[str]) -> tuple[dict[str, int]
     """The total of each node that was compared, and the weighted scores behind it by plugin."""
     if scored is None:
         return {}, {}
+    cached = scored.cached()
     found: dict[str, _Column] = {
         plugin: np.multiply(scores, weight, dtype=np.int64)
-        for (plugin, weight), scores in zip(scored.weights.items(), scored.raw.T, strict=False)
+        for (plugin, weight), scores in zip(scored.weights.items(), () if cached is None else cached.T, strict=True)
     }
     for plugin, (weight, scores) in scored.computed.items():
         found[plugin] = np.multiply(scores, weight, dtype=np.int64)

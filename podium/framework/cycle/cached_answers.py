@@ -22,14 +22,12 @@ from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import MAX_NODE_SCORE, Scope, Scoring
 from podium.framework.contract.status import PluginError, Status, failure_text
 from podium.framework.cycle.diagnosis import Rejection, rejection_of
+from podium.framework.cycle.score_history import ScoreHistory, SmallScores
 from podium.framework.profile.forms import Filter, Scorer, one_integer, one_integer_each
 from podium.objects.core import Pod
 
 FEW_ROWS: Final = 4
 """Up to this many changed rows, one call per row in node form is cheaper than one call in table form."""
-
-SmallScores: TypeAlias = NDArray[np.int8]
-"""Scores from 0 to 100. An attempt that is recorded keeps those of hundreds of nodes."""
 
 CountEvaluations: TypeAlias = Callable[[str, str, int], None]
 """Called with a plugin, an extension point, and the number of rows that it was called for."""
@@ -230,19 +228,20 @@ class CachedScores:
 
     Attributes:
         relative: those whose normalised scores depend on which nodes are compared; all others are summed up by row.
-        table: the raw scores of those that need no normalising, a column for each: one gather takes those of a node.
-        weights: the weights of these.
+        history: what the table of raw scores held and holds; None until somebody wants it.
+        weights: the weights of those that need no normalising; their raw scores are the columns of one table.
         constants: the weighted score of those that score all nodes alike.
     """
 
-    __slots__ = ("_constant", "_level", "all", "constants", "relative", "table", "weights")
+    __slots__ = ("_constant", "_level", "_table", "all", "constants", "history", "relative", "weights")
 
     def __init__(self) -> None:
         self.all: dict[str, CachedScore] = {}
         self.relative: list[CachedScore] = []
-        self.table: SmallScores = np.zeros((0, 0), np.int8)
         self.weights: dict[str, int] = {}
         self.constants: dict[str, int] = {}
+        self._table: SmallScores = np.zeros((0, 0), np.int8)
+        self.history: ScoreHistory | None = None
         self._level: IntArray = np.zeros(0, np.int64)
         self._constant = 0
 
@@ -259,20 +258,26 @@ class CachedScores:
             total += self._constant
         return total
 
+    def remember(self) -> ScoreHistory:
+        """Note every change of the table from now on."""
+        self.history = ScoreHistory(self._table)
+        return self.history
+
     def resize(self, size: int) -> None:
         """Make room for more rows."""
-        # A row of 2, 4 or 8 bytes is copied twice as fast as one of 3.
-        width = 1 << max(len(self.weights) - 1, 0).bit_length()
-        self.table = np.zeros((size, width), np.int8)
-        columns = iter(self.table.T)
+        self._table = np.zeros((size, len(self.weights)), np.int8)
+        columns = iter(self._table.T)
         for score in self.all.values():
             column: NDArray[Any] = next(columns) if score.is_absolute else np.zeros(size, np.int64)
             column[: len(score.raw)] = score.raw
             score.raw = column
         self._level = _grown(self._level, size)
+        if self.history is not None:
+            self.remember()
 
     def update(self, asking: Asking, rows: Rows, changed: Scope) -> None:
         """Refresh rows where something in that scope has changed."""
+        self._note(rows)
         for score in self.all.values():
             if score.scope >= changed:
                 score.score(asking, rows)
@@ -281,6 +286,8 @@ class CachedScores:
 
     def update_one(self, asking: Asking, row: int, changed: Scope) -> None:
         """As `update`, for one row."""
+        if self.history is not None and not self.history.note(row):
+            self._begin_history()
         level = 0
         for score in self.all.values():
             if score.scope >= changed:
@@ -299,8 +306,18 @@ class CachedScores:
                 basis = score.scorer.plugin.score_basis(asking.pod.spec, asking.snapshot)
                 if basis != score.basis:
                     score.basis = basis
+                    self._note(asking.snapshot.order)
                     score.score(asking, asking.snapshot.order)
                     self._sum_up(asking.snapshot.order)
+
+    def _note(self, rows: Rows) -> None:
+        """Have the history keep what the rows hold, since they are about to change."""
+        if self.history is not None and not self.history.note_all(rows):
+            self._begin_history()
+
+    def _begin_history(self) -> None:
+        """Go on with a copy of the table: the full history stays as it is with those who refer to it."""
+        self.resize(len(self._table))
 
     def find_uniform(self, asking: Asking) -> None:
         """After all nodes are scored, find the scorers whose scores need no normalising."""

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster import IntArray, Rows
 from podium.framework.contract.interface import MAX_NODE_SCORE
 from podium.framework.contract.status import MAY_REJECT, Code, ScheduleError, demand_status
-from podium.framework.cycle.cached_answers import SmallScores
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.scored import NO_SCORES, NONE, Scored, small
+from podium.framework.cycle.score_history import SmallScores
+from podium.framework.cycle.scored import NONE, Scored
 from podium.framework.cycle.signature_cache import PodSignature
 from podium.framework.profile.forms import Scorer, one_integer_each
 
@@ -66,7 +66,7 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
             kept[scorer.name] = weight, scores.astype(np.int8)
     framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
-        cycle.scored = Scored(_kept(cycle.snapshot, rows), kept, NO_SCORES, NONE, NONE)
+        cycle.scored = Scored(rows if rows.base is cycle.snapshot.order else rows.astype(np.uint32), kept)
     return Scores(total, weighted)
 
 
@@ -99,14 +99,10 @@ def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
                 kept[scorer.name] = weight, scores.astype(np.int8)
     framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
-        raw = cached.table.take(rows, axis=0)
-        cycle.scored = Scored(_kept(cycle.snapshot, rows), kept or NONE, raw, cached.weights, cached.constants)
+        history = cached.history or cached.remember()
+        kept_rows = rows if rows.base is cycle.snapshot.order else rows.astype(np.uint32)
+        cycle.scored = Scored(kept_rows, kept or NONE, history, history.version, cached.weights, cached.constants)
     return total
-
-
-def _kept(snapshot: Snapshot, rows: Rows) -> NDArray[np.integer[Any]]:
-    """The rows as they are recorded: without a copy if they are a part of the order that the snapshot has anyway."""
-    return rows if rows.base is snapshot.order else small(rows, len(snapshot.nodes))
 
 
 def _current_signature(cycle: Cycle) -> PodSignature | None:

@@ -31,7 +31,7 @@ from podium.objects.pod_limits import excess
 P = TypeVar("P", bound=Plugin)
 
 ROWS_MAX: Final = 1 << 19
-"""The most rows of all signatures together, at about 60 bytes each. The least recently used signature goes first."""
+"""The most rows of all signatures together, at about 70 bytes each. The least recently used signature goes first."""
 
 _CACHEABLE: Final = (Code.SKIP, *MAY_REJECT)
 

@@ -14,7 +14,7 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Code, Status
 from podium.framework.cycle.diagnosis import Diagnosis, FitError, Rejection
 from podium.framework.cycle.schedule import DoesNotFit, Suggested
-from podium.framework.cycle.scored import NO_SCORES, NONE, Scored
+from podium.framework.cycle.scored import Scored
 from podium.objects.core import Pod
 from tests.builders import pod
 
@@ -54,7 +54,7 @@ def cycle(cluster: Cluster, pod: Pod, *rejections: Rejection, scored: Scored | N
 
 def scores(rows: _Rows, **plugins: _Rows) -> Scored:
     computed = {name: (1, (np.array(values) % 101).astype(np.int8)) for name, values in plugins.items()}
-    return Scored(np.array(rows, np.uint16), computed, NO_SCORES, NONE, NONE)
+    return Scored(np.array(rows, np.uint16), computed)
 
 
 def place(

@@ -12,7 +12,8 @@ from podium.engine.flight_recorder.explaining import explain_attempt
 from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
 from podium.engine.flight_recorder.ring import Ring
 from podium.engine.flight_recorder.segment import ATTEMPTS_MAX
-from podium.framework.cycle.scored import NO_SCORES, NONE, Scored
+from podium.framework.cycle.score_history import ScoreHistory
+from podium.framework.cycle.scored import Scored
 from tests.builders import pod
 from tests.recorder_memory import measure
 from tests.unit.engine.flight_recorder.recording import (
@@ -59,8 +60,8 @@ def test_scheduled_pod_keeps_its_node_its_scores_and_how_it_came_through_the_que
 
 def test_cached_scores_are_weighted_and_constant_ones_are_filled_in():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
-    raw = np.array([[10, 3, 0, 0], [20, 4, 0, 0]], np.int8)
-    kept = Scored(np.array([0, 2]), {}, raw, {"Fit": 1, "Spread": 2}, {"Taints": 300})
+    history = ScoreHistory(np.array([[10, 3], [0, 0], [20, 4]], np.int8))
+    kept = Scored(np.array([0, 2]), {}, history, 0, {"Fit": 1, "Spread": 2}, {"Taints": 300})
     place(recorder, THREE, pod("web"), 2, scored=kept)
     seal(recorder)
     (attempt,) = recorder.newest_first()
@@ -71,13 +72,16 @@ def test_cached_scores_are_weighted_and_constant_ones_are_filled_in():
 
 def test_attempts_of_different_signatures_keep_their_own_scores():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
-    rows, raw = np.array([0, 2]), np.array([[100], [0]], np.int8)
-    place(recorder, THREE, pod("a"), scored=Scored(rows, {}, raw, {"Fit": 3}, {"Taints": 7}))
+    rows, history = np.array([0, 2]), ScoreHistory(np.array([[100], [50], [0]], np.int8))
+    place(recorder, THREE, pod("a"), scored=Scored(rows, {}, history, 0, {"Fit": 3}, {"Taints": 7}))
     heavy = {"Spread": (1, np.array([100, 5], np.int8)), "Own": (700, np.array([0, 100], np.int8))}
-    place(recorder, THREE, pod("b"), scored=Scored(np.array([1, 0]), heavy, NO_SCORES, NONE, NONE))
+    place(recorder, THREE, pod("b"), scored=Scored(np.array([1, 0]), heavy))
     place(recorder, THREE, pod("alone"))
-    computed, raw = {"Spread": (1, np.array([8, 9], np.int8))}, np.array([[1, 3], [2, 4]], np.int8)
-    both = Scored(rows, computed, raw, {"Fit": 1, "Own": 2}, NONE)
+    computed, history = (
+        {"Spread": (1, np.array([8, 9], np.int8))},
+        ScoreHistory(np.array([[1, 3], [0, 0], [2, 4]], np.int8)),
+    )
+    both = Scored(rows, computed, history, 0, {"Fit": 1, "Own": 2})
     place(recorder, THREE, pod("c"), scored=both)
     seal(recorder)
     kept = {each.name: recorder.details(each) for each in recorder.newest_first()}
@@ -90,6 +94,22 @@ def test_attempts_of_different_signatures_keep_their_own_scores():
     assert kept["a"].totals == {"n0": 307, "n2": 7}
     assert kept["b"].totals == {"n1": 100, "n0": 70_005}
     assert kept["c"].totals == {"n0": 15, "n2": 19}
+
+
+@pytest.mark.parametrize("attempts", [1, 99])
+def test_scores_are_told_as_they_were_whatever_has_changed_since(attempts):
+    recorder, nodes = FlightRecorder(MEMORY_BYTES_MIN), Cluster(*[f"n{number}" for number in range(100)])
+    table = np.full((100, 2), 90, np.int8)
+    history = ScoreHistory(table)
+    for number in range(attempts):
+        scored = Scored(np.arange(60), {}, history, history.version, {"Fit": 1, "Own": 2})
+        place(recorder, nodes, named(number), scored=scored)
+        history.note(number % 7)
+        table[number % 7] -= 1
+    told = [recorder.details(each) for each in recorder.newest_first()]
+    seal(recorder)
+    assert [recorder.details(each) for each in recorder.newest_first()] == told
+    assert [sum(each.plugins["Fit"]) for each in reversed(told)] == [60 * 90 - number for number in range(attempts)]
 
 
 def test_total_that_extenders_added_to_is_kept():
