@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -24,6 +24,7 @@ from benchmarks import (
     profiles,
     provisioning,
     recorder,
+    recording,
     report,
     results,
     start_up,
@@ -129,7 +130,29 @@ def schedulers(options: argparse.Namespace) -> list[str]:
 
 def measure_on_api_server(options: argparse.Namespace) -> None:
     """Both schedulers in turn on a real API server."""
-    plan = api_server.Plan(sizes(options), options.repeat, schedulers(options))
+    plan = api_server.Plan(sizes(options), options.repeat, {name: STARTERS[name] for name in schedulers(options)})
+    figures, where, failures = _runs(options, "api-server", plan)
+    _console.print(report.table(figures, where["cores"]))
+    _console.print(f"{where['cpu']}, {where['cores']} cores; medians of {plan.repeat}")
+    for note in report.notes(figures):
+        _console.print(f"! {note}")
+    _show(list(targets.on_api_server(figures, where["cores"])))
+    _raise_for(failures)
+
+
+def measure_recording(options: argparse.Namespace) -> None:
+    """Podium with no recorder, with its flight recorder and with --record in turn, on a real API server."""
+    plan = recording.plan((options.nodes or [recording.NODES])[0], options.pods, options.repeat)
+    figures, _, failures = _runs(options, "recording", plan)
+    _console.print(recording.table(figures))
+    _show(list(recording.checks(figures)))
+    _raise_for(failures)
+
+
+def _runs(
+    options: argparse.Namespace, name: str, plan: api_server.Plan
+) -> tuple[list[report.Figures], dict[str, Any], list[api_server.Failure]]:
+    """The medians of the plan's runs, what they were run on, and those that came to nothing."""
     binaries, where = _control_plane()
     runs: list[Run] = []
     failures: list[api_server.Failure] = []
@@ -139,13 +162,11 @@ def measure_on_api_server(options: argparse.Namespace) -> None:
             continue
         runs.append(each)
         # After each, so that a run that fails late does not take the others with it.
-        _write(options, "api-server", report.as_json(runs, where))
-    figures = report.medians(runs)
-    _console.print(report.table(figures, where["cores"]))
-    _console.print(f"{where['cpu']}, {where['cores']} cores; medians of {plan.repeat}")
-    for note in report.notes(figures):
-        _console.print(f"! {note}")
-    _show(list(targets.on_api_server(figures, where["cores"])))
+        _write(options, name, report.as_json(runs, where))
+    return report.medians(runs), where, failures
+
+
+def _raise_for(failures: Sequence[api_server.Failure]) -> None:
     if failures:
         raise StallError("\n".join(f"{each.workload}, {each.nodes:,} nodes: {each.problem}" for each in failures))
 
@@ -315,6 +336,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "estimator": measure_estimates,
     "in-process": measure_in_process,
     "recorder": measure_recorder,
+    "recording": measure_recording,
     "growth": measure_growth,
     "forks": measure_forks,
     "provisioning": measure_provisioning,

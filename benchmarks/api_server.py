@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from benchmarks.cluster import cluster
 from benchmarks.measure import Run, StallError, run
+from benchmarks.schedulers import Start
 from benchmarks.workloads import WORKLOADS
 from tests.control_plane.locate import Binaries
 
@@ -23,11 +24,11 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure."""
+    """What to measure: which schedulers, by name."""
 
     sizes: Sequence[Size]
     repeat: int
-    schedulers: Sequence[str]
+    schedulers: Mapping[str, Start]
 
     @property
     def run_count(self) -> int:
@@ -60,10 +61,10 @@ def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iter
             for size in sizes:
                 workload = WORKLOADS[size.workload]
                 pods = workload.pods_that_fit(nodes, size.pods)
-                for scheduler in turns(plan.schedulers, plan.repeat):
+                for scheduler in turns(list(plan.schedulers), plan.repeat):
                     number += 1
                     try:
-                        done = run(plane, workload, nodes, pods, scheduler)
+                        done = run(plane, workload, nodes, pods, scheduler, plan.schedulers[scheduler])
                     except StallError as problem:
                         # The others may still be worth having.
                         tell(f"run {number} of {plan.run_count}: {size.workload}, {scheduler} failed: {problem}")

@@ -26,7 +26,7 @@ from benchmarks.endpoints import (
 )
 from benchmarks.etcd import Etcd
 from benchmarks.processor_time import Reading, peak_rss_bytes, wait_quiet
-from benchmarks.schedulers import STARTERS
+from benchmarks.schedulers import Start
 from benchmarks.workloads import Workload
 from tests.control_plane.processes import ServerProcess
 from tests.control_plane.servers import ControlPlane
@@ -102,8 +102,11 @@ class Run:
         return max(0.0, self.machine_cores - known)
 
 
-def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, scheduler: str) -> Run:
+def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, scheduler: str, start: Start) -> Run:
     """Have the pods bound, in a cluster that has its nodes already.
+
+    Args:
+        scheduler: what to call it.
 
     Raises:
         StallError: not all pods were bound.
@@ -113,7 +116,7 @@ def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, schedule
         earlier_bindings = _bindings(plane)
         with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound:
             started_s = time.monotonic()
-            measured = STARTERS[scheduler](plane, more)
+            measured = start(plane, more)
             process = measured.process
             try:
                 wait_ready(measured)

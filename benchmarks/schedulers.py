@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import yaml
 
@@ -56,7 +57,18 @@ def start_kube_scheduler(plane: ControlPlane, more: Mapping[str, Any] | None = N
     return plane.start_scheduler({**configuration(), **(more or {})})
 
 
-STARTERS: Final[Mapping[str, Callable[[ControlPlane, Mapping[str, Any]], Scheduler]]] = {
-    PODIUM: start_podium,
-    KUBE_SCHEDULER: start_kube_scheduler,
-}
+def start_without_recorder(plane: ControlPlane, more: Mapping[str, Any] | None = None) -> Scheduler:
+    """Starts podium without its flight recorder."""
+    return start_podium(plane, more, (*RUN_PODIUM, "--recorder-memory", "0"))
+
+
+def start_recording(plane: ControlPlane, more: Mapping[str, Any] | None = None) -> Scheduler:
+    """Starts podium, which records into a directory of its own."""
+    directory = tempfile.mkdtemp(prefix="recording-", dir=plane.directory)
+    return start_podium(plane, more, (*RUN_PODIUM, "--record", directory))
+
+
+Start: TypeAlias = Callable[[ControlPlane, Mapping[str, Any]], Scheduler]
+"""Starts a scheduler, with this added to its configuration."""
+
+STARTERS: Final[Mapping[str, Start]] = {PODIUM: start_podium, KUBE_SCHEDULER: start_kube_scheduler}

@@ -1,6 +1,7 @@
 from collections import Counter
 
 from benchmarks.api_server import Plan, Size, turns
+from benchmarks.schedulers import STARTERS
 
 
 def test_everybody_runs_once_per_repeat() -> None:
@@ -17,4 +18,4 @@ def test_one_scheduler_alone_just_repeats() -> None:
 
 def test_a_plan_knows_how_many_runs_it_is() -> None:
     sizes = [Size("plain", 500), Size("plain", 5000), Size("node-affinity", 5000, 10)]
-    assert Plan(sizes, 3, ["a", "b"]).run_count == 18
+    assert Plan(sizes, 3, STARTERS).run_count == 18
