@@ -37,18 +37,19 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
 def _outliving_exits(kind: type[asyncio.AbstractEventLoop]) -> type[asyncio.AbstractEventLoop]:
     """An event loop that continues if anything but its main task raises SystemExit, as a task of a plugin may.
 
-    The same holds for KeyboardInterrupt once the main task handles SIGINT, which then no longer raises it.
+    The same holds for KeyboardInterrupt while the main task handles SIGINT, which then does not raise it.
     """
 
     def run_until_complete(self: Any, future: Any) -> Any:
-        main, raises = asyncio.ensure_future(future, loop=self), signal.getsignal(signal.SIGINT)
+        main, at_start = asyncio.ensure_future(future, loop=self), signal.getsignal(signal.SIGINT)
         while True:
             try:
                 return kind.run_until_complete(self, main)
             except (SystemExit, KeyboardInterrupt) as error:
                 if main.done() and not main.cancelled() and main.exception() is error:
                     raise
-                if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is raises:
+                handler = signal.getsignal(signal.SIGINT)
+                if isinstance(error, KeyboardInterrupt) and handler in (at_start, signal.default_int_handler):
                     raise
                 log.error("A task of a plugin has tried to end podium", error=error_text(error), exc_info=error)
 

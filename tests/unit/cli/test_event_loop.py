@@ -54,6 +54,25 @@ def test_an_interrupt_ends_a_command_that_does_not_handle_it() -> None:
         run(main)
 
 
+@pytest.mark.parametrize("at_start", [signal.default_int_handler, signal.SIG_IGN])
+def test_an_interrupt_ends_a_command_that_has_ceased_to_handle_it(at_start: signal.Handlers) -> None:
+    """SIGINT is ignored at the start in a command that a shell runs in the background."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, lambda: None)
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.call_soon(signal.raise_signal, signal.SIGINT)
+        await asyncio.sleep(10)
+
+    before = signal.signal(signal.SIGINT, at_start)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(main)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_an_exit_by_the_command_itself_ends_it() -> None:
     async def main() -> None:
         raise SystemExit(7)
