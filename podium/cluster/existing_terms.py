@@ -15,7 +15,7 @@ import numpy as np
 from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.affinity_terms import PodTerm, TermKind, pod_terms
 from podium.cluster.labels import LabelColumn
-from podium.cluster.pod_changes import PodChange, PodChanges, undone
+from podium.cluster.pod_changes import LINE_MAX, PodChange, PodChanges, undone
 from podium.cluster.pod_counts import IntArray, PodsByRow, grown
 from podium.cluster.value_sums import ValueSums, summed
 from podium.objects.core import Pod
@@ -247,13 +247,17 @@ def _buckets_of(pod_term: PodTerm) -> Iterable[_BucketKey]:
 
 
 class ForkedExistingTerms:
-    """The terms in a fork: those of the original with its later changes undone and the fork's own changes applied."""
+    """The terms in a fork: those of the original with its later changes undone and the fork's own changes applied.
 
-    def __init__(self, original: TermCounter, pods: PodsByRow) -> None:
+    Args: as `ForkedPodCounts`.
+    """
+
+    def __init__(self, original: TermCounter | None, pods: PodsByRow, place: int = 1) -> None:
         self.changes = PodChanges()
         self._original = original
-        self._since = original.changes.end
+        self._since = 0 if original is None else original.changes.end
         self._pods = pods
+        self._place = place
         self._own: dict[PodTerm, dict[int, int]] = {}
         self._anew: ExistingTerms | None = None
 
@@ -267,8 +271,8 @@ class ForkedExistingTerms:
         kinds = frozenset(kinds)
         if self._anew is not None:
             return self._anew.matching(incoming_pod, kinds)
-        changed = self._original.changes.since(self._since)
-        if changed is None:
+        changed = None if self._original is None else self._original.changes.since(self._since)
+        if self._original is None or changed is None:
             self._anew = ExistingTerms.of(self._pods)
             return self._anew.matching(incoming_pod, kinds)
         found = self._original.matching(incoming_pod, kinds)
@@ -306,7 +310,8 @@ class ForkedExistingTerms:
 
     def fork(self, pods: PodsByRow) -> TermCounter:
         """The counter of a fork of this fork."""
-        return ForkedExistingTerms(self, pods)
+        is_last = self._place == LINE_MAX
+        return ForkedExistingTerms(None, pods) if is_last else ForkedExistingTerms(self, pods, self._place + 1)
 
     def _change(self, change: PodChange) -> None:
         row, pod, sign = change

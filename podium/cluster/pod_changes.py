@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from podium.lib.change_log import ChangeLog
 from podium.objects.core import Pod
+
+LINE_MAX: Final = 32
+"""How many forks, each of the one before it, are counted by what has changed in between. The next one is counted anew:
+otherwise a cluster that is forked before each of its changes would keep all its states alive, and ask them all."""
 
 
 class PodChange(NamedTuple):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster.labels import LabelColumn
-from podium.cluster.pod_changes import PodChange, PodChanges, undone
+from podium.cluster.pod_changes import LINE_MAX, PodChange, PodChanges, undone
 from podium.cluster.value_sums import ValueSums, summed
 from podium.objects.core import Pod
 from podium.objects.selectors import Selector
@@ -217,13 +217,19 @@ class PodCounts:
 
 
 class ForkedPodCounts:
-    """The counters of a fork: the original's, with its later changes undone and the fork's own changes applied."""
+    """The counters of a fork: the original's, with its later changes undone and the fork's own changes applied.
 
-    def __init__(self, original: PodCounter, pods: PodsByRow) -> None:
+    Args:
+        original: None if the pods are to be counted anew.
+        place: in a line of forks, each of the one before it.
+    """
+
+    def __init__(self, original: PodCounter | None, pods: PodsByRow, place: int = 1) -> None:
         self.changes = PodChanges()
         self._original = original
-        self._since = original.changes.end
+        self._since = 0 if original is None else original.changes.end
         self._pods = pods
+        self._place = place
         self._counts: dict[PodQuery, tuple[IntArray, int]] = {}
         self._anew: PodCounts | None = None
 
@@ -260,12 +266,13 @@ class ForkedPodCounts:
 
     def fork(self, pods: PodsByRow) -> PodCounter:
         """The counter of a fork of this fork."""
-        return ForkedPodCounts(self, pods)
+        is_last = self._place == LINE_MAX
+        return ForkedPodCounts(None, pods) if is_last else ForkedPodCounts(self, pods, self._place + 1)
 
     def _inherited(self, query: PodQuery) -> tuple[IntArray, int] | None:
         """The counts as they were when the fork was made; None if too many changes have happened since to undo them."""
-        changed = self._original.changes.since(self._since)
-        if changed is None:
+        changed = None if self._original is None else self._original.changes.since(self._since)
+        if self._original is None or changed is None:
             return None
         counts = self._original.matching(query).copy()
         _apply(counts, undone(changed), query)

@@ -58,12 +58,14 @@ def test_terms_found_are_those_of_a_recount_whatever_has_happened(history, incom
     incoming_pod=newcomers,
     asked=kinds,
     kept=st.sampled_from((0, 1, 4096)),
+    line=st.sampled_from((1, 32)),
 )
-def test_a_fork_finds_its_own_terms_and_no_others(before, after, incoming_pod, asked, kept) -> None:
+def test_a_fork_finds_its_own_terms_and_no_others(before, after, incoming_pod, asked, kept, line) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(existing_terms, "CHANGES_KEPT", kept)
+        patch.setattr(existing_terms, "LINE_MAX", line)
         base = ChangingCluster.empty()
-    clusters = base.with_forks(before)
+        clusters = base.with_forks(before)
     for name, (kind, index, each) in after:
         if kind == "ask":
             assert_true(clusters[name], incoming_pod, asked)

@@ -75,12 +75,14 @@ def test_counters_are_what_a_recount_gives_whatever_has_happened(history, asked)
     after=st.lists(st.tuples(st.sampled_from(("base", "fork", "twin")), steps), max_size=10),
     asked=st.lists(queries, min_size=1, max_size=2),
     kept=st.sampled_from((0, 1, 4096)),
+    line=st.sampled_from((1, 32)),
 )
-def test_a_fork_sees_its_own_changes_and_no_others(before, after, asked, kept) -> None:
+def test_a_fork_sees_its_own_changes_and_no_others(before, after, asked, kept, line) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pod_counts, "CHANGES_KEPT", kept)
+        patch.setattr(pod_counts, "LINE_MAX", line)
         base = ChangingCluster.empty()
-    clusters = base.with_forks(before)
+        clusters = base.with_forks(before)
     for name, (kind, index, each) in after:
         if kind == "ask":
             assert_true(clusters[name], asked[:1])

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from weakref import WeakSet
 
 import pytest
 
@@ -286,6 +287,22 @@ def test_a_fork_its_original_and_its_siblings_go_their_own_ways():
     assert found == [["n1", "n2", "n3"], ["n1"], ["n1", "n2"], ["n1"]]
     winners = [every.evaluate(web(cpu="1")).node for every in (cluster, fork, sibling, below)]
     assert winners == ["n3", "n1", "n2", None]
+
+
+def test_a_cluster_may_be_forked_before_each_of_many_changes():
+    """As a shadow does, which looks at each state; the states that nobody looks at any more are forgotten."""
+    cluster, earlier = Cluster.load([node("n1", "2"), node("n2", "4")]), WeakSet()
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    spread = [{"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **term}]
+    asked = web("asked", labels={"app": "web"}, affinity=apart, topologySpreadConstraints=spread)
+    for number in range(1000):
+        earlier.add(cluster.fork()._state)
+        cluster.add(web(f"web-{number}", node=f"n{1 + number % 2}", labels={"app": "web"}, affinity=apart))
+        if number:
+            cluster.remove("Pod", f"web-{number - 1}")
+    assert cluster.evaluate(asked).node == "n1"
+    assert len(earlier) < 100
 
 
 def test_a_node_that_goes_takes_no_pod_with_it():
