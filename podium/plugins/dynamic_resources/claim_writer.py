@@ -6,10 +6,11 @@ Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresou
 extendeddynamicresources.go, v1.36.2.
 Differs: changes are patched with the resource version as precondition, where upstream writes the whole object. A claim
 that was reserved for the pod when its attempt began is looked at again, since a pod may wait at Permit for long. A
-claim that was recreated under the same name is left alone; upstream writes the old one's allocation into it. The claim
-for extended resources gets its name from podium, in the API server's style, so that it is found again if the answer to
-its creation is lost. What takes back an earlier attempt's claims ends before they are written for the next attempt;
-upstream lets the two overlap.
+claim that was recreated under the same name is left alone; upstream writes the old one's allocation into it. A claim
+that lost its allocation and got other devices after the pod's node was chosen ends the binding; upstream reserves it.
+The claim for extended resources gets its name from podium, in the API server's style, so that it is found again if the
+answer to its creation is lost. What takes back an earlier attempt's claims ends before they are written for the next
+attempt; upstream lets the two overlap.
 """
 
 from __future__ import annotations
@@ -79,56 +80,59 @@ class ClaimWriter:
 
     async def _write(self, found: PodDevices, pod: Pod, node_name: str) -> None:
         for index, claim in enumerate(found.claims):
+            decided = found.reserved.get(index)
+            allocation = decided or claim.status.allocation
             if claim.is_reserved_for(pod.uid):
-                # The reservation may have been taken back since the attempt began.
-                claim = self._known(claim)
-                if self._stays_reserved(claim, pod):
+                # Since the attempt began, the reservation may have been taken back, or the claim allocated anew.
+                known = self._known(claim)
+                if has_allocation(known, allocation) and self._stays_reserved(known, pod):
                     continue
-            allocation = found.reserved.get(index)
             is_special = index >= found.user_count
-            if is_special and allocation is None:
+            if is_special and decided is None:
                 continue
             try:
                 if is_special:
-                    await self._write_special(found, pod, found.by_node[node_name], allocation)
+                    await self._write_special(found, pod, found.by_node[node_name], decided)
                 else:
-                    found.claims[index] = await self._reserve(claim, allocation, pod)
+                    is_new = decided is not None
+                    found.claims[index] = await self._reserve(claim, allocation, pod, is_new=is_new)
                     self._devices.claims.assume(found.claims[index])
             except BaseException as error:
-                if allocation is not None and _may_be_written_yet(error):
-                    self._devices.doubt(claim.metadata.uid, allocation)
+                if decided is not None and _may_be_written_yet(error):
+                    self._devices.doubt(claim.metadata.uid, decided)
                 if (uid := found.in_flight.pop(index, None)) is not None:
                     self._devices.give_up_allocation(uid, claim)
                 raise
             if (uid := found.in_flight.pop(index, None)) is not None:
                 self._devices.end_allocation(uid)
 
-    async def _reserve(self, claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod) -> ResourceClaim:
-        """Write the allocation, if one was decided, and the reservation for the pod.
+    async def _reserve(
+        self, claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod, *, is_new: bool
+    ) -> ResourceClaim:
+        """Write the allocation, if it is new, and the reservation for the pod.
 
         Raises:
-            PluginError: that failed, or the claim is not what it was any more.
+            PluginError: that failed, or the claim is not what it was when the node was chosen.
         """
-        doing = "add reservation to" if allocation is None else "add allocation and reservation to"
+        doing = "add allocation and reservation to" if is_new else "add reservation to"
         failure: ApiError | None = None
-        if has_allocation(known := self._known(claim), allocation):
-            claim = known
+        claim = self._known(claim)
         for attempt in range(_TRIES):
             if attempt:
                 claim = await self._again(claim)
             if has_allocation(claim, allocation):
                 # Another pod of the group has written it, or it was written and the answer was lost.
-                allocation = None
-            if allocation is None and claim.is_reserved_for(pod.uid):
+                is_new = False
                 if self._stays_reserved(claim, pod):
                     return claim
-                # Once the claim has changed, a write of an earlier attempt can no longer come late.
-                claim = await self._unreserved(claim, pod)
+                if claim.is_reserved_for(pod.uid):
+                    # Once the claim has changed, a write of an earlier attempt can no longer come late.
+                    claim = await self._unreserved(claim, pod)
             try:
-                reserved(claim, allocation, pod, self._handle.clock.now())
-                if allocation is not None:
+                reserved(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
+                if is_new:
                     claim = await self._protect(claim)
-                wanted = reserved(claim, allocation, pod, self._handle.clock.now())
+                wanted = reserved(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
                 return await self._patch_status(claim, _reservation(claim, wanted))
             except ReservationError as error:
                 raise PluginError(str(error)) from error
@@ -189,7 +193,7 @@ class ClaimWriter:
         created = await self._create(on_node.special)
         # Noted before anything else can fail, so that the claim is deleted then.
         found.claims[-1] = created
-        found.claims[-1] = written = await self._reserve(created, allocation, pod)
+        found.claims[-1] = written = await self._reserve(created, allocation, pod, is_new=True)
         if not on_node.mappings:
             raise PluginError(NO_MAPPINGS.format(pod=pod.key))
         mappings = [msgspec.to_builtins(each) for each in on_node.mappings]

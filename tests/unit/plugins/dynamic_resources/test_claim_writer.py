@@ -249,6 +249,26 @@ async def test_a_claim_that_lost_its_allocation_cannot_be_reserved() -> None:
     assert await binding.fails() == "claim default/c got deallocated elsewhere in the meantime"
 
 
+@pytest.mark.parametrize("users", [[], ["web-1"]])
+@pytest.mark.parametrize("is_shown", [False, True])
+async def test_a_claim_that_has_other_devices_than_when_the_node_was_chosen_ends_the_binding(
+    is_shown: bool, users: list[str]
+) -> None:
+    binding = of_two(allocation=allocation("g0"))
+    other = a_claim(version="7", allocation=allocation("g1"), users=["web-2", *users])
+    binding.server.meddle(other)
+    if is_shown:
+        binding.handle.claims.put(other)
+    assert await binding.fails() == "claim default/c got allocated elsewhere in the meantime"
+    assert binding.server.stored["default/c"] is other
+
+
+async def test_a_reservation_of_other_devices_than_when_the_node_was_chosen_ends_the_binding() -> None:
+    binding = of_two(allocation=allocation("g0"), users=["web-1"])
+    binding.handle.claims.put(a_claim(version="7", allocation=allocation("g1"), users=["web-1"]))
+    assert await binding.fails() == "claim default/c got allocated elsewhere in the meantime"
+
+
 async def test_it_gives_up_after_five_conflicts() -> None:
     binding = of_two()
     binding.server.errors = [Conflict("changed"), None] * 5
