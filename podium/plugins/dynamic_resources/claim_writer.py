@@ -43,6 +43,7 @@ log = get_logger("devices")
 _TRIES: Final = 5
 _PAUSE_S: Final = 0.01
 _JITTER: Final = 0.1
+_RETRY_S: Final = 5.0
 _SEEN_POLL_S: Final = 0.1
 _SEEN_TIMEOUT_S: Final = 120.0
 _SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -58,6 +59,8 @@ class ClaimWriter:
         self._devices = devices
         self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         """Who writes the claims of a pod, by its uid."""
+        self._deallocating: set[tuple[str, str]] = set()
+        """The uids and versions of the claims that lose their allocation, or wait for that."""
 
     @asynccontextmanager
     async def _turn(self, pod: Pod) -> AsyncIterator[None]:
@@ -238,34 +241,48 @@ class ClaimWriter:
     # ------------------------------------------------------------ after a failure
 
     async def take_back(self, found: PodDevices, pod: Pod) -> None:
-        """Take back the reservations of a pod that is not bound, and what PostFilter wants to be taken back."""
-        async with self._turn(pod):
+        """Take back the reservations of a pod that is not bound, and what PostFilter wants to be taken back.
+
+        An allocation that another attempt is about to clear is left to it.
+        """
+        claim = found.deallocated
+        version = None if claim is None else (claim.metadata.uid, claim.metadata.resource_version)
+        if version is None or version in self._deallocating:
+            found.deallocated = None
             await self._take_back(found, pod)
+            return
+        self._deallocating.add(version)
+        try:
+            await self._take_back(found, pod)
+        finally:
+            self._deallocating.remove(version)
 
     async def _take_back(self, found: PodDevices, pod: Pod) -> None:
-        claims, user_count = found.claims, found.user_count
-        if found.is_unreserved:
-            for claim in claims[:user_count]:
-                if claim.status.allocation is not None and claim.is_reserved_for(pod.uid):
-                    await self._try(self._release, claim, pod)
-            special = found.special
-            if special is not None and special.metadata.name != SPECIAL_NAME:
-                await self._try(self._delete, special, pod)
-        if found.deallocated is not None:
-            await self._try(self._deallocate, found.deallocated, pod)
-        if found.deleted is not None:
-            await self._try(self._delete, found.deleted, pod)
+        async with self._turn(pod):
+            if found.is_unreserved:
+                for claim in found.claims[: found.user_count]:
+                    if claim.status.allocation is not None and claim.is_reserved_for(pod.uid):
+                        await self._try(self._release, claim, pod)
+                special = found.special
+                if special is not None and special.metadata.name != SPECIAL_NAME:
+                    await self._try(self._delete, special, pod)
+            if found.deallocated is not None:
+                await self._try(self._deallocate, found.deallocated, pod)
+            if found.deleted is not None:
+                await self._try(self._delete, found.deleted, pod)
 
     async def _try(
         self, write: Callable[[ResourceClaim, Pod], Awaitable[None]], claim: ResourceClaim, pod: Pod
     ) -> None:
-        """Make a write. If it fails, a later attempt at the pod comes to it again."""
+        """Make a write. If it fails, the next attempt at the pod, which is made soon, comes to it again."""
         try:
             await write(claim, pod)
         except NotFound:
             log.info("A claim is gone already", claim=claim.key, pod=pod.key)
         except (ApiError, PluginError) as error:
             log.warning("A claim could not be taken back", claim=claim.key, pod=pod.key, error=str(error))
+            # Upstream's PostFilter fails then, and the pod backs off; here it waits for events already.
+            self._handle.activate([pod], _RETRY_S)
 
     async def _release(self, claim: ResourceClaim, pod: Pod) -> None:
         await self._without(claim, pod)

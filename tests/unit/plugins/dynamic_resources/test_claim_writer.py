@@ -328,6 +328,36 @@ async def test_an_allocation_in_the_way_is_cleared() -> None:
     assert binding.server.stored["default/c"].status.allocation is None
 
 
+async def test_an_allocation_in_the_way_of_many_attempts_is_cleared_once() -> None:
+    binding = Binding(user("c"), a_claim(allocation=allocation("g0", node="n2")), a_slice("n1", "g0"))
+    binding.server.go_on = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        for item in (binding.pod, binding.pod, user("c", name="web-2")):
+            binding.pod = item
+            binding.attempt()
+            binding.plugin.post_filter(binding.state, item, NODES, None)  # type: ignore[arg-type]
+            work = binding.plugin.clean_up(binding.state, item)
+            assert work is not None
+            tasks.start_soon(lambda work=work: work)
+        await anyio.wait_all_tasks_blocked()
+        binding.server.go_on.set()
+    assert binding.server.written == [("status", "c")]
+    assert binding.server.stored["default/c"].status.allocation is None
+
+
+async def test_a_pod_is_tried_again_if_the_allocation_in_its_way_could_not_be_cleared() -> None:
+    binding = Binding(user("c"), a_claim(allocation=allocation("g0", node="n2")), a_slice("n1", "g0"))
+    for error, is_tried in ((Forbidden("no"), True), (NotFound("gone"), False)):
+        binding.handle.activated_later.clear()
+        binding.server.errors = [error]
+        binding.attempt()
+        binding.plugin.post_filter(binding.state, binding.pod, NODES, None)  # type: ignore[arg-type]
+        work = binding.plugin.clean_up(binding.state, binding.pod)
+        assert work is not None
+        await work
+        assert (binding.pod.key in binding.handle.activated_later) is is_tried
+
+
 async def test_what_may_yet_take_a_reservation_back_cannot_any_more_once_the_pod_is_bound() -> None:
     binding = of_two()
     await binding.pre_bind()
