@@ -15,7 +15,7 @@ attempt; upstream lets the two overlap.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -31,9 +31,9 @@ from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, Conflict, NotFound
 from podium.objects.claims import DELETE_PROTECTION, AllocationResult, ResourceClaim
 from podium.objects.core import Pod
-from podium.objects.resource_types import RESOURCE_CLAIMS
+from podium.objects.resource_types import PODS, RESOURCE_CLAIMS
 from podium.plugins.dynamic_resources.pod_devices import NO_MAPPINGS, SPECIAL_NAME, NodeDevices, PodDevices
-from podium.plugins.shared.cluster_devices import ClusterDevices
+from podium.plugins.shared.cluster_devices import ClusterDevices, DoubtedAllocation
 
 if TYPE_CHECKING:
     import anyio
@@ -102,7 +102,7 @@ class ClaimWriter:
                     self._devices.claims.assume(found.claims[index])
             except BaseException as error:
                 if decided is not None and _may_be_written_yet(error):
-                    self._devices.doubt(claim.metadata.uid, decided)
+                    self._devices.doubt(claim, decided)
                 if (uid := found.in_flight.pop(index, None)) is not None:
                     self._devices.give_up_allocation(uid, claim)
                 raise
@@ -240,6 +240,24 @@ class ClaimWriter:
 
     # ------------------------------------------------------------ after a failure
 
+    async def clean_up(self, found: PodDevices | None, doubts: Sequence[DoubtedAllocation], pod: Pod) -> None:
+        """Take back what the attempt leaves, and find out whether allocations that were given up have been written.
+
+        Args:
+            found: None if there is nothing to take back.
+        """
+        if found is not None:
+            await self.take_back(found, pod)
+        for doubt in doubts:
+            try:
+                now = await self._handle.client.read(RESOURCE_CLAIMS, doubt.claim)
+            except NotFound:
+                self._devices.settle(doubt, None)
+            except ApiError as error:
+                self._try_again_soon(pod, "A claim could not be read", error, claim=doubt.claim.key)
+            else:
+                self._devices.settle(doubt, now)
+
     async def take_back(self, found: PodDevices, pod: Pod) -> None:
         """Take back the reservations of a pod that is not bound, and what PostFilter wants to be taken back.
 
@@ -259,6 +277,9 @@ class ClaimWriter:
 
     async def _take_back(self, found: PodDevices, pod: Pod) -> None:
         async with self._turn(pod):
+            is_reserved = any(claim.is_reserved_for(pod.uid) for claim in found.claims)
+            if is_reserved and not await self._is_unbound(pod):
+                return
             if found.is_unreserved:
                 for claim in found.claims[: found.user_count]:
                     if claim.status.allocation is not None and claim.is_reserved_for(pod.uid):
@@ -280,9 +301,23 @@ class ClaimWriter:
         except NotFound:
             log.info("A claim is gone already", claim=claim.key, pod=pod.key)
         except (ApiError, PluginError) as error:
-            log.warning("A claim could not be taken back", claim=claim.key, pod=pod.key, error=str(error))
-            # Upstream's PostFilter fails then, and the pod backs off; here it waits for events already.
-            self._handle.activate([pod], _RETRY_S)
+            self._try_again_soon(pod, "A claim could not be taken back", error, claim=claim.key)
+
+    async def _is_unbound(self, pod: Pod) -> bool:
+        """Whether the API server shows that the pod is not bound. The watch may not have shown a late binding yet."""
+        try:
+            now = await self._handle.client.read(PODS, pod)
+        except NotFound:
+            return True
+        except ApiError as error:
+            self._try_again_soon(pod, "A pod could not be read; it keeps its claims", error)
+            return False
+        return now.uid != pod.uid or not now.node_name
+
+    def _try_again_soon(self, pod: Pod, what: str, error: Exception, **fields: str) -> None:
+        """Upstream's PostFilter fails then, and the pod backs off; here it waits for events already."""
+        log.warning(what, pod=pod.key, error=str(error), **fields)
+        self._handle.activate([pod], _RETRY_S)
 
     async def _release(self, claim: ResourceClaim, pod: Pod) -> None:
         await self._without(claim, pod)
