@@ -97,6 +97,7 @@ class BindOutcome:
         stage: the stage reached, or the one that failed.
         ended_at_s: when it was bound, or failed, on the monotonic clock; excludes PostBind.
         waited_s: how long it waited at Permit, and PreBind and PostBind took.
+        is_nominated: whether its status may name its node as the nominated one.
 
     A rejection at `WAITING_ON_PERMIT` means that this plugin found the pod unschedulable; all later failures mean that
     the pod is to be retried.
@@ -106,6 +107,7 @@ class BindOutcome:
     stage: BindingStage
     ended_at_s: float
     waited_s: float = 0.0
+    is_nominated: bool = False
 
     @property
     def is_bound(self) -> bool:
@@ -154,7 +156,7 @@ class Binder:
         status = await cycle.run_to_bind()
         if status is not None:
             BINDING_CYCLE.next(cycle.stage, BindingEvent.STEP_FAILED)
-            return BindOutcome(status, cycle.stage, self.clock.monotonic(), cycle.waited_s)
+            return BindOutcome(status, cycle.stage, self.clock.monotonic(), cycle.waited_s, cycle.is_nominated)
         ended_at_s = self.clock.monotonic()
         self.events.record(scheduled(instruction.pod, instruction.node_name))
         if instruction.plugins.post_bind:
@@ -165,13 +167,14 @@ class Binder:
 class _BindingCycle:
     """The steps for one pod; each returns None or the status that ends the cycle."""
 
-    __slots__ = ("_binder", "_instruction", "stage", "waited_s")
+    __slots__ = ("_binder", "_instruction", "is_nominated", "stage", "waited_s")
 
     def __init__(self, binder: Binder, instruction: BindPod) -> None:
         self._binder = binder
         self._instruction = instruction
         self.stage = BindingStage.STARTED
         self.waited_s = 0.0
+        self.is_nominated = False
 
     async def run_to_bind(self) -> Status | None:
         """Run every step up to the binding itself."""
@@ -235,7 +238,7 @@ class _BindingCycle:
 
     async def _nominate(self) -> None:
         """Write the pod's target node to its status for other components. A failure does not stop the cycle."""
-        instruction = self._instruction
+        instruction, self.is_nominated = self._instruction, True
         try:
             await self._binder.statuses.patch_status(instruction.pod, nominated_node_name=instruction.node_name)
         except ApiError as error:
