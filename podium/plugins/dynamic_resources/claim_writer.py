@@ -49,6 +49,7 @@ _SEEN_TIMEOUT_S: Final = 120.0
 _SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _NAME_LENGTH_MAX: Final = 63
+_DELETED: Final = "claim {claim} got deleted in the meantime"
 
 
 class ClaimWriter:
@@ -61,6 +62,8 @@ class ClaimWriter:
         """Who writes the claims of a pod, by its uid."""
         self._deallocating: set[tuple[str, str]] = set()
         """The uids and versions of the claims that lose their allocation, or wait for that."""
+        self._deleted: dict[str, str] = {}
+        """The keys, by uid, of claims whose deletion was requested: they go sooner or later."""
 
     @asynccontextmanager
     async def _turn(self, pod: Pod) -> AsyncIterator[None]:
@@ -91,14 +94,14 @@ class ClaimWriter:
                 if has_allocation(known, allocation) and self._stays_reserved(known, pod):
                     continue
             is_special = index >= found.user_count
-            if is_special and decided is None:
+            if is_special and allocation is None:
                 continue
             try:
-                if is_special:
+                if is_special and decided is not None:
                     await self._write_special(found, pod, found.by_node[node_name], decided)
                 else:
-                    is_new = decided is not None
-                    found.claims[index] = await self._reserve(claim, allocation, pod, is_new=is_new)
+                    is_new, known = decided is not None, self._known(claim)
+                    found.claims[index] = await self._reserve(known, allocation, pod, is_new=is_new)
                     self._devices.claims.assume(found.claims[index])
             except BaseException as error:
                 if decided is not None and _may_be_written_yet(error):
@@ -119,7 +122,6 @@ class ClaimWriter:
         """
         doing = "add allocation and reservation to" if is_new else "add reservation to"
         failure: ApiError | None = None
-        claim = self._known(claim)
         for attempt in range(_TRIES):
             if attempt:
                 claim = await self._again(claim)
@@ -146,9 +148,15 @@ class ClaimWriter:
         raise PluginError(f"{doing} claim {claim.key}: {failure}") from failure
 
     def _known(self, claim: ResourceClaim) -> ResourceClaim:
-        """The claim as far as it is known to have changed since the attempt began."""
+        """The claim as far as it is known to have changed since the attempt began.
+
+        Raises:
+            PluginError: it is gone, or an earlier attempt has requested that.
+        """
         known = self._devices.claims.get(claim.key)
-        return claim if known is None else _same(claim, known)
+        if known is None or claim.metadata.uid in self._deleted:
+            raise PluginError(_DELETED.format(claim=claim.key))
+        return _same(claim, known)
 
     def _stays_reserved(self, claim: ResourceClaim, pod: Pod) -> bool:
         """Whether the claim is reserved for the pod, and no write of an earlier attempt may take that back yet."""
@@ -354,8 +362,20 @@ class ClaimWriter:
         return written
 
     async def _delete(self, claim: ResourceClaim, pod: Pod) -> None:
-        """Delete a claim for extended resources, without the finalizer that would keep it."""
+        """Delete a claim for extended resources. From now on no attempt relies on it, unless that certainly fails."""
         del pod
+        uid, known = claim.metadata.uid, self._devices.claims.get
+        was_deleted = uid in self._deleted
+        self._deleted = {uid: key for uid, key in self._deleted.items() if known(key) is not None} | {uid: claim.key}
+        try:
+            await self._delete_now(claim)
+        except (ApiError, PluginError) as error:
+            if not (was_deleted or isinstance(error, NotFound) or _may_be_written_yet(error)):
+                del self._deleted[uid]
+            raise
+
+    async def _delete_now(self, claim: ResourceClaim) -> None:
+        """Delete a claim, without the finalizer that would keep it."""
         for attempt in range(_TRIES):
             if attempt:
                 claim = await self._again(claim)
@@ -379,7 +399,7 @@ def _same(claim: ResourceClaim, now: ResourceClaim) -> ResourceClaim:
         PluginError: that is another claim of the same name.
     """
     if now.metadata.uid != claim.metadata.uid:
-        raise PluginError(f"claim {claim.key} got deleted in the meantime")
+        raise PluginError(_DELETED.format(claim=claim.key))
     return now
 
 

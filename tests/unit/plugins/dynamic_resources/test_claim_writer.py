@@ -599,6 +599,34 @@ async def test_a_claim_left_over_is_deleted_without_its_finalizer() -> None:
     assert binding.server.stored == {}
 
 
+@pytest.mark.parametrize("is_shown", [False, True])
+@pytest.mark.parametrize("error", [None, OutcomeUnknown("no answer")])
+async def test_a_claim_for_extended_resources_that_an_earlier_attempt_deletes_ends_the_binding(
+    error: ApiError | None, is_shown: bool
+) -> None:
+    binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
+    await binding.pre_bind()
+    earlier = binding.state
+    binding.attempt()
+    later, binding.state = binding.state, earlier
+    binding.server.errors = [None, error]
+    await binding.take_back()
+    ((key, _),) = [(each.key, each) for each in binding.handle.claims.list()]
+    if is_shown:
+        binding.handle.claims.drop(key)
+    binding.state = later
+    assert await binding.fails() == f"claim {key} got deleted in the meantime"
+
+
+async def test_a_claim_for_extended_resources_that_could_not_be_deleted_serves_the_next_attempt() -> None:
+    binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
+    await binding.pre_bind()
+    binding.server.errors = [Forbidden("no")]
+    await binding.take_back()
+    binding.attempt()
+    assert await binding.pre_bind() is None
+
+
 # ---------------------------------------------------------------- devices that must be prepared
 
 
