@@ -103,9 +103,7 @@ class ClaimWriter:
                     is_new, known = decided is not None, self._known(claim)
                     found.claims[index] = await self._reserve(known, allocation, pod, is_new=is_new)
                     self._devices.claims.assume(found.claims[index])
-            except BaseException as error:
-                if decided is not None and _may_be_written_yet(error):
-                    self._devices.doubt(claim, decided)
+            except BaseException:
                 if (uid := found.in_flight.pop(index, None)) is not None:
                     self._devices.give_up_allocation(uid, claim)
                 raise
@@ -138,7 +136,7 @@ class ClaimWriter:
                 if is_new:
                     claim = await self._protect(claim)
                 wanted = reserved(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
-                return await self._patch_status(claim, _reservation(claim, wanted))
+                return await self._write_reservation(claim, wanted)
             except ReservationError as error:
                 raise PluginError(str(error)) from error
             except Conflict as error:
@@ -146,6 +144,16 @@ class ClaimWriter:
             except ApiError as error:
                 raise PluginError(f"{doing} claim {claim.key}: {error}") from error
         raise PluginError(f"{doing} claim {claim.key}: {failure}") from failure
+
+    async def _write_reservation(self, claim: ResourceClaim, wanted: ResourceClaim) -> ResourceClaim:
+        """Write what is allocated and reserved. If the outcome is unknown, the devices of a new allocation are kept."""
+        before, after = claim.status.allocation, wanted.status.allocation
+        try:
+            return await self._patch_status(claim, _reservation(claim, wanted))
+        except BaseException as error:
+            if before is None and after is not None and _may_be_written_yet(error):
+                self._devices.doubt(claim, after)
+            raise
 
     def _known(self, claim: ResourceClaim) -> ResourceClaim:
         """The claim as far as it is known to have changed since the attempt began.

@@ -24,6 +24,7 @@ from podium.objects import resource_types
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.core import Pod
 from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
+from podium.objects.resource_versions import is_older
 from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.shared.claim_cache import ClaimCache
 from podium.plugins.shared.device_observer import DeviceObserver
@@ -37,14 +38,16 @@ _AGAIN_S: Final = 5.0
 
 @dataclass(slots=True)
 class _InFlight:
-    """An allocation that is decided and not yet written, and how many pods have decided on it.
+    """An allocation that is decided and being written, and how many pods have decided on it.
 
     `is_simulated`: it was made in the simulation of a pod group, and can be reused by the other pods of the group.
+    `is_counted`: the claim is not shown with an allocation, so that the devices count as allocated here.
     """
 
     allocation: AllocationResult
     is_simulated: bool
     sharers: int = 1
+    is_counted: bool = True
 
 
 @dataclass(slots=True)
@@ -138,6 +141,9 @@ class ClusterDevices:
         """Keep the devices from other claims while the API server may still write this allocation of the claim.
 
         After that, too, until the claim has been read: the watch may be late.
+
+        Args:
+            claim: as it was when that was requested.
         """
         self._end_doubt(claim.metadata.uid)
         self._doubts[claim.metadata.uid] = DoubtedAllocation(claim, allocation, self._clock.monotonic() + _DOUBT_S)
@@ -216,37 +222,43 @@ class ClusterDevices:
             known.sharers += 1
 
     def end_allocation(self, uid: str) -> bool:
-        """A pod no longer needs the allocation in flight. Returns whether it was the last one."""
+        """A pod no longer needs the allocation in flight. Returns whether it was the last one, and nobody has it."""
         known = self._in_flight.get(uid)
         if known is None:
             return False
         known.sharers -= 1
         if known.sharers:
             return False
-        self._forget_in_flight(uid)
-        return True
+        del self._in_flight[uid]
+        if known.is_counted:
+            self._with_in_flight.remove(known.allocation)
+        return known.is_counted
 
     def give_up_allocation(self, uid: str, claim: ResourceClaim) -> bool:
         """As `end_allocation`, for an allocation that was not written: pods that want the devices hear of it."""
         known = self._in_flight.get(uid)
-        is_last = self.end_allocation(uid)
-        if known is not None and is_last and not known.is_simulated:
+        is_free = self.end_allocation(uid)
+        if known is not None and is_free and not known.is_simulated:
             self._tell_lost(claim, known.allocation)
-        return is_last
+        return is_free
 
     def _tell_lost(self, claim: ResourceClaim, allocation: AllocationResult) -> None:
         self.lost(replace(claim, status=replace(claim.status, allocation=allocation)), claim)
 
-    def _forget_in_flight(self, uid: str) -> None:
-        known = self._in_flight.pop(uid, None)
-        if known is not None:
-            self._with_in_flight.remove(known.allocation)
+    def _count_in_flight(self, uid: str, *, is_counted: bool) -> None:
+        known = self._in_flight.get(uid)
+        if known is not None and known.is_counted is not is_counted:
+            known.is_counted = is_counted
+            (self._with_in_flight.add if is_counted else self._with_in_flight.remove)(known.allocation)
 
     def on_add(self, new: ResourceClaim) -> None:
         """A claim was added."""
         if new.status.allocation is not None:
-            self._forget_in_flight(new.metadata.uid)
-            self._end_doubt(new.metadata.uid)
+            metadata = new.metadata
+            self._count_in_flight(metadata.uid, is_counted=False)
+            doubt = self._doubts.get(metadata.uid)
+            if doubt is not None and is_older(doubt.claim.metadata.resource_version, metadata.resource_version):
+                self._end_doubt(metadata.uid)
             self._allocated.add(new.status.allocation)
 
     def on_update(self, old: ResourceClaim, new: ResourceClaim) -> None:
@@ -262,6 +274,8 @@ class ClusterDevices:
             self.on_add(new)
         elif before is not None and after is None:
             self._allocated.remove(before)
+            # An attempt that has got no answer writes it again.
+            self._count_in_flight(new.metadata.uid, is_counted=True)
 
     def on_delete(self, old: ResourceClaim) -> None:
         """A claim was deleted."""
