@@ -5,7 +5,7 @@ and requeues, from the outcome.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (bindingCycle) and framework/runtime/framework.go, v1.36.2.
 Differs: an extension point without plugins is not measured; a pod that is stopped during PreBind fails with the cause
-alone, without the name of a plugin.
+alone, without the name of a plugin. A pod that Permit rejects before its binding cycle begins is not nominated.
 """
 
 from __future__ import annotations
@@ -207,7 +207,8 @@ class _BindingCycle:
             status = self._pre_flight(groups)
             if status is not None:
                 return status
-            if groups or waiting is not None:
+            # A pod that is rejected already frees its room at once: other gangs are tried meanwhile.
+            if groups if waiting is None else not waiting.is_rejected:
                 await self._nominate()
             return None if waiting is None else await self._wait_on_permit(waiting)
         finally:
