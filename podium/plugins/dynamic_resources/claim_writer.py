@@ -45,7 +45,8 @@ _PAUSE_S: Final = 0.01
 _JITTER: Final = 0.1
 _RETRY_S: Final = 5.0
 _SEEN_POLL_S: Final = 0.1
-_SEEN_TIMEOUT_S: Final = 120.0
+_SEEN_POLLS_MAX: Final = 1200
+_SEEN_POLLS_A_READ: Final = 50
 _SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _NAME_LENGTH_MAX: Final = 63
@@ -243,15 +244,26 @@ class ClaimWriter:
         return created
 
     async def _wait_until_seen(self, claim: ResourceClaim) -> None:
-        """Wait until the watch has shown the claim, so that its devices count as allocated from then on."""
+        """Wait until the watch has shown the claim, so that its devices count as allocated from then on.
+
+        Raises:
+            PluginError: it is gone already, which no watch will show.
+        """
         import anyio
 
         claims = self._devices.claims
-        for _ in range(int(_SEEN_TIMEOUT_S / _SEEN_POLL_S)):
+        for poll in range(1, _SEEN_POLLS_MAX + 1):
             if claims.get(claim.key) is not None:
                 claims.assume(claim)
                 return
             await anyio.sleep(_SEEN_POLL_S)
+            if poll % _SEEN_POLLS_A_READ == 0:
+                try:
+                    _same(claim, await self._handle.client.read(RESOURCE_CLAIMS, claim))
+                except NotFound as error:
+                    raise PluginError(_DELETED.format(claim=claim.key)) from error
+                except ApiError:
+                    continue
         log.warning("The watch has not shown a claim that was created", claim=claim.key)
 
     # ------------------------------------------------------------ after a failure

@@ -19,6 +19,7 @@ from podium.objects.api_errors import ApiError, Conflict, Forbidden, NotFound, O
 from podium.objects.claims import DELETE_PROTECTION, ResourceClaim
 from podium.objects.core import Pod
 from podium.objects.resource_types import PODS
+from podium.plugins.dynamic_resources import claim_writer
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
 from podium.plugins.shared.device_observer import DeviceObserver
@@ -577,6 +578,24 @@ async def test_a_claim_that_was_created_in_vain_is_deleted() -> None:
     await binding.take_back()
     assert binding.server.stored == {}
     assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+
+
+async def test_a_created_claim_that_goes_before_a_watch_has_shown_it_ends_the_binding_and_its_devices_are_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(claim_writer, "_SEEN_POLL_S", 0.0)
+    binding, lost = Binding(WANTS_GPU, a_slice("n1", "g0")), list[Any]()
+    binding.devices.lost = lambda *states: lost.append(states)
+    binding.server.shows = False
+
+    async def lose_all(*_: Any) -> None:
+        binding.server.stored.clear()
+        binding.server.errors = [Forbidden("no")]
+
+    binding.server.merge_status = lose_all  # type: ignore[method-assign]
+    assert (await binding.fails()).endswith("got deleted in the meantime")
+    assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+    assert len(lost) == 1
 
 
 async def test_a_claim_that_cannot_be_created_leaves_nothing_behind() -> None:
