@@ -5,7 +5,7 @@ and requeues, from the outcome.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (bindingCycle) and framework/runtime/framework.go, v1.36.2.
 Differs: an extension point without plugins is not measured; a pod that is stopped during PreBind fails with the cause
-alone, without the name of a plugin.
+alone, without the name of a plugin. A pod that Permit rejects before its binding cycle begins is not nominated.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ class BindOutcome:
         stage: the stage reached, or the one that failed.
         ended_at_s: when it was bound, or failed, on the monotonic clock; excludes PostBind.
         waited_s: how long it waited at Permit, and PreBind and PostBind took.
+        is_nominated: whether its status may name its node as the nominated one.
 
     A rejection at `WAITING_ON_PERMIT` means that this plugin found the pod unschedulable; all later failures mean that
     the pod is to be retried.
@@ -106,6 +107,7 @@ class BindOutcome:
     stage: BindingStage
     ended_at_s: float
     waited_s: float = 0.0
+    is_nominated: bool = False
 
     @property
     def is_bound(self) -> bool:
@@ -154,7 +156,7 @@ class Binder:
         status = await cycle.run_to_bind()
         if status is not None:
             BINDING_CYCLE.next(cycle.stage, BindingEvent.STEP_FAILED)
-            return BindOutcome(status, cycle.stage, self.clock.monotonic(), cycle.waited_s)
+            return BindOutcome(status, cycle.stage, self.clock.monotonic(), cycle.waited_s, cycle.is_nominated)
         ended_at_s = self.clock.monotonic()
         self.events.record(scheduled(instruction.pod, instruction.node_name))
         if instruction.plugins.post_bind:
@@ -165,13 +167,14 @@ class Binder:
 class _BindingCycle:
     """The steps for one pod; each returns None or the status that ends the cycle."""
 
-    __slots__ = ("_binder", "_instruction", "stage", "waited_s")
+    __slots__ = ("_binder", "_instruction", "is_nominated", "stage", "waited_s")
 
     def __init__(self, binder: Binder, instruction: BindPod) -> None:
         self._binder = binder
         self._instruction = instruction
         self.stage = BindingStage.STARTED
         self.waited_s = 0.0
+        self.is_nominated = False
 
     async def run_to_bind(self) -> Status | None:
         """Run every step up to the binding itself."""
@@ -204,7 +207,8 @@ class _BindingCycle:
             status = self._pre_flight(groups)
             if status is not None:
                 return status
-            if groups or waiting is not None:
+            # A pod that is rejected already frees its room at once: other gangs are tried meanwhile.
+            if groups if waiting is None else not waiting.is_rejected:
                 await self._nominate()
             return None if waiting is None else await self._wait_on_permit(waiting)
         finally:
@@ -235,7 +239,7 @@ class _BindingCycle:
 
     async def _nominate(self) -> None:
         """Write the pod's target node to its status for other components. A failure does not stop the cycle."""
-        instruction = self._instruction
+        instruction, self.is_nominated = self._instruction, True
         try:
             await self._binder.statuses.patch_status(instruction.pod, nominated_node_name=instruction.node_name)
         except ApiError as error:

@@ -56,6 +56,11 @@ class WaitingPod:
         """The plugins that have not allowed the pod yet."""
         return tuple(self._deadlines_s)
 
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the wait has ended otherwise than by the plugins' consent."""
+        return self._signal is not None
+
     def allow(self, plugin: str) -> None:
         """The plugin allows the pod; the wait ends when the last plugin does."""
         if self._is_open():

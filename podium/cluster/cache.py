@@ -271,6 +271,8 @@ class Cache:
     def is_overfull_for(self, pod: Pod, *, with_assumed: bool = False) -> bool:
         """Whether the pod's node is overcommitted in a resource that the pod requests.
 
+        Not in one that it does not offer: a device class provides that, through claims.
+
         Args:
             pod: assumed or added.
             with_assumed: whether assumed pods count too.
@@ -288,7 +290,7 @@ class Cache:
         for each in counted:
             asked.update(each.pod_usage.requests)
         return len(counted) > allowed_pods or any(
-            amount and asked[name] > allocatable.get(name, 0) for name, amount in cached.pod_usage.requests.items()
+            amount and 0 < allocatable.get(name, 0) < asked[name] for name, amount in cached.pod_usage.requests.items()
         )
 
     # ------------------------------------------------------------ the whole

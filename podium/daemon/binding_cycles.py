@@ -196,6 +196,9 @@ class BindingCycles:
             self._observer.failed(pod, "error", status.message, seconds)
             self._queue.done(pod.uid)
             return None
+        if outcome.is_nominated:
+            # So that the nomination is cleared even if no watch has shown it yet.
+            self._queue.nominator.add(pod, decision.node_name)
         assumed = pod.on_node(decision.node_name)
         if outcome.is_rejected_at_permit:
             write = self._failures.does_not_fit(attempt, rejected_on(decision.row, status), "")

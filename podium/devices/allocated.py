@@ -1,9 +1,10 @@
 """Which devices are allocated to claims, and how much of their capacity.
 
-Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go, v1.36.2. As upstream, devices
-are not counted: a device that two claims wrongly hold is free when the first claim goes.
-Differs: what cannot be read of an allocation counts as much as it may stand for: an empty driver, pool or device for
-any, and a share of unknown size for the whole device. Upstream does not see such a claim.
+Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go, v1.36.2.
+Differs: a device that two claims hold is free when both have gone, upstream's when the first has: a watch may show that
+a claim had the device, and has gone, after another claim has got it. What cannot be read of an allocation counts as
+much as it may stand for: an empty driver, pool or device for any, and a share of unknown size for the whole device.
+Upstream does not see such a claim.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class AllocatedDevices:
     def __init__(self, base: AllocatedDevices | None = None) -> None:
         self._base = base
         self._changes: dict[tuple[str, str], int] = {} if base is None else base._changes
-        self._dedicated: set[DeviceID] = set()
+        self._dedicated: Counter[DeviceID] = Counter()
         self._unclear: Counter[DeviceID] = Counter()
         """What claims hold of which not all can be read, without the parts that cannot."""
         self._shares: dict[DeviceID, set[str]] = {}
@@ -113,7 +114,7 @@ class AllocatedDevices:
                 continue
             amounts = _amounts(result)
             if result.share_id is None or amounts is None:
-                self._dedicated.add(device)
+                self._dedicated[device] += 1
                 continue
             self._shares.setdefault(device, set()).add(result.share_id)
             if amounts:
@@ -129,7 +130,9 @@ class AllocatedDevices:
                 continue
             amounts = _amounts(result)
             if result.share_id is None or amounts is None:
-                self._dedicated.discard(device)
+                self._dedicated[device] -= 1
+                if self._dedicated[device] <= 0:
+                    del self._dedicated[device]
                 continue
             shares = self._shares.get(device, set())
             shares.discard(result.share_id)

@@ -36,23 +36,26 @@ def has_allocation(claim: ResourceClaim, allocation: AllocationResult | None) ->
     return _devices(claim.status.allocation) == _devices(allocation)
 
 
-def reserved(claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod, now_s: float) -> ResourceClaim:
+def reserved(
+    claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod, now_s: float, *, is_new: bool
+) -> ResourceClaim:
     """The claim reserved for the pod.
 
     Args:
-        allocation: what was decided for it; None if it is allocated already.
+        allocation: what was decided for it, or what it had when the pod's node was chosen.
+        is_new: whether it was decided, and may have to be written.
 
     Raises:
-        ReservationError: the claim is not what it was when that was decided.
+        ReservationError: the claim is not what it was when the node was chosen.
     """
     if claim.metadata.deletion_timestamp is not None:
         raise ReservationError(f"claim {claim.key} got deleted in the meantime")
-    if allocation is None:
-        allocation = claim.status.allocation
-        if allocation is None:
-            raise ReservationError(f"claim {claim.key} got deallocated elsewhere in the meantime")
-    elif claim.status.allocation is not None:
+    present = claim.status.allocation
+    if present is not None and not has_allocation(claim, allocation):
         raise ReservationError(f"claim {claim.key} got allocated elsewhere in the meantime")
+    allocation = present or (allocation if is_new else None)
+    if allocation is None:
+        raise ReservationError(f"claim {claim.key} got deallocated elsewhere in the meantime")
     if allocation.allocation_timestamp is None:
         allocation = replace(allocation, allocation_timestamp=format_time(now_s))
     user = ResourceClaimConsumerReference(resource="pods", name=pod.metadata.name, uid=pod.uid)

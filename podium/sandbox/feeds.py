@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from podium.sandbox.errors import ApiError
-from podium.sandbox.journal import ADDED, Change, Collection
+from podium.sandbox.journal import ADDED, DELETED, Change, Collection, Key, Record
 
 
 class Feed:
@@ -15,6 +15,7 @@ class Feed:
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self._cursor = -1
+        self._known: dict[Key, Record] = {}
 
     @contextmanager
     def waking(self, wake: Callable[[], None]) -> Iterator[None]:
@@ -26,12 +27,29 @@ class Feed:
             self._collection.listeners.pop(wake, None)
 
     def read(self) -> list[Change]:
-        """The changes since the last read, oldest first. If the history lacks some, every object counts as added."""
+        """The changes since the last read, oldest first.
+
+        If the history lacks some, objects that are gone count as deleted, and all others as added.
+        """
         try:
-            changes = self._collection.changes_from(self._cursor) if self._cursor >= 0 else None
+            changes = self._collection.changes_from(self._cursor) if self._cursor >= 0 else self._all()
         except ApiError:
-            changes = None
+            changes = self._all()
         self._cursor = self._collection.end
-        if changes is None:
-            return [Change(ADDED, record, None) for record in self._collection.records.values()]
+        for change in changes:
+            if change.type == DELETED:
+                del self._known[change.record.key]
+            else:
+                self._known[change.record.key] = change.record
         return changes
+
+    def _all(self) -> list[Change]:
+        records = self._collection.records
+        gone = [
+            Change(DELETED, known, known) for key, known in self._known.items() if _uid(records.get(key)) != _uid(known)
+        ]
+        return gone + [Change(ADDED, record, None) for record in records.values()]
+
+
+def _uid(record: Record | None) -> str | None:
+    return None if record is None else record.obj["metadata"]["uid"]

@@ -20,6 +20,7 @@ from tests.simulation.observed import ObservedApp
 Json = dict[str, Any]
 
 DRIVER: Final = "gpu.example.com"
+_RESOURCE: Final = "example.com/gpu"
 _API_VERSION: Final = "resource.k8s.io/v1"
 _MODELS: Final = ("large", "small")
 _DEVICES_MAX: Final = 4
@@ -40,6 +41,7 @@ class DeviceActors:
         self._actions: dict[Callable[[], str | None], int] = {
             self.create_pod: 14,
             self.share_claim: 3,
+            self.request_resource: 3,
             self.change_slice: 3,
             self.fail_claims: 2,
             self.lose_claims: 3,
@@ -51,7 +53,8 @@ class DeviceActors:
     def furnish(self) -> None:
         """The class, templates and shared claims that are there at the start."""
         expression = f'device.driver == "{DRIVER}"'
-        self._create("DeviceClass", "gpu", {"selectors": [{"cel": {"expression": expression}}]})
+        selectors = [{"cel": {"expression": expression}}]
+        self._create("DeviceClass", "gpu", {"selectors": selectors, "extendedResourceName": _RESOURCE})
         for name in TEMPLATES:
             self._create("ResourceClaimTemplate", name, {"spec": {"devices": _devices(name)}}, namespaces=True)
         for name in _SHARED:
@@ -70,6 +73,10 @@ class DeviceActors:
 
     def share_claim(self) -> str | None:
         return self._pod({"resourceClaimName": self._random.choice(_SHARED)})
+
+    def request_resource(self) -> str | None:
+        """A pod without claims requests devices as an extended resource: podium makes the claim."""
+        return self._pod({_RESOURCE: self._random.choice("12")})
 
     def change_slice(self) -> str | None:
         """A device comes, goes or is tainted."""
@@ -126,7 +133,12 @@ class DeviceActors:
             return None
         self.pods_made += 1
         pod = random_objects.random_pod(f"claimant-{self.pods_made}", self._random)
-        random_objects.add_claim(pod, entry)
+        if _RESOURCE in entry:
+            resources = pod["spec"]["containers"][0]["resources"]
+            resources["requests"] |= entry
+            resources["limits"] = entry
+        else:
+            random_objects.add_claim(pod, entry)
         self._store.create(pod)
         return f"create {pod['metadata']['name']} with {' '.join(entry.values())}"
 
@@ -174,8 +186,11 @@ def check_devices(sandbox: Sandbox) -> None:
         if status.get("phase") in _FINISHED or "deletionTimestamp" in metadata:
             continue
         generated = {each["name"]: each["resourceClaimName"] for each in status.get("resourceClaimStatuses", ())}
-        for entry in spec.get("resourceClaims", ()):
-            name = entry.get("resourceClaimName") or generated[entry["name"]]
+        entries = spec.get("resourceClaims", ())
+        names = [each.get("resourceClaimName") or generated[each["name"]] for each in entries]
+        if _RESOURCE in random_objects.requests_of(pod):
+            names.append(status.get("extendedResourceClaimStatus", {}).get("resourceClaimName", _RESOURCE))
+        for name in names:
             found = claims.get((metadata["namespace"], name), {})
             users = found.get("status", {}).get("reservedFor", ())
             if metadata["uid"] not in {user["uid"] for user in users}:

@@ -6,15 +6,16 @@ Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresou
 extendeddynamicresources.go, v1.36.2.
 Differs: changes are patched with the resource version as precondition, where upstream writes the whole object. A claim
 that was reserved for the pod when its attempt began is looked at again, since a pod may wait at Permit for long. A
-claim that was recreated under the same name is left alone; upstream writes the old one's allocation into it. The claim
-for extended resources gets its name from podium, in the API server's style, so that it is found again if the answer to
-its creation is lost. What takes back an earlier attempt's claims ends before they are written for the next attempt;
-upstream lets the two overlap.
+claim that was recreated under the same name is left alone; upstream writes the old one's allocation into it. A claim
+that lost its allocation and got other devices after the pod's node was chosen ends the binding; upstream reserves it.
+The claim for extended resources gets its name from podium, in the API server's style, so that it is found again if the
+answer to its creation is lost. What takes back an earlier attempt's claims ends before they are written for the next
+attempt; upstream lets the two overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -30,9 +31,9 @@ from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, Conflict, NotFound
 from podium.objects.claims import DELETE_PROTECTION, AllocationResult, ResourceClaim
 from podium.objects.core import Pod
-from podium.objects.resource_types import RESOURCE_CLAIMS
+from podium.objects.resource_types import PODS, RESOURCE_CLAIMS
 from podium.plugins.dynamic_resources.pod_devices import NO_MAPPINGS, SPECIAL_NAME, NodeDevices, PodDevices
-from podium.plugins.shared.cluster_devices import ClusterDevices
+from podium.plugins.shared.cluster_devices import ClusterDevices, DoubtedAllocation
 
 if TYPE_CHECKING:
     import anyio
@@ -42,11 +43,14 @@ log = get_logger("devices")
 _TRIES: Final = 5
 _PAUSE_S: Final = 0.01
 _JITTER: Final = 0.1
+_RETRY_S: Final = 5.0
 _SEEN_POLL_S: Final = 0.1
-_SEEN_TIMEOUT_S: Final = 120.0
+_SEEN_POLLS_MAX: Final = 1200
+_SEEN_POLLS_A_READ: Final = 50
 _SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _NAME_LENGTH_MAX: Final = 63
+_DELETED: Final = "claim {claim} got deleted in the meantime"
 
 
 class ClaimWriter:
@@ -57,6 +61,10 @@ class ClaimWriter:
         self._devices = devices
         self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         """Who writes the claims of a pod, by its uid."""
+        self._deallocating: set[tuple[str, str]] = set()
+        """The uids and versions of the claims that lose their allocation, or wait for that."""
+        self._deleted: dict[str, str] = {}
+        """The keys, by uid, of claims whose deletion was requested: they go sooner or later."""
 
     @asynccontextmanager
     async def _turn(self, pod: Pod) -> AsyncIterator[None]:
@@ -79,57 +87,57 @@ class ClaimWriter:
 
     async def _write(self, found: PodDevices, pod: Pod, node_name: str) -> None:
         for index, claim in enumerate(found.claims):
+            decided = found.reserved.get(index)
+            allocation = decided or claim.status.allocation
             if claim.is_reserved_for(pod.uid):
-                # The reservation may have been taken back since the attempt began.
-                claim = self._known(claim)
-                if self._stays_reserved(claim, pod):
+                # Since the attempt began, the reservation may have been taken back, or the claim allocated anew.
+                known = self._known(claim)
+                if has_allocation(known, allocation) and self._stays_reserved(known, pod):
                     continue
-            allocation = found.reserved.get(index)
             is_special = index >= found.user_count
             if is_special and allocation is None:
                 continue
             try:
-                if is_special:
-                    await self._write_special(found, pod, found.by_node[node_name], allocation)
+                if is_special and decided is not None:
+                    await self._write_special(found, pod, found.by_node[node_name], decided)
                 else:
-                    found.claims[index] = await self._reserve(claim, allocation, pod)
+                    is_new, known = decided is not None, self._known(claim)
+                    found.claims[index] = await self._reserve(known, allocation, pod, is_new=is_new)
                     self._devices.claims.assume(found.claims[index])
-            except BaseException as error:
-                if allocation is not None and _may_be_written_yet(error):
-                    self._devices.doubt(claim.metadata.uid, allocation)
+            except BaseException:
                 if (uid := found.in_flight.pop(index, None)) is not None:
                     self._devices.give_up_allocation(uid, claim)
                 raise
             if (uid := found.in_flight.pop(index, None)) is not None:
                 self._devices.end_allocation(uid)
 
-    async def _reserve(self, claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod) -> ResourceClaim:
-        """Write the allocation, if one was decided, and the reservation for the pod.
+    async def _reserve(
+        self, claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod, *, is_new: bool
+    ) -> ResourceClaim:
+        """Write the allocation, if it is new, and the reservation for the pod.
 
         Raises:
-            PluginError: that failed, or the claim is not what it was any more.
+            PluginError: that failed, or the claim is not what it was when the node was chosen.
         """
-        doing = "add reservation to" if allocation is None else "add allocation and reservation to"
+        doing = "add allocation and reservation to" if is_new else "add reservation to"
         failure: ApiError | None = None
-        if has_allocation(known := self._known(claim), allocation):
-            claim = known
         for attempt in range(_TRIES):
             if attempt:
                 claim = await self._again(claim)
             if has_allocation(claim, allocation):
                 # Another pod of the group has written it, or it was written and the answer was lost.
-                allocation = None
-            if allocation is None and claim.is_reserved_for(pod.uid):
+                is_new = False
                 if self._stays_reserved(claim, pod):
                     return claim
-                # Once the claim has changed, a write of an earlier attempt can no longer come late.
-                claim = await self._unreserved(claim, pod)
+                if claim.is_reserved_for(pod.uid):
+                    # Once the claim has changed, a write of an earlier attempt can no longer come late.
+                    claim = await self._unreserved(claim, pod)
             try:
-                reserved(claim, allocation, pod, self._handle.clock.now())
-                if allocation is not None:
+                reserved(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
+                if is_new:
                     claim = await self._protect(claim)
-                wanted = reserved(claim, allocation, pod, self._handle.clock.now())
-                return await self._patch_status(claim, _reservation(claim, wanted))
+                wanted = reserved(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
+                return await self._write_reservation(claim, wanted)
             except ReservationError as error:
                 raise PluginError(str(error)) from error
             except Conflict as error:
@@ -138,10 +146,26 @@ class ClaimWriter:
                 raise PluginError(f"{doing} claim {claim.key}: {error}") from error
         raise PluginError(f"{doing} claim {claim.key}: {failure}") from failure
 
+    async def _write_reservation(self, claim: ResourceClaim, wanted: ResourceClaim) -> ResourceClaim:
+        """Write what is allocated and reserved. If the outcome is unknown, the devices of a new allocation are kept."""
+        before, after = claim.status.allocation, wanted.status.allocation
+        try:
+            return await self._patch_status(claim, _reservation(claim, wanted))
+        except BaseException as error:
+            if before is None and after is not None and _may_be_written_yet(error):
+                self._devices.doubt(claim, after)
+            raise
+
     def _known(self, claim: ResourceClaim) -> ResourceClaim:
-        """The claim as far as it is known to have changed since the attempt began."""
+        """The claim as far as it is known to have changed since the attempt began.
+
+        Raises:
+            PluginError: it is gone, or an earlier attempt has requested that.
+        """
         known = self._devices.claims.get(claim.key)
-        return claim if known is None else _same(claim, known)
+        if known is None or claim.metadata.uid in self._deleted:
+            raise PluginError(_DELETED.format(claim=claim.key))
+        return _same(claim, known)
 
     def _stays_reserved(self, claim: ResourceClaim, pod: Pod) -> bool:
         """Whether the claim is reserved for the pod, and no write of an earlier attempt may take that back yet."""
@@ -189,7 +213,7 @@ class ClaimWriter:
         created = await self._create(on_node.special)
         # Noted before anything else can fail, so that the claim is deleted then.
         found.claims[-1] = created
-        found.claims[-1] = written = await self._reserve(created, allocation, pod)
+        found.claims[-1] = written = await self._reserve(created, allocation, pod, is_new=True)
         if not on_node.mappings:
             raise PluginError(NO_MAPPINGS.format(pod=pod.key))
         mappings = [msgspec.to_builtins(each) for each in on_node.mappings]
@@ -220,48 +244,108 @@ class ClaimWriter:
         return created
 
     async def _wait_until_seen(self, claim: ResourceClaim) -> None:
-        """Wait until the watch has shown the claim, so that its devices count as allocated from then on."""
+        """Wait until the watch has shown the claim, so that its devices count as allocated from then on.
+
+        Raises:
+            PluginError: it is gone already, which no watch will show.
+        """
         import anyio
 
         claims = self._devices.claims
-        for _ in range(int(_SEEN_TIMEOUT_S / _SEEN_POLL_S)):
+        for poll in range(1, _SEEN_POLLS_MAX + 1):
             if claims.get(claim.key) is not None:
                 claims.assume(claim)
                 return
             await anyio.sleep(_SEEN_POLL_S)
+            if poll % _SEEN_POLLS_A_READ == 0:
+                try:
+                    _same(claim, await self._handle.client.read(RESOURCE_CLAIMS, claim))
+                except NotFound as error:
+                    raise PluginError(_DELETED.format(claim=claim.key)) from error
+                except ApiError:
+                    continue
         log.warning("The watch has not shown a claim that was created", claim=claim.key)
 
     # ------------------------------------------------------------ after a failure
 
+    async def clean_up(self, found: PodDevices | None, doubts: Sequence[DoubtedAllocation], pod: Pod) -> None:
+        """Take back what the attempt leaves, and find out whether allocations that were given up have been written.
+
+        Args:
+            found: None if there is nothing to take back.
+        """
+        if found is not None:
+            await self.take_back(found, pod)
+        for doubt in doubts:
+            try:
+                now = await self._handle.client.read(RESOURCE_CLAIMS, doubt.claim)
+            except NotFound:
+                self._devices.settle(doubt, None)
+            except ApiError as error:
+                self._try_again_soon(pod, "A claim could not be read", error, claim=doubt.claim.key)
+            else:
+                self._devices.settle(doubt, now)
+
     async def take_back(self, found: PodDevices, pod: Pod) -> None:
-        """Take back the reservations of a pod that is not bound, and what PostFilter wants to be taken back."""
-        async with self._turn(pod):
+        """Take back the reservations of a pod that is not bound, and what PostFilter wants to be taken back.
+
+        An allocation that another attempt is about to clear is left to it.
+        """
+        claim = found.deallocated
+        version = None if claim is None else (claim.metadata.uid, claim.metadata.resource_version)
+        if version is None or version in self._deallocating:
+            found.deallocated = None
             await self._take_back(found, pod)
+            return
+        self._deallocating.add(version)
+        try:
+            await self._take_back(found, pod)
+        finally:
+            self._deallocating.remove(version)
 
     async def _take_back(self, found: PodDevices, pod: Pod) -> None:
-        claims, user_count = found.claims, found.user_count
-        if found.is_unreserved:
-            for claim in claims[:user_count]:
-                if claim.status.allocation is not None and claim.is_reserved_for(pod.uid):
-                    await self._try(self._release, claim, pod)
-            special = found.special
-            if special is not None and special.metadata.name != SPECIAL_NAME:
-                await self._try(self._delete, special, pod)
-        if found.deallocated is not None:
-            await self._try(self._deallocate, found.deallocated, pod)
-        if found.deleted is not None:
-            await self._try(self._delete, found.deleted, pod)
+        async with self._turn(pod):
+            is_reserved = any(claim.is_reserved_for(pod.uid) for claim in found.claims)
+            if is_reserved and not await self._is_unbound(pod):
+                return
+            if found.is_unreserved:
+                for claim in found.claims[: found.user_count]:
+                    if claim.status.allocation is not None and claim.is_reserved_for(pod.uid):
+                        await self._try(self._release, claim, pod)
+                special = found.special
+                if special is not None and special.metadata.name != SPECIAL_NAME:
+                    await self._try(self._delete, special, pod)
+            if found.deallocated is not None:
+                await self._try(self._deallocate, found.deallocated, pod)
+            if found.deleted is not None:
+                await self._try(self._delete, found.deleted, pod)
 
     async def _try(
         self, write: Callable[[ResourceClaim, Pod], Awaitable[None]], claim: ResourceClaim, pod: Pod
     ) -> None:
-        """Make a write. If it fails, a later attempt at the pod comes to it again."""
+        """Make a write. If it fails, the next attempt at the pod, which is made soon, comes to it again."""
         try:
             await write(claim, pod)
         except NotFound:
             log.info("A claim is gone already", claim=claim.key, pod=pod.key)
         except (ApiError, PluginError) as error:
-            log.warning("A claim could not be taken back", claim=claim.key, pod=pod.key, error=str(error))
+            self._try_again_soon(pod, "A claim could not be taken back", error, claim=claim.key)
+
+    async def _is_unbound(self, pod: Pod) -> bool:
+        """Whether the API server shows that the pod is not bound. The watch may not have shown a late binding yet."""
+        try:
+            now = await self._handle.client.read(PODS, pod)
+        except NotFound:
+            return True
+        except ApiError as error:
+            self._try_again_soon(pod, "A pod could not be read; it keeps its claims", error)
+            return False
+        return now.uid != pod.uid or not now.node_name
+
+    def _try_again_soon(self, pod: Pod, what: str, error: Exception, **fields: str) -> None:
+        """Upstream's PostFilter fails then, and the pod backs off; here it waits for events already."""
+        log.warning(what, pod=pod.key, error=str(error), **fields)
+        self._handle.activate([pod], _RETRY_S)
 
     async def _release(self, claim: ResourceClaim, pod: Pod) -> None:
         await self._without(claim, pod)
@@ -298,8 +382,20 @@ class ClaimWriter:
         return written
 
     async def _delete(self, claim: ResourceClaim, pod: Pod) -> None:
-        """Delete a claim for extended resources, without the finalizer that would keep it."""
+        """Delete a claim for extended resources. From now on no attempt relies on it, unless that certainly fails."""
         del pod
+        uid, known = claim.metadata.uid, self._devices.claims.get
+        was_deleted = uid in self._deleted
+        self._deleted = {uid: key for uid, key in self._deleted.items() if known(key) is not None} | {uid: claim.key}
+        try:
+            await self._delete_now(claim)
+        except (ApiError, PluginError) as error:
+            if not (was_deleted or isinstance(error, NotFound) or _may_be_written_yet(error)):
+                del self._deleted[uid]
+            raise
+
+    async def _delete_now(self, claim: ResourceClaim) -> None:
+        """Delete a claim, without the finalizer that would keep it."""
         for attempt in range(_TRIES):
             if attempt:
                 claim = await self._again(claim)
@@ -323,7 +419,7 @@ def _same(claim: ResourceClaim, now: ResourceClaim) -> ResourceClaim:
         PluginError: that is another claim of the same name.
     """
     if now.metadata.uid != claim.metadata.uid:
-        raise PluginError(f"claim {claim.key} got deleted in the meantime")
+        raise PluginError(_DELETED.format(claim=claim.key))
     return now
 
 

@@ -30,15 +30,15 @@ def written_claims(
     writes = []
     on_node = found.by_node.get(node_name)
     for index, claim in enumerate(found.claims):
-        allocation = found.reserved.get(index)
+        decided = found.reserved.get(index)
         known = claims.get(claim.key)
-        if known is not None and has_allocation(known, allocation):
-            claim, allocation = known, None
+        if known is not None and has_allocation(known, decided):
+            claim = known
         if claim.is_reserved_for(pod.uid):
             continue
         before: ResourceClaim | None = claim
         if claim is found.special:
-            if allocation is None or on_node is None or on_node.special is None:
+            if decided is None or on_node is None or on_node.special is None:
                 continue
             if not on_node.mappings:
                 raise PluginError(NO_MAPPINGS.format(pod=pod.key))
@@ -46,8 +46,9 @@ def written_claims(
             name = f"{own.generate_name}{own.uid[-_SUFFIX:]}"
             claim = replace(on_node.special, metadata=replace(own, name=name))
         try:
-            after = reserved(claim, allocation, pod, now_s)
+            allocation = decided or claim.status.allocation
+            after = reserved(claim, allocation, pod, now_s, is_new=decided is not None)
         except ReservationError as error:
             raise PluginError(str(error)) from error
-        writes.append(ObjectWrite(RESOURCE_CLAIMS, before, after if allocation is None else protected(after)))
+        writes.append(ObjectWrite(RESOURCE_CLAIMS, before, after if decided is None else protected(after)))
     return writes

@@ -12,8 +12,11 @@ devices on each node.
 Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.36.2.
 Differs: `filterTimeout` limits the steps of a search, 50,000 for a second, so that the same question has the same
 answer; no limit (0) counts as 10 s, because no other pod is tried meanwhile. A pod keeps its claims for a minute if its
-binding failed without a definite answer, since it may be bound yet. After an error on one node, the others are
-not looked at. The allocation that PostFilter takes back is cleared after the attempt, which does not wait for that.
+binding failed without a definite answer, since it may be bound yet; in podium's first minute it keeps those that were
+reserved for it before. After that it loses them only if the API server shows that it is not bound. Devices whose
+allocation failed without a definite answer are withheld until the claim has been read after a minute. After an error on
+one node, the others are not looked at. The allocation that PostFilter takes back is cleared after the attempt, which
+does not wait for that.
 """
 
 from __future__ import annotations
@@ -151,12 +154,14 @@ class DynamicResources(
             found.claims.append(left_over or new_special_claim(pod, self._handle.random))
         if not found.claims:
             return None, SKIP
+        self._devices.begin()
+        found.was_reserved = any(claim.is_reserved_for(pod.uid) for claim in found.claims)
         found.ways_max = 0 if (search := state.find(ThoroughSearch)) is None else search.ways_max
         problem = self._prepare(found, is_simulated=_is_simulated(state))
         if problem is None:
             state.write(found)
             if found.wanted and (left_s := self._devices.doubt_left_s()) is not None:
-                # No event tells that devices are no longer withheld.
+                # No event tells that devices need not be withheld any more.
                 self._handle.activate([pod], left_s)
         return None, problem
 
@@ -447,14 +452,27 @@ class DynamicResources(
         return None
 
     def clean_up(self, state: CycleState, pod: Pod) -> Coroutine[Any, Any, None] | None:
-        """Release the claims of a pod that is not bound; carry out what PostFilter has chosen."""
+        """Release the claims of a pod that is not bound; carry out what PostFilter has chosen.
+
+        Claims that may have got devices late are read, so that others can have the devices if they have not.
+        """
         found = state.find(PodDevices)
-        if found is None or not (found.is_unreserved or found.deallocated or found.deleted):
+        if found is None or not found.claims:
             return None
+        takes_back = found.is_unreserved or found.deallocated is not None or found.deleted is not None
+        if takes_back and (left_s := self._may_be_bound_for_s(state, found, pod)):
+            self._handle.activate([pod], left_s)
+            takes_back = False
+        doubts = self._devices.overdue_doubts()
+        return self._writer.clean_up(found if takes_back else None, doubts, pod) if takes_back or doubts else None
+
+    def _may_be_bound_for_s(self, state: CycleState, found: PodDevices, pod: Pod) -> float:
+        """For how many seconds the API server may still bind the pod, as requested now or by an earlier process."""
         if state.find(BindingInDoubt) is not None:
             self._devices.doubt_binding(pod)
-            return None
-        return self._writer.take_back(found, pod)
+        elif found.was_reserved:
+            self._devices.doubt_binding(pod, is_inherited=True)
+        return self._devices.may_be_bound_for_s(pod)
 
     def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
         """The claims allocated and reserved for the pod."""

@@ -24,25 +24,39 @@ from podium.objects import resource_types
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.core import Pod
 from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
+from podium.objects.resource_versions import is_older
 from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.shared.claim_cache import ClaimCache
 from podium.plugins.shared.device_observer import DeviceObserver
 from podium.plugins.shared.followed import Followed
 
 _DOUBT_S: Final = 60.0
-"""How long an API server may work on a request."""
+"""How long an API server may work on a request (kube-apiserver's `--request-timeout`)."""
+
+_AGAIN_S: Final = 5.0
 
 
 @dataclass(slots=True)
 class _InFlight:
-    """An allocation that is decided and not yet written, and how many pods have decided on it.
+    """An allocation that is decided and being written, and how many pods have decided on it.
 
     `is_simulated`: it was made in the simulation of a pod group, and can be reused by the other pods of the group.
+    `is_counted`: the claim is not shown with an allocation, so that the devices count as allocated here.
     """
 
     allocation: AllocationResult
     is_simulated: bool
     sharers: int = 1
+    is_counted: bool = True
+
+
+@dataclass(slots=True)
+class DoubtedAllocation:
+    """An allocation of a claim that the API server may have written, and until when it may still do so."""
+
+    claim: ResourceClaim
+    allocation: AllocationResult
+    until_s: float
 
 
 class ClusterDevices:
@@ -73,11 +87,12 @@ class ClusterDevices:
         self._with_in_flight = AllocatedDevices(self._doubted)
         self._in_flight: dict[str, _InFlight] = {}
         self._clock = handle.clock
-        self._doubts: dict[str, tuple[AllocationResult, float]] = {}
+        self._doubts: dict[str, DoubtedAllocation] = {}
         self._doubts_of_taking_back: dict[str, str] = {}
         """The version of the claim, by its uid."""
         self._doubts_of_binding: dict[str, float] = {}
         """Until when a pod may be bound, by its uid."""
+        self._began_s: float | None = None
 
     # ------------------------------------------------------------ classes and slices
 
@@ -120,27 +135,45 @@ class ClusterDevices:
     def allocated(self) -> AllocatedDevices:
         """The devices that claims hold, and those that they are about to get."""
         self.claims.read()
-        now_s = self._clock.monotonic() if self._doubts else 0.0
-        for uid in [uid for uid, (_, until_s) in self._doubts.items() if until_s <= now_s]:
-            self._end_doubt(uid)
         return self._with_in_flight
 
-    def doubt(self, uid: str, allocation: AllocationResult) -> None:
-        """Keep the devices from other claims while the API server may still write this allocation of a claim."""
-        self._end_doubt(uid)
-        self._doubts[uid] = allocation, self._clock.monotonic() + _DOUBT_S
+    def doubt(self, claim: ResourceClaim, allocation: AllocationResult) -> None:
+        """Keep the devices from other claims while the API server may still write this allocation of the claim.
+
+        After that, too, until the claim has been read: the watch may be late.
+
+        Args:
+            claim: as it was when that was requested.
+        """
+        self._end_doubt(claim.metadata.uid)
+        self._doubts[claim.metadata.uid] = DoubtedAllocation(claim, allocation, self._clock.monotonic() + _DOUBT_S)
         self._doubted.add(allocation)
 
     def doubt_left_s(self) -> float | None:
-        """Seconds until the devices of such an allocation are no longer kept from others; None if there is none."""
-        if not self._doubts:
-            return None
-        return max(0.0, min(until_s for _, until_s in self._doubts.values()) - self._clock.monotonic())
+        """Seconds until the next of these claims is to be read; None if there is none, or it is to be read now."""
+        now_s = self._clock.monotonic() if self._doubts else 0.0
+        return min((each.until_s - now_s for each in self._doubts.values() if each.until_s > now_s), default=None)
+
+    def overdue_doubts(self) -> list[DoubtedAllocation]:
+        """Those whose claims are to be read now; if `settle` does not follow, they are returned again after 5 s."""
+        now_s = self._clock.monotonic() if self._doubts else 0.0
+        overdue = [each for each in self._doubts.values() if each.until_s <= now_s]
+        for each in overdue:
+            each.until_s = now_s + _AGAIN_S
+        return overdue
+
+    def settle(self, doubt: DoubtedAllocation, now: ResourceClaim | None) -> None:
+        """The API server shows the claim like this; None if it is gone. Frees the devices if it does not have them."""
+        if now is not None:
+            self.claims.assume(now)
+        if self._doubts.get(doubt.claim.metadata.uid) is doubt:
+            self._end_doubt(doubt.claim.metadata.uid)
+            self._tell_lost(doubt.claim, doubt.allocation)
 
     def _end_doubt(self, uid: str) -> None:
-        doubted = self._doubts.pop(uid, None)
-        if doubted is not None:
-            self._doubted.remove(doubted[0])
+        doubt = self._doubts.pop(uid, None)
+        if doubt is not None:
+            self._doubted.remove(doubt.allocation)
 
     def doubt_taking_back(self, claim: ResourceClaim) -> None:
         """The API server may still take the allocation or a reservation out of the claim, if it does not change."""
@@ -150,11 +183,21 @@ class ClusterDevices:
         """Whether that has been told of this version of the claim."""
         return self._doubts_of_taking_back.get(claim.metadata.uid) == claim.metadata.resource_version
 
-    def doubt_binding(self, pod: Pod) -> None:
-        """The API server may still bind the pod: it must keep its claims for now."""
+    def begin(self) -> None:
+        """Attempts are made from now on, if not before: no other process sends bindings any more."""
+        if self._began_s is None:
+            self._began_s = self._clock.monotonic()
+
+    def doubt_binding(self, pod: Pod, *, is_inherited: bool = False) -> None:
+        """The API server may still bind the pod: it must keep its claims for now.
+
+        Args:
+            is_inherited: an earlier process may have sent the binding, and this one has not.
+        """
         now_s = self._clock.monotonic()
         self._doubts_of_binding = {uid: until_s for uid, until_s in self._doubts_of_binding.items() if until_s > now_s}
-        self._doubts_of_binding[pod.uid] = now_s + _DOUBT_S
+        began_s = self._began_s if is_inherited and self._began_s is not None else now_s
+        self._doubts_of_binding[pod.uid] = max(began_s + _DOUBT_S, self._doubts_of_binding.get(pod.uid, 0.0))
 
     def may_be_bound_for_s(self, pod: Pod) -> float:
         """For how many seconds the API server may still bind the pod; 0 if it will not."""
@@ -179,34 +222,43 @@ class ClusterDevices:
             known.sharers += 1
 
     def end_allocation(self, uid: str) -> bool:
-        """A pod no longer needs the allocation in flight. Returns whether it was the last one."""
+        """A pod no longer needs the allocation in flight. Returns whether it was the last one, and nobody has it."""
         known = self._in_flight.get(uid)
         if known is None:
             return False
         known.sharers -= 1
         if known.sharers:
             return False
-        self._forget_in_flight(uid)
-        return True
+        del self._in_flight[uid]
+        if known.is_counted:
+            self._with_in_flight.remove(known.allocation)
+        return known.is_counted
 
     def give_up_allocation(self, uid: str, claim: ResourceClaim) -> bool:
         """As `end_allocation`, for an allocation that was not written: pods that want the devices hear of it."""
         known = self._in_flight.get(uid)
-        is_last = self.end_allocation(uid)
-        if known is not None and is_last and not known.is_simulated:
-            self.lost(replace(claim, status=replace(claim.status, allocation=known.allocation)), claim)
-        return is_last
+        is_free = self.end_allocation(uid)
+        if known is not None and is_free and not known.is_simulated:
+            self._tell_lost(claim, known.allocation)
+        return is_free
 
-    def _forget_in_flight(self, uid: str) -> None:
-        known = self._in_flight.pop(uid, None)
-        if known is not None:
-            self._with_in_flight.remove(known.allocation)
+    def _tell_lost(self, claim: ResourceClaim, allocation: AllocationResult) -> None:
+        self.lost(replace(claim, status=replace(claim.status, allocation=allocation)), claim)
+
+    def _count_in_flight(self, uid: str, *, is_counted: bool) -> None:
+        known = self._in_flight.get(uid)
+        if known is not None and known.is_counted is not is_counted:
+            known.is_counted = is_counted
+            (self._with_in_flight.add if is_counted else self._with_in_flight.remove)(known.allocation)
 
     def on_add(self, new: ResourceClaim) -> None:
         """A claim was added."""
         if new.status.allocation is not None:
-            self._forget_in_flight(new.metadata.uid)
-            self._end_doubt(new.metadata.uid)
+            metadata = new.metadata
+            self._count_in_flight(metadata.uid, is_counted=False)
+            doubt = self._doubts.get(metadata.uid)
+            if doubt is not None and is_older(doubt.claim.metadata.resource_version, metadata.resource_version):
+                self._end_doubt(metadata.uid)
             self._allocated.add(new.status.allocation)
 
     def on_update(self, old: ResourceClaim, new: ResourceClaim) -> None:
@@ -222,6 +274,8 @@ class ClusterDevices:
             self.on_add(new)
         elif before is not None and after is None:
             self._allocated.remove(before)
+            # An attempt that has got no answer writes it again.
+            self._count_in_flight(new.metadata.uid, is_counted=True)
 
     def on_delete(self, old: ResourceClaim) -> None:
         """A claim was deleted."""

@@ -463,6 +463,15 @@ async def test_a_pod_allowed_before_its_binding_cycle_began_does_not_wait() -> N
     assert bench.permit_waits == [("Success", 0.0)]
 
 
+async def test_a_pod_rejected_before_its_binding_cycle_began_is_not_nominated() -> None:
+    """Its room is free at once: another gang that is tried next may need it."""
+    bench = BinderBench()
+    bench.waiting_pods.add(pod(), "n1", {"Gang": 30.0}).reject("Gang", "the others did not come")
+    outcome = await bench.run(Plugins([Binds("A", bench)]))
+    assert outcome.is_rejected_at_permit
+    assert bench.story == []
+
+
 async def test_a_pod_that_waited_in_vain_is_unschedulable_by_that_plugin() -> None:
     bench = BinderBench()
     outcome = await run_while(bench, Plugins([Binds("A", bench)]), lambda: None)

@@ -78,6 +78,16 @@ async def test_a_pod_that_asks_for_nothing_scarce_is_no_conflict_but_one_too_man
     assert counted(bench) == {("overfull", "others"): 1}
 
 
+async def test_devices_that_a_class_provides_and_the_node_does_not_offer_are_no_conflict(bench: LoopBench) -> None:
+    for name, scheduler in (("theirs", "somebody-else"), ("ours", "podium")):
+        requests = {"resources": {"requests": {"example.com/gpu": "1"}}}
+        waiting = pod(name, scheduler=scheduler, spec={"containers": [{"name": "main", **requests}]})
+        bench.put(waiting)
+        bench.put(waiting.on_node("n1"))
+        assert not bench.conflicts.is_too_late(waiting)
+    assert counted(bench) == {}
+
+
 async def test_bindings_that_are_far_apart_are_not_concurrent(bench: LoopBench) -> None:
     bind(bench, "theirs", scheduler="somebody-else")
     await anyio.sleep(10.0)

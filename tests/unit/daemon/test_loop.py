@@ -317,6 +317,17 @@ async def test_a_pod_whose_wait_is_ended_by_a_rejection_gives_its_room_back() ->
     assert bench.queue.statistics().in_flight_events == 0
 
 
+async def test_the_nomination_of_a_pod_that_waited_in_vain_is_taken_back_before_a_watch_has_shown_it() -> None:
+    bench = LoopBench(permit("Waits", lambda: (WAIT, 60.0)))
+    bench.put(node("n1"), pod("web-1"))
+    async with bench.running():
+        bench.waiting_pods.reject("uid-web-1")
+        await settled()
+    bodies = [each.body["status"] for each in bench.sent("PATCH", "/status")]
+    assert [body.get("nominatedNodeName", "") for body in bodies] == ["n1", None]
+    assert bench.queue.nominator.node_of("uid-web-1") is None
+
+
 async def test_room_that_a_rejected_pod_gives_back_wakes_others_but_not_itself() -> None:
     full = [False]
     bench = LoopBench(

@@ -18,6 +18,8 @@ from podium.framework.contract.writing import BindingInDoubt
 from podium.objects.api_errors import ApiError, Conflict, Forbidden, NotFound, OutcomeUnknown
 from podium.objects.claims import DELETE_PROTECTION, ResourceClaim
 from podium.objects.core import Pod
+from podium.objects.resource_types import PODS
+from podium.plugins.dynamic_resources import claim_writer
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
 from podium.plugins.shared.device_observer import DeviceObserver
@@ -51,6 +53,7 @@ class Server:
         self.written: list[tuple[str, str]] = []
         self.statuses: list[Mapping[str, Any]] = []
         self.shows = True
+        self.pod: Pod | ApiError = NotFound("gone")
         self.go_on = anyio.Event()
         self.go_on.set()
 
@@ -89,7 +92,11 @@ class Server:
         metadata = {**manifest["metadata"], "uid": "uid-created", "resourceVersion": "1"}
         return self._store(msgspec.convert({**manifest, "metadata": metadata}, ResourceClaim))
 
-    async def read(self, resource: Any, item: ResourceClaim) -> ResourceClaim:
+    async def read(self, resource: Any, item: Any) -> Any:
+        if resource is PODS:
+            if isinstance(self.pod, ApiError):
+                raise self.pod
+            return self.pod
         self._begin("read", item)
         if item.key not in self.stored:
             raise NotFound("gone")
@@ -110,7 +117,7 @@ class Binding:
         self.handle = DeviceHandle(*objects)
         self.server = self.handle.client = Server(self.handle)
         self.plugin = DynamicResources(DynamicResourcesArgs(), self.handle)
-        self.pod = item
+        self.pod = self.server.pod = item
         self.attempt()
 
     def attempt(self) -> None:
@@ -249,6 +256,26 @@ async def test_a_claim_that_lost_its_allocation_cannot_be_reserved() -> None:
     assert await binding.fails() == "claim default/c got deallocated elsewhere in the meantime"
 
 
+@pytest.mark.parametrize("users", [[], ["web-1"]])
+@pytest.mark.parametrize("is_shown", [False, True])
+async def test_a_claim_that_has_other_devices_than_when_the_node_was_chosen_ends_the_binding(
+    is_shown: bool, users: list[str]
+) -> None:
+    binding = of_two(allocation=allocation("g0"))
+    other = a_claim(version="7", allocation=allocation("g1"), users=["web-2", *users])
+    binding.server.meddle(other)
+    if is_shown:
+        binding.handle.claims.put(other)
+    assert await binding.fails() == "claim default/c got allocated elsewhere in the meantime"
+    assert binding.server.stored["default/c"] is other
+
+
+async def test_a_reservation_of_other_devices_than_when_the_node_was_chosen_ends_the_binding() -> None:
+    binding = of_two(allocation=allocation("g0"), users=["web-1"])
+    binding.handle.claims.put(a_claim(version="7", allocation=allocation("g1"), users=["web-1"]))
+    assert await binding.fails() == "claim default/c got allocated elsewhere in the meantime"
+
+
 async def test_it_gives_up_after_five_conflicts() -> None:
     binding = of_two()
     binding.server.errors = [Conflict("changed"), None] * 5
@@ -308,6 +335,36 @@ async def test_an_allocation_in_the_way_is_cleared() -> None:
     assert binding.server.stored["default/c"].status.allocation is None
 
 
+async def test_an_allocation_in_the_way_of_many_attempts_is_cleared_once() -> None:
+    binding = Binding(user("c"), a_claim(allocation=allocation("g0", node="n2")), a_slice("n1", "g0"))
+    binding.server.go_on = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        for item in (binding.pod, binding.pod, user("c", name="web-2")):
+            binding.pod = item
+            binding.attempt()
+            binding.plugin.post_filter(binding.state, item, NODES, None)  # type: ignore[arg-type]
+            work = binding.plugin.clean_up(binding.state, item)
+            assert work is not None
+            tasks.start_soon(lambda work=work: work)
+        await anyio.wait_all_tasks_blocked()
+        binding.server.go_on.set()
+    assert binding.server.written == [("status", "c")]
+    assert binding.server.stored["default/c"].status.allocation is None
+
+
+async def test_a_pod_is_tried_again_if_the_allocation_in_its_way_could_not_be_cleared() -> None:
+    binding = Binding(user("c"), a_claim(allocation=allocation("g0", node="n2")), a_slice("n1", "g0"))
+    for error, is_tried in ((Forbidden("no"), True), (NotFound("gone"), False)):
+        binding.handle.activated_later.clear()
+        binding.server.errors = [error]
+        binding.attempt()
+        binding.plugin.post_filter(binding.state, binding.pod, NODES, None)  # type: ignore[arg-type]
+        work = binding.plugin.clean_up(binding.state, binding.pod)
+        assert work is not None
+        await work
+        assert (binding.pod.key in binding.handle.activated_later) is is_tried
+
+
 async def test_what_may_yet_take_a_reservation_back_cannot_any_more_once_the_pod_is_bound() -> None:
     binding = of_two()
     await binding.pre_bind()
@@ -339,6 +396,93 @@ async def test_a_pod_that_may_be_bound_yet_keeps_its_claims() -> None:
         binding.plugin.post_filter(binding.state, binding.pod, NODES, None)  # type: ignore[arg-type]
         assert (found.deallocated is not None) is is_over
         binding.handle.clock.advance(60)  # type: ignore[attr-defined]
+
+
+async def test_a_pod_that_may_be_bound_yet_keeps_its_claims_when_its_next_attempt_fails() -> None:
+    binding = of_two()
+    await binding.pre_bind()
+    binding.state.write(BindingInDoubt())
+    binding.plugin.unreserve(binding.state, binding.pod, "n1")
+    assert binding.plugin.clean_up(binding.state, binding.pod) is None
+    binding.attempt()
+    assert await binding.pre_bind() is None
+    binding.plugin.unreserve(binding.state, binding.pod, "n1")
+    assert binding.plugin.clean_up(binding.state, binding.pod) is None
+    binding.handle.clock.advance(60)  # type: ignore[attr-defined]
+    await binding.take_back()
+    assert binding.server.stored["default/c"].status.reserved_for == ()
+
+
+@pytest.mark.parametrize(
+    ("now", "is_kept", "is_tried"),
+    [
+        (pod("web-1", node="n1"), True, False),
+        (Forbidden("no"), True, True),
+        (pod("web-1", node="n1", uid="another"), False, False),
+        (NotFound("gone"), False, False),
+    ],
+)
+async def test_a_pod_loses_its_claims_only_if_the_api_server_shows_that_it_is_not_bound(
+    now: Pod | ApiError, is_kept: bool, is_tried: bool
+) -> None:
+    binding = of_two()
+    await binding.pre_bind()
+    binding.server.pod = now
+    await binding.take_back()
+    assert binding.server.stored["default/c"].is_reserved_for(binding.pod.uid) is is_kept
+    assert (binding.pod.key in binding.handle.activated_later) is is_tried
+
+
+async def test_a_claim_that_an_earlier_process_reserved_for_the_pod_is_kept_for_a_minute() -> None:
+    """That process may have sent a binding just before it ended."""
+    held = a_claim(allocation=allocation("g0", node="n2"), users=["web-1"])
+    binding = Binding(user("c"), held, a_slice("n1", "g0"))
+    for is_over in (False, False, True):
+        binding.attempt()
+        binding.plugin.post_filter(binding.state, binding.pod, NODES, None)  # type: ignore[arg-type]
+        work = binding.plugin.clean_up(binding.state, binding.pod)
+        assert (work is not None) is is_over
+        if work is not None:
+            await work
+        else:
+            left_s = binding.handle.activated_later[binding.pod.key]
+            binding.handle.clock.advance(left_s / 2 if left_s == 60.0 else left_s)  # type: ignore[attr-defined]
+    assert binding.server.stored["default/c"].status.allocation is None
+
+
+async def test_devices_that_were_withheld_for_a_minute_are_free_once_the_api_server_shows_that_they_are() -> None:
+    binding = Binding(user("c"), a_claim(), a_slice("n1", "g0"))
+    lost = list[Any]()
+    binding.devices.lost = lambda *states: lost.append(states)
+    binding.server.errors = [None, OutcomeUnknown("no answer")]
+    await binding.fails()
+    lost.clear()
+    device = ("gpu.example.com", "n1", "g0")
+    for answer, is_free in ((Forbidden("no"), False), (None, True)):
+        binding.handle.clock.advance(60)  # type: ignore[attr-defined]
+        binding.attempt()
+        work = binding.plugin.clean_up(binding.state, binding.pod)
+        assert work is not None
+        binding.server.errors = [answer]
+        await work
+        assert binding.devices.allocated().is_dedicated(device) is not is_free
+        assert bool(lost) is is_free
+
+
+async def test_devices_that_were_withheld_for_a_minute_stay_so_if_they_were_allocated_late() -> None:
+    binding = of_two()
+    binding.server.errors = [None, OutcomeUnknown("no answer")]
+    await binding.fails()
+    late = a_claim(version="7", allocation=allocation("g0"), users=["web-1"])
+    binding.server.meddle(late)
+    binding.handle.clock.advance(60)  # type: ignore[attr-defined]
+    binding.attempt()
+    work = binding.plugin.clean_up(binding.state, binding.pod)
+    assert work is not None
+    await work
+    assert binding.devices.claims.get("default/c") is late
+    binding.handle.clock.advance(60)  # type: ignore[attr-defined]
+    assert binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
 
 
 async def test_a_reservation_found_after_a_conflict_is_renewed_if_it_may_be_taken_back_yet() -> None:
@@ -436,6 +580,24 @@ async def test_a_claim_that_was_created_in_vain_is_deleted() -> None:
     assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
 
 
+async def test_a_created_claim_that_goes_before_a_watch_has_shown_it_ends_the_binding_and_its_devices_are_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(claim_writer, "_SEEN_POLL_S", 0.0)
+    binding, lost = Binding(WANTS_GPU, a_slice("n1", "g0")), list[Any]()
+    binding.devices.lost = lambda *states: lost.append(states)
+    binding.server.shows = False
+
+    async def lose_all(*_: Any) -> None:
+        binding.server.stored.clear()
+        binding.server.errors = [Forbidden("no")]
+
+    binding.server.merge_status = lose_all  # type: ignore[method-assign]
+    assert (await binding.fails()).endswith("got deleted in the meantime")
+    assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+    assert len(lost) == 1
+
+
 async def test_a_claim_that_cannot_be_created_leaves_nothing_behind() -> None:
     binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
     binding.server.errors = [Forbidden("no")]
@@ -454,6 +616,34 @@ async def test_a_claim_left_over_is_deleted_without_its_finalizer() -> None:
     await work
     assert [what for what, _ in binding.server.written] == ["metadata", "delete"]
     assert binding.server.stored == {}
+
+
+@pytest.mark.parametrize("is_shown", [False, True])
+@pytest.mark.parametrize("error", [None, OutcomeUnknown("no answer")])
+async def test_a_claim_for_extended_resources_that_an_earlier_attempt_deletes_ends_the_binding(
+    error: ApiError | None, is_shown: bool
+) -> None:
+    binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
+    await binding.pre_bind()
+    earlier = binding.state
+    binding.attempt()
+    later, binding.state = binding.state, earlier
+    binding.server.errors = [None, error]
+    await binding.take_back()
+    ((key, _),) = [(each.key, each) for each in binding.handle.claims.list()]
+    if is_shown:
+        binding.handle.claims.drop(key)
+    binding.state = later
+    assert await binding.fails() == f"claim {key} got deleted in the meantime"
+
+
+async def test_a_claim_for_extended_resources_that_could_not_be_deleted_serves_the_next_attempt() -> None:
+    binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
+    await binding.pre_bind()
+    binding.server.errors = [Forbidden("no")]
+    await binding.take_back()
+    binding.attempt()
+    assert await binding.pre_bind() is None
 
 
 # ---------------------------------------------------------------- devices that must be prepared

@@ -143,7 +143,7 @@ def test_a_pod_that_saw_devices_withheld_is_tried_again_when_they_no_longer_are(
     attempt = Attempt(user("c"), a_claim(), a_claim("other"), a_slice("n1", "g0"))
     assert attempt.handle.activated_later == {}
     devices = attempt.handle.shared(ClusterDevices)
-    devices.doubt("uid-other", msgspec.convert(allocation("g0"), AllocationResult))
+    devices.doubt(a_claim("other"), msgspec.convert(allocation("g0"), AllocationResult))
     attempt.handle.clock.advance(45.0)
     attempt.plugin.pre_filter(CycleState(), attempt.pod, NODES)
     assert attempt.handle.activated_later == {"default/web-1": 15.0}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -77,24 +79,72 @@ def test_an_allocation_that_the_last_pod_gives_up_is_told_unless_it_was_simulate
     assert lost == ([] if is_simulated else [(typed("g1"), claim)])
 
 
-def test_devices_whose_allocation_may_still_be_written_are_kept_for_a_minute(handle: DeviceHandle) -> None:
-    devices = ClusterDevices(handle)
+def test_devices_whose_allocation_may_have_been_written_are_kept_until_the_claim_is_read(handle: DeviceHandle) -> None:
+    devices, claim = ClusterDevices(handle), a_claim("b")
     devices.start_allocation("uid-b", typed("g1"))
-    devices.doubt("uid-b", typed("g1"))
+    devices.doubt(claim, typed("g1"))
     assert devices.end_allocation("uid-b")
     assert not devices.is_in_flight("uid-b")
-    assert devices.allocated().is_dedicated(G1)
+    assert devices.overdue_doubts() == []
     handle.clock.advance(61.0)
+    for _ in range(2):
+        (doubt,) = devices.overdue_doubts()
+        assert doubt.claim is claim
+        assert devices.overdue_doubts() == []
+        handle.clock.advance(5.0)
+    assert devices.allocated().is_dedicated(G1)
+    devices.settle(doubt, None)
+    assert devices.overdue_doubts() == []
     assert not devices.allocated().is_dedicated(G1)
 
 
-def test_an_allocation_that_was_written_is_no_longer_in_flight(handle: DeviceHandle) -> None:
-    devices = ClusterDevices(handle)
+def test_an_answer_about_an_earlier_allocation_of_the_claim_leaves_the_devices_of_a_later_one(
+    handle: DeviceHandle,
+) -> None:
+    devices, claim = ClusterDevices(handle), a_claim("b")
+    devices.doubt(claim, typed("g1"))
+    handle.clock.advance(60.0)
+    (doubt,) = devices.overdue_doubts()
+    devices.doubt(claim, typed("g1"))
+    devices.settle(doubt, None)
+    assert devices.allocated().is_dedicated(G1)
+
+
+def test_devices_in_flight_are_kept_if_their_claim_loses_them_before_the_attempt_has_ended(
+    handle: DeviceHandle,
+) -> None:
+    """The claim controller has cleared what was written; the attempt, which got no answer, writes it again."""
+    devices, lost = ClusterDevices(handle), list[Any]()
+    devices.lost = lambda *states: lost.append(states)
     devices.claims.read()
     devices.start_allocation("uid-b", typed("g1"))
     handle.claims.put(a_claim("b", version="2", allocation=allocation("g1")))
-    assert not devices.is_in_flight("uid-b")
     assert devices.allocated().is_dedicated(G1)
+    handle.claims.put(a_claim("b", version="3"))
+    assert devices.allocated().is_dedicated(G1)
+    handle.claims.put(a_claim("b", version="4", allocation=allocation("g1")))
+    assert not devices.give_up_allocation("uid-b", a_claim("b"))
+    assert lost == []
+    assert devices.allocated().is_dedicated(G1)
+    handle.claims.put(a_claim("b", version="5"))
+    assert not devices.allocated().is_dedicated(G1)
+    devices.start_allocation("uid-b", typed("g1"))
+    handle.claims.put(a_claim("b", version="6", allocation=allocation("g1")))
+    handle.claims.put(a_claim("b", version="7"))
+    assert devices.end_allocation("uid-b")
+    assert not devices.allocated().is_dedicated(G1)
+
+
+def test_an_earlier_state_of_a_claim_says_nothing_about_a_later_write_without_an_answer(handle: DeviceHandle) -> None:
+    devices = ClusterDevices(handle)
+    devices.claims.read()
+    devices.doubt(a_claim("b", version="3"), typed("g1"))
+    handle.claims.put(a_claim("b", version="2", allocation=allocation("g1")))
+    handle.claims.put(a_claim("b", version="3"))
+    assert devices.allocated().is_dedicated(G1)
+    handle.claims.put(a_claim("b", version="4", allocation=allocation("g1")))
+    handle.claims.put(a_claim("b", version="5"))
+    assert not devices.allocated().is_dedicated(G1)
 
 
 def test_classes_and_slices_are_followed(handle: DeviceHandle) -> None:
