@@ -7,6 +7,8 @@ a value is limited by `values.SIZE_MAX`, and the work on nested values by `value
 from __future__ import annotations
 
 import functools
+import math
+from typing import Final
 
 from podium.cel.checker import Checker
 from podium.cel.devices import BoundDevice
@@ -16,11 +18,18 @@ from podium.cel.frame import COST_SLOT, Run, new_frame
 from podium.cel.literal_checks import check_literals
 from podium.cel.parser import parse
 from podium.cel.planner import Planner
+from podium.cel.regex.matching import limit_steps, steps_left
 from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Literal, walk
 from podium.cel.types import ANY, BOOL, DOUBLE, INT, UINT, is_optional
 from podium.cel.values import start_walk, type_name
 
 COST_LIMIT = 1_000_000
+_SHORT_MAX: Final = 1000
+"""A text of this length is compiled in a few milliseconds."""
+_SOON_MAX: Final = 2_000
+"""An evaluation of this cost, and of as many steps of regular expressions, takes a few milliseconds."""
+_CHARACTERS_PER_COST: Final = 2
+"""For what is evaluated without counting costs."""
 _CACHED_MAX = 1024
 _WEIGHT_MAX, _TEXT_WEIGHT = 200, 64
 _GROWING = frozenset({"replace", "join", "format", "lists.range", "flatten"})
@@ -59,25 +68,39 @@ class Selector:
 
         Raises: EvaluationError: the expression fails, gives a value other than a bool, or exceeds the cost limit.
         """
-        if self._dear or not device.is_small:
-            return self.evaluate(device)[0]
-        return self._run(device, 0, tracked=False)[0]
+        return self._evaluate(device, COST_LIMIT, tracked=self._may_reach_limit(device))[0]
+
+    def answer_soon(self, device: BoundDevice) -> tuple[bool | None, int]:
+        """As the function of that name."""
+        try:
+            answer, cost = self._run(device, _SOON_MAX, _SOON_MAX, tracked=self._may_reach_limit(device))
+        except CostLimitError:
+            return None, _SOON_MAX
+        return answer, cost + _SOON_MAX - int(steps_left()) + len(self.text) // _CHARACTERS_PER_COST
 
     def evaluate(self, device: BoundDevice, cost_limit: int = COST_LIMIT) -> tuple[bool, int]:
         """Whether the selector selects a device, and the cost of the evaluation.
 
         Raises: EvaluationError.
         """
-        return self._run(device, cost_limit, tracked=True)
+        return self._evaluate(device, cost_limit, tracked=True)
 
-    def _run(self, device: BoundDevice, cost_limit: int, *, tracked: bool) -> tuple[bool, int]:
+    def _may_reach_limit(self, device: BoundDevice) -> bool:
+        return self._dear or not device.is_small
+
+    def _evaluate(self, device: BoundDevice, cost_limit: int, *, tracked: bool) -> tuple[bool, int]:
+        try:
+            return self._run(device, cost_limit, math.inf, tracked=tracked)
+        except CostLimitError as error:
+            raise EvaluationError(str(error)) from None
+
+    def _run(self, device: BoundDevice, cost_limit: int, steps_max: float, *, tracked: bool) -> tuple[bool, int]:
         try:
             run, slots = self._plan(tracked=tracked)
             start_walk()
+            limit_steps(steps_max)
             frame = new_frame(device.variables, cost_limit, slots)
             value = run(frame)
-        except CostLimitError as error:
-            raise EvaluationError(str(error)) from None
         except RecursionError:
             raise EvaluationError("the expression nests too deeply") from None
         if value is True or value is False:
@@ -92,6 +115,16 @@ def compile_selector(text: str) -> Selector:
     Raises: CompileError: errors are not cached.
     """
     return Selector(text)
+
+
+def answer_soon(text: str, device: BoundDevice) -> tuple[bool | None, int]:
+    """Whether a selector selects a device, and about what it has cost to find out.
+
+    Returns: None if it takes longer than a few milliseconds to say.
+
+    Raises: CompileError, EvaluationError.
+    """
+    return (None, 0) if len(text) > _SHORT_MAX else compile_selector(text).answer_soon(device)
 
 
 def _compiled(text: str) -> Expr:

@@ -8,20 +8,20 @@ upstream's attempts end with an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
-from weakref import WeakValueDictionary
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from podium.cel import BoundDevice, compile_selector
+from podium.cel import EvaluationError
+from podium.devices.answers import Answers, answers_of
+from podium.devices.interruptible import Interruptible, uninterrupted
+from podium.devices.step_budget import StepBudget
 from podium.devices.taint_rules import TaintRules, reaches
 from podium.objects.core import NodeSelector, RawQuantity
 from podium.objects.devices import Device, DeviceCapacity, DeviceTaintRule, ResourceSlice
 from podium.objects.quantity import QuantityError, parse
 from podium.objects.selectors import NodeMatcher, compile_node_selector
-
-_ANSWERS_MAX: Final = 256
 
 Counters = dict[str, dict[str, int]]
 """Exact amounts in billionths, by counter set and counter."""
@@ -68,30 +68,6 @@ class NodeSelection:
         return self._matcher is not None and self._matcher.matches(labels, node_name)
 
 
-class _Answers:
-    """What selectors say of all devices that look alike to them."""
-
-    __slots__ = ("__weakref__", "bound", "by_expression")
-
-    def __init__(self, bound: BoundDevice) -> None:
-        self.bound = bound
-        self.by_expression: dict[str, bool] = {}
-
-
-_answers_by_look: WeakValueDictionary[tuple[object, ...], _Answers] = WeakValueDictionary()
-
-
-def _answers_of(driver: str, device: Device) -> _Answers:
-    """Shared by the devices of a driver with equal attributes and capacities."""
-    attributes, capacity = device.attributes or {}, device.capacity or {}
-    amounts = ((name, str(each.value)) for name, each in capacity.items())
-    look = (driver, device.allow_multiple_allocations, tuple(attributes.items()), *amounts)
-    found = _answers_by_look.get(look)
-    if found is None:
-        found = _answers_by_look[look] = _Answers(BoundDevice(driver, device))
-    return found
-
-
 class SliceDevice:
     """A device in its slice.
 
@@ -128,7 +104,7 @@ class SliceDevice:
         )
         self.has_policies = any(each.request_policy is not None for each in (device.capacity or {}).values())
         self.is_shared = bool(device.allow_multiple_allocations)
-        self._answers: _Answers | None = None
+        self._answers: Answers | None = None
         self._dedicated: SliceDevice | None = None
 
     @property
@@ -141,20 +117,28 @@ class SliceDevice:
         return self._dedicated
 
     def matches(self, expression: str) -> bool:
-        """Whether the selector selects the device. Answers are kept, errors are not.
+        """Whether the selector selects the device.
 
         Raises: CompileError, EvaluationError.
         """
-        answers = self._answers
-        if answers is None:
-            answers = self._answers = _answers_of(self.id.driver, self.device)
-        answer = answers.by_expression.get(expression)
-        if answer is None:
-            answer = compile_selector(expression).matches(answers.bound)
-            if len(answers.by_expression) >= _ANSWERS_MAX:
-                answers.by_expression.clear()
-            answers.by_expression[expression] = answer
-        return answer
+        budget = StepBudget(0)
+        answer = self.matches_soon(expression, budget)
+        return uninterrupted(self.matches_interruptibly(expression, budget)) if answer is None else answer
+
+    def matches_soon(self, expression: str, budget: StepBudget) -> bool | None:
+        """As `matches`; None if it would raise an error, or take longer than a few milliseconds."""
+        if self._answers is None:
+            try:
+                self._answers = answers_of(self.id.driver, self.device)
+            except EvaluationError:
+                return None
+        return self._answers.soon(expression, budget)
+
+    def matches_interruptibly(self, expression: str, budget: StepBudget) -> Interruptible[bool]:
+        """As `matches`. Yields where it can be interrupted."""
+        if self._answers is None:
+            self._answers = answers_of(self.id.driver, self.device)
+        return (yield from self._answers.find(expression, budget))
 
 
 class InventorySlice:

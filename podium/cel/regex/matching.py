@@ -7,7 +7,9 @@ Thread-safe: the cache is only extended or replaced as a whole.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from typing import TypeAlias
 
 from podium.cel.errors import CostLimitError
@@ -20,7 +22,19 @@ _STEPS_MAX = 100_000
 _EDGE, _NEWLINE, _WORD, _OTHER = "edge", "newline", "word", "other"
 _WORD_CHARACTERS = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
 
+_steps_left: ContextVar[float] = ContextVar("steps_left", default=math.inf)
+
 Span: TypeAlias = tuple[int, int]
+
+
+def limit_steps(steps: float) -> None:
+    """From now on, end the evaluation after so many steps of all searches together."""
+    _steps_left.set(steps)
+
+
+def steps_left() -> float:
+    """How many steps of this limit are left."""
+    return _steps_left.get()
 
 
 class _State:
@@ -59,7 +73,7 @@ class Pattern:
         for character in text:
             following = state.following.get(character, state)
             if following is state and character not in state.following:
-                steps += len(state.pending) + self._upkeep
+                steps += _spend(len(state.pending) + self._upkeep)
                 if steps > _STEPS_MAX:
                     raise _too_long()
                 following = self._follow(state, character)
@@ -151,7 +165,7 @@ class Pattern:
                 break
             character = text[at] if at < len(text) else ""
             after = _kind(character) if character else _EDGE
-            steps[0] += len(threads) + self._upkeep
+            steps[0] += _spend(len(threads) + self._upkeep)
             if steps[0] > _STEPS_MAX:
                 raise _too_long()
             threads, matched = self._advance(threads, _assertions(before, after), character)
@@ -182,6 +196,14 @@ def compile_pattern(text: str) -> Pattern:
     Raises: PatternError.
     """
     return Pattern(*instructions(Reader(text).read()))
+
+
+def _spend(steps: int) -> int:
+    left = _steps_left.get() - steps
+    if left < 0:
+        raise _too_long()
+    _steps_left.set(left)
+    return steps
 
 
 def _too_long() -> CostLimitError:

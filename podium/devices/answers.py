@@ -1,0 +1,108 @@
+"""What selectors say of devices, once for all devices that look alike to them.
+
+Owns the answers, and what is done where an evaluation is too long to be done between two turns of the event loop.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+from weakref import WeakValueDictionary
+
+from podium.cel import BoundDevice, CompileError, EvaluationError, answer_soon, compile_selector
+from podium.devices.interruptible import Interruptible
+from podium.devices.step_budget import StepBudget
+from podium.objects.devices import Device
+
+_ANSWERS_MAX: Final = 256
+_COST_PER_STEP: Final = 50
+"""What an evaluation costs in the time of a step of the search."""
+
+_Outcome: TypeAlias = bool | CompileError | EvaluationError
+
+
+class Answers:
+    """What selectors say of all devices that look alike to them."""
+
+    __slots__ = ("__weakref__", "_by_expression", "_device")
+
+    def __init__(self, device: BoundDevice) -> None:
+        self._device = device
+        self._by_expression: dict[str, _Outcome] = {}
+
+    def soon(self, expression: str, budget: StepBudget) -> bool | None:
+        """The answer; None if it is an error, takes longer than a few milliseconds to find, or the turn is over."""
+        outcome: _Outcome | None = self._by_expression.get(expression)
+        if outcome is None:
+            if budget.is_turn_over:
+                return None
+            cost = 0
+            try:
+                outcome, cost = answer_soon(expression, self._device)
+            except (CompileError, EvaluationError) as error:
+                outcome = error
+            budget.charge(cost // _COST_PER_STEP)
+            if outcome is not None:
+                self._keep(expression, outcome)
+        return outcome if outcome is True or outcome is False else None
+
+    def find(self, expression: str, budget: StepBudget) -> Interruptible[bool]:
+        """The answer, however long it takes to find: that is yielded as work.
+
+        Raises: CompileError, EvaluationError.
+        """
+        outcome = self._by_expression.get(expression)
+        if outcome is None:
+            evaluation = _Evaluation(expression, self._device)
+            yield evaluation
+            outcome, cost = evaluation.result()
+            budget.charge(cost // _COST_PER_STEP)
+            self._keep(expression, outcome)
+        if isinstance(outcome, Exception):
+            raise type(outcome)(str(outcome))
+        return outcome
+
+    def _keep(self, expression: str, outcome: _Outcome) -> None:
+        if len(self._by_expression) >= _ANSWERS_MAX:
+            self._by_expression.clear()
+        self._by_expression[expression] = outcome
+
+
+class _Evaluation:
+    """Work that evaluates a selector for a device."""
+
+    __slots__ = ("_device", "_expression", "_result")
+
+    def __init__(self, expression: str, device: BoundDevice) -> None:
+        self._expression = expression
+        self._device = device
+        self._result: tuple[_Outcome, int] | None = None
+
+    def __call__(self) -> None:
+        try:
+            self._result = compile_selector(self._expression).evaluate(self._device)
+        except (CompileError, EvaluationError) as error:
+            self._result = error, 0
+
+    def result(self) -> tuple[_Outcome, int]:
+        """The answer and its cost."""
+        if self._result is None:
+            self()
+            assert self._result is not None
+        return self._result
+
+
+_by_look: WeakValueDictionary[tuple[object, ...], Answers] = WeakValueDictionary()
+
+
+def answers_of(driver: str, device: Device) -> Answers:
+    """Shared by the devices of a driver with equal attributes and capacities.
+
+    Raises: EvaluationError: an attribute or a capacity cannot be read.
+    """
+    attributes, capacity = device.attributes or {}, device.capacity or {}
+    amounts = ((name, str(each.value)) for name, each in capacity.items())
+    look = (driver, device.allow_multiple_allocations, tuple(attributes.items()), *amounts)
+    found = _by_look.get(look)
+    if found is None:
+        found = _by_look[look] = Answers(BoundDevice(driver, device))
+    return found
