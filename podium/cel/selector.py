@@ -26,10 +26,12 @@ from podium.cel.values import start_walk, type_name
 COST_LIMIT = 1_000_000
 _SHORT_MAX: Final = 1000
 """A text of this length is compiled in a few milliseconds."""
-_SOON_MAX: Final = 2_000
-"""An evaluation of this cost, and of as many steps of regular expressions, takes a few milliseconds."""
+_SOON_COST_MAX: Final = 2_000
+_SOON_STEPS_MAX: Final = 20_000
+"""An evaluation of this cost, or with regular expressions of so many steps, takes a few milliseconds."""
+_STEPS_PER_COST: Final = 10
 _CHARACTERS_PER_COST: Final = 2
-"""For what is evaluated without counting costs."""
+"""A text of two characters is evaluated for a cost of 1, where costs are not counted."""
 _CACHED_MAX = 1024
 _WEIGHT_MAX, _TEXT_WEIGHT = 200, 64
 _GROWING = frozenset({"replace", "join", "format", "lists.range", "flatten"})
@@ -73,10 +75,11 @@ class Selector:
     def answer_soon(self, device: BoundDevice) -> tuple[bool | None, int]:
         """As the function of that name."""
         try:
-            answer, cost = self._run(device, _SOON_MAX, _SOON_MAX, tracked=self._may_reach_limit(device))
+            answer, cost = self._run(device, _SOON_COST_MAX, _SOON_STEPS_MAX, tracked=self._may_reach_limit(device))
         except CostLimitError:
-            return None, _SOON_MAX
-        return answer, cost + _SOON_MAX - int(steps_left()) + len(self.text) // _CHARACTERS_PER_COST
+            return None, _SOON_COST_MAX
+        cost += (_SOON_STEPS_MAX - int(steps_left())) // _STEPS_PER_COST
+        return answer, cost + len(self.text) // _CHARACTERS_PER_COST
 
     def evaluate(self, device: BoundDevice, cost_limit: int = COST_LIMIT) -> tuple[bool, int]:
         """Whether the selector selects a device, and the cost of the evaluation.

@@ -6,7 +6,6 @@ Owns the answers, and what is done where an evaluation is too long to be done be
 from __future__ import annotations
 
 from typing import Final, TypeAlias
-from weakref import WeakValueDictionary
 
 from podium.cel import BoundDevice, CompileError, EvaluationError, answer_soon, compile_selector
 from podium.devices.interruptible import Interruptible
@@ -14,6 +13,7 @@ from podium.devices.step_budget import StepBudget
 from podium.objects.devices import Device
 
 _ANSWERS_MAX: Final = 256
+_LOOKS_MAX: Final = 16_384
 _COST_PER_STEP: Final = 50
 """What an evaluation costs in the time of a step of the search."""
 
@@ -23,7 +23,7 @@ _Outcome: TypeAlias = bool | CompileError | EvaluationError
 class Answers:
     """What selectors say of all devices that look alike to them."""
 
-    __slots__ = ("__weakref__", "_by_expression", "_device")
+    __slots__ = ("_by_expression", "_device")
 
     def __init__(self, device: BoundDevice) -> None:
         self._device = device
@@ -91,18 +91,27 @@ class _Evaluation:
         return self._result
 
 
-_by_look: WeakValueDictionary[tuple[object, ...], Answers] = WeakValueDictionary()
+class Looks:
+    """The answers that devices of an inventory share.
 
-
-def answers_of(driver: str, device: Device) -> Answers:
-    """Shared by the devices of a driver with equal attributes and capacities.
-
-    Raises: EvaluationError: an attribute or a capacity cannot be read.
+    Invariant: what is kept depends on nothing but what was asked about these devices. A search is interrupted where an
+    answer is not known, and a replay has to be interrupted there, too.
     """
-    attributes, capacity = device.attributes or {}, device.capacity or {}
-    amounts = ((name, str(each.value)) for name, each in capacity.items())
-    look = (driver, device.allow_multiple_allocations, tuple(attributes.items()), *amounts)
-    found = _by_look.get(look)
-    if found is None:
-        found = _by_look[look] = Answers(BoundDevice(driver, device))
-    return found
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[object, ...], Answers] = {}
+
+    def of(self, driver: str, device: Device) -> Answers:
+        """Shared by the devices of a driver with equal attributes and capacities.
+
+        Raises: EvaluationError: an attribute or a capacity cannot be read.
+        """
+        attributes, capacity = device.attributes or {}, device.capacity or {}
+        amounts = ((name, str(each.value)) for name, each in capacity.items())
+        look = (driver, device.allow_multiple_allocations, tuple(attributes.items()), *amounts)
+        found = self._answers.get(look)
+        if found is None:
+            if len(self._answers) >= _LOOKS_MAX:
+                self._answers.clear()
+            found = self._answers[look] = Answers(BoundDevice(driver, device))
+        return found

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.cel import EvaluationError
-from podium.devices.answers import Answers, answers_of
+from podium.devices.answers import Answers, Looks
 from podium.devices.interruptible import Interruptible, uninterrupted
 from podium.devices.step_budget import StepBudget
 from podium.devices.taint_rules import TaintRules, reaches
@@ -81,6 +81,7 @@ class SliceDevice:
     __slots__ = (
         "_answers",
         "_dedicated",
+        "_looks",
         "consumes",
         "device",
         "has_policies",
@@ -90,7 +91,7 @@ class SliceDevice:
         "slice",
     )
 
-    def __init__(self, item: ResourceSlice, device: Device) -> None:
+    def __init__(self, item: ResourceSlice, device: Device, looks: Looks) -> None:
         self.slice = item
         self.device = device
         self.id = DeviceID(item.spec.driver, item.spec.pool.name, device.name)
@@ -104,6 +105,7 @@ class SliceDevice:
         )
         self.has_policies = any(each.request_policy is not None for each in (device.capacity or {}).values())
         self.is_shared = bool(device.allow_multiple_allocations)
+        self._looks = looks
         self._answers: Answers | None = None
         self._dedicated: SliceDevice | None = None
 
@@ -113,7 +115,8 @@ class SliceDevice:
         if not self.is_shared:
             return self
         if self._dedicated is None:
-            self._dedicated = SliceDevice(self.slice, replace(self.device, allow_multiple_allocations=None))
+            device = replace(self.device, allow_multiple_allocations=None)
+            self._dedicated = SliceDevice(self.slice, device, self._looks)
         return self._dedicated
 
     def matches(self, expression: str) -> bool:
@@ -129,7 +132,7 @@ class SliceDevice:
         """As `matches`; None if it would raise an error, or take longer than a few milliseconds."""
         if self._answers is None:
             try:
-                self._answers = answers_of(self.id.driver, self.device)
+                self._answers = self._looks.of(self.id.driver, self.device)
             except EvaluationError:
                 return None
         return self._answers.soon(expression, budget)
@@ -137,7 +140,7 @@ class SliceDevice:
     def matches_interruptibly(self, expression: str, budget: StepBudget) -> Interruptible[bool]:
         """As `matches`. Yields where it can be interrupted."""
         if self._answers is None:
-            self._answers = answers_of(self.id.driver, self.device)
+            self._answers = self._looks.of(self.id.driver, self.device)
         return (yield from self._answers.find(expression, budget))
 
 
@@ -145,6 +148,9 @@ class InventorySlice:
     """A ResourceSlice with its devices.
 
     What a pool needs to know of its devices is computed here, slice by slice: a pool may have a hundred thousand.
+
+    Args:
+        looks: the answers of selectors that devices share.
 
     Attributes:
         is_readable: whether every quantity and selector can be parsed. If not, there are no devices and no counters.
@@ -172,7 +178,7 @@ class InventorySlice:
         "selection",
     )
 
-    def __init__(self, item: ResourceSlice) -> None:
+    def __init__(self, item: ResourceSlice, looks: Looks) -> None:
         spec = item.spec
         self.item = item
         self.pool = (spec.driver, spec.pool.name)
@@ -180,7 +186,7 @@ class InventorySlice:
         self.has_counters = bool(spec.shared_counters)
         self.devices: tuple[SliceDevice, ...] = ()
         self.counters: list[tuple[str, dict[str, int]]] = []
-        self.is_readable = self._read()
+        self.is_readable = self._read(looks)
         self._summarize(self.devices)
 
     def _summarize(self, devices: tuple[SliceDevice, ...]) -> None:
@@ -201,14 +207,14 @@ class InventorySlice:
         }
         self._device_selections = tuple(others.values())
 
-    def _read(self) -> bool:
+    def _read(self, looks: Looks) -> bool:
         spec = self.item.spec
         try:
             counters = [
                 (each.name, {name: parse(counter.value).nano_value for name, counter in each.counters.items()})
                 for each in spec.shared_counters
             ]
-            devices = tuple(SliceDevice(self.item, device) for device in spec.devices)
+            devices = tuple(SliceDevice(self.item, device, looks) for device in spec.devices)
             for device in spec.devices:
                 for capacity in (device.capacity or {}).values():
                     for quantity in _quantities(capacity):
@@ -252,6 +258,7 @@ class Inventory:
         self._of_pool: dict[tuple[str, str], dict[str, ResourceSlice]] = {}
         self._read: dict[str, InventorySlice] = {}
         self._taint_rules = TaintRules()
+        self._looks = Looks()
         for item in slices:
             self.put(item)
 
@@ -321,7 +328,7 @@ class Inventory:
         """The slice with its devices, read once."""
         entry = self._read.get(item.key)
         if entry is None:
-            entry = self._read[item.key] = InventorySlice(self._taint_rules.applied(item))
+            entry = self._read[item.key] = InventorySlice(self._taint_rules.applied(item), self._looks)
         return entry
 
 

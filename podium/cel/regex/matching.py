@@ -28,7 +28,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 def limit_steps(steps: float) -> None:
-    """From now on, end the evaluation after so many steps of all searches together."""
+    """From now on, end the evaluation if all searches together may need more steps."""
     _steps_left.set(steps)
 
 
@@ -68,12 +68,13 @@ class Pattern:
 
         Raises: CostLimitError: it takes too long to know.
         """
+        self._spend(len(text))
         state = self._initial
         steps = 0
         for character in text:
             following = state.following.get(character, state)
             if following is state and character not in state.following:
-                steps += _spend(len(state.pending) + self._upkeep)
+                steps += len(state.pending) + self._upkeep
                 if steps > _STEPS_MAX:
                     raise _too_long()
                 following = self._follow(state, character)
@@ -84,6 +85,13 @@ class Pattern:
             reached = self._closure((*state.pending, self._start), _assertions(state.before, _EDGE), set())
             state.at_end = any(type(self._code[each]) is Match for each in reached)
         return state.at_end
+
+    def _spend(self, characters: int) -> None:
+        """Take the steps that a search may need, whatever is cached: the same evaluation always takes the same."""
+        left = _steps_left.get() - len(self._code) * characters
+        if left < 0:
+            raise _too_long()
+        _steps_left.set(left)
 
     def _follow(self, state: _State, character: str) -> _State | None:
         """The state after a character; None if the pattern has matched before it."""
@@ -155,6 +163,7 @@ class Pattern:
             last_end = span[1]
 
     def _find(self, text: str, start: int, steps: list[int]) -> Span | None:
+        self._spend(len(text) - start)
         threads: list[tuple[int, int]] = []
         found: Span | None = None
         before = _kind(text[start - 1]) if start else _EDGE
@@ -165,7 +174,7 @@ class Pattern:
                 break
             character = text[at] if at < len(text) else ""
             after = _kind(character) if character else _EDGE
-            steps[0] += _spend(len(threads) + self._upkeep)
+            steps[0] += len(threads) + self._upkeep
             if steps[0] > _STEPS_MAX:
                 raise _too_long()
             threads, matched = self._advance(threads, _assertions(before, after), character)
@@ -196,14 +205,6 @@ def compile_pattern(text: str) -> Pattern:
     Raises: PatternError.
     """
     return Pattern(*instructions(Reader(text).read()))
-
-
-def _spend(steps: int) -> int:
-    left = _steps_left.get() - steps
-    if left < 0:
-        raise _too_long()
-    _steps_left.set(left)
-    return steps
 
 
 def _too_long() -> CostLimitError:

@@ -1,9 +1,8 @@
 import pytest
 
 from podium.cel import CompileError, EvaluationError
-from podium.devices.answers import answers_of
+from podium.devices.answers import Looks
 from podium.devices.interruptible import uninterrupted
-from podium.devices.inventory import InventorySlice
 from podium.devices.step_budget import StepBudget
 from tests.unit.devices.cluster import DRIVER, a_slice, device
 
@@ -11,15 +10,21 @@ LOOPS = "lists.range(100).all(a, lists.range(100).all(b, a + b >= 0))"
 ENDLESS = "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))"
 
 
-def answers(serial="a"):
-    (found,) = InventorySlice(a_slice("s", device("g", attributes={"serial": serial}))).devices
-    return answers_of(DRIVER, found.device)
+def look(looks, serial):
+    (found,) = a_slice("s", device("g", attributes={"serial": serial})).spec.devices
+    return looks.of(DRIVER, found)
 
 
-def test_devices_that_look_alike_share_their_answers():
-    first = answers()
-    assert answers() is first
-    assert answers("b") is not first
+def answers():
+    return look(Looks(), "a")
+
+
+def test_devices_of_an_inventory_that_look_alike_share_their_answers():
+    looks = Looks()
+    first = look(looks, "a")
+    assert look(looks, "a") is first
+    assert look(looks, "b") is not first
+    assert answers() is not first
 
 
 def test_short_evaluation_has_an_answer_soon():
