@@ -6,7 +6,7 @@ Pure and thread-safe: no clock, and no I/O except for reading time zones by name
 
 from podium.cel.devices import BoundDevice
 from podium.cel.errors import CompileError, EvaluationError
-from podium.cel.selector import COST_LIMIT, Selector, answer_soon, compile_selector
+from podium.cel.selector import COST_LIMIT, Selector, compile_selector
 
 __all__ = [
     "COST_LIMIT",
@@ -14,6 +14,5 @@ __all__ = [
     "CompileError",
     "EvaluationError",
     "Selector",
-    "answer_soon",
     "compile_selector",
 ]

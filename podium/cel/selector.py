@@ -24,9 +24,7 @@ from podium.cel.types import ANY, BOOL, DOUBLE, INT, UINT, is_optional
 from podium.cel.values import start_walk, type_name
 
 COST_LIMIT = 1_000_000
-_SHORT_MAX: Final = 1000
-"""A text of this length is compiled in a few milliseconds."""
-_SOON_COST_MAX: Final = 2_000
+_SOON_COST_MAX: Final = 4_000
 _SOON_STEPS_MAX: Final = 20_000
 """An evaluation of this cost, or with regular expressions of so many steps, takes a few milliseconds."""
 _STEPS_PER_COST: Final = 10
@@ -73,7 +71,12 @@ class Selector:
         return self._evaluate(device, COST_LIMIT, tracked=self._may_reach_limit(device))[0]
 
     def answer_soon(self, device: BoundDevice) -> tuple[bool | None, int]:
-        """As the function of that name."""
+        """Whether the selector selects a device, and about what it has cost to find out.
+
+        Returns: None if it takes longer than a few milliseconds to say.
+
+        Raises: EvaluationError.
+        """
         try:
             answer, cost = self._run(device, _SOON_COST_MAX, _SOON_STEPS_MAX, tracked=self._may_reach_limit(device))
         except CostLimitError:
@@ -118,16 +121,6 @@ def compile_selector(text: str) -> Selector:
     Raises: CompileError: errors are not cached.
     """
     return Selector(text)
-
-
-def answer_soon(text: str, device: BoundDevice) -> tuple[bool | None, int]:
-    """Whether a selector selects a device, and about what it has cost to find out.
-
-    Returns: None if it takes longer than a few milliseconds to say.
-
-    Raises: CompileError, EvaluationError.
-    """
-    return (None, 0) if len(text) > _SHORT_MAX else compile_selector(text).answer_soon(device)
 
 
 def _compiled(text: str) -> Expr:

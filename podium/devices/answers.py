@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from podium.cel import BoundDevice, CompileError, EvaluationError, answer_soon, compile_selector
+from podium.cel import BoundDevice, CompileError, EvaluationError, compile_selector
 from podium.devices.interruptible import Interruptible
 from podium.devices.step_budget import StepBudget
 from podium.objects.devices import Device
 
 _ANSWERS_MAX: Final = 256
 _LOOKS_MAX: Final = 16_384
+_TEXTS_MAX: Final = 1024
+_SHORT_MAX: Final = 500
+"""A selector of this length is compiled in a few milliseconds."""
 _COST_PER_STEP: Final = 50
 """What an evaluation costs in the time of a step of the search."""
 
@@ -21,23 +24,28 @@ _Outcome: TypeAlias = bool | CompileError | EvaluationError
 
 
 class Answers:
-    """What selectors say of all devices that look alike to them."""
+    """What selectors say of all devices that look alike to them.
 
-    __slots__ = ("_by_expression", "_device")
+    Args:
+        compiled: the long selectors that have been compiled.
+    """
 
-    def __init__(self, device: BoundDevice) -> None:
+    __slots__ = ("_by_expression", "_compiled", "_device")
+
+    def __init__(self, device: BoundDevice, compiled: set[str]) -> None:
         self._device = device
+        self._compiled = compiled
         self._by_expression: dict[str, _Outcome] = {}
 
     def soon(self, expression: str, budget: StepBudget) -> bool | None:
         """The answer; None if it is an error, takes longer than a few milliseconds to find, or the turn is over."""
         outcome: _Outcome | None = self._by_expression.get(expression)
         if outcome is None:
-            if budget.is_turn_over:
+            if budget.is_turn_over or (len(expression) > _SHORT_MAX and expression not in self._compiled):
                 return None
             cost = 0
             try:
-                outcome, cost = answer_soon(expression, self._device)
+                outcome, cost = compile_selector(expression).answer_soon(self._device)
             except (CompileError, EvaluationError) as error:
                 outcome = error
             budget.charge(cost // _COST_PER_STEP)
@@ -50,6 +58,11 @@ class Answers:
 
         Raises: CompileError, EvaluationError.
         """
+        if budget.is_turn_over:
+            yield None
+            budget.start_turn()
+        if (answer := self.soon(expression, budget)) is not None:
+            return answer
         outcome = self._by_expression.get(expression)
         if outcome is None:
             evaluation = _Evaluation(expression, self._device)
@@ -57,6 +70,9 @@ class Answers:
             outcome, cost = evaluation.result()
             budget.charge(cost // _COST_PER_STEP)
             self._keep(expression, outcome)
+            if len(self._compiled) >= _TEXTS_MAX:
+                self._compiled.clear()
+            self._compiled.add(expression)
         if isinstance(outcome, Exception):
             raise type(outcome)(str(outcome))
         return outcome
@@ -100,6 +116,7 @@ class Looks:
 
     def __init__(self) -> None:
         self._answers: dict[tuple[object, ...], Answers] = {}
+        self._compiled: set[str] = set()
 
     def of(self, driver: str, device: Device) -> Answers:
         """Shared by the devices of a driver with equal attributes and capacities.
@@ -113,5 +130,5 @@ class Looks:
         if found is None:
             if len(self._answers) >= _LOOKS_MAX:
                 self._answers.clear()
-            found = self._answers[look] = Answers(BoundDevice(driver, device))
+            found = self._answers[look] = Answers(BoundDevice(driver, device), self._compiled)
         return found

@@ -25,7 +25,7 @@ class StepBudget:
     def __init__(self, steps_max: int) -> None:
         self._steps_max = steps_max or math.inf
         self._taken = 0
-        self._turn_ends = min(_STEPS_PER_TURN, self._steps_max + 1)
+        self.start_turn()
 
     def take(self) -> bool:
         """Take a step. Returns whether the search should be interrupted here.
@@ -37,8 +37,12 @@ class StepBudget:
             return False
         if self._taken > self._steps_max:
             raise StepsExceededError
-        self._turn_ends = min(self._taken + _STEPS_PER_TURN, self._steps_max + 1)
+        self.start_turn()
         return True
+
+    def start_turn(self) -> None:
+        """The search has been interrupted."""
+        self._turn_ends = min(self._taken + _STEPS_PER_TURN, self._steps_max + 1)
 
     def charge(self, steps: int) -> None:
         """Count steps that have been done in the place of one."""

@@ -42,6 +42,16 @@ def test_long_evaluation_is_yielded_as_work_and_its_answer_is_kept(expression):
     assert list(held.find(expression, StepBudget(0))) == []
 
 
+def test_long_text_is_evaluated_at_once_where_it_has_been_compiled():
+    looks, expression = Looks(), "true" + " && true" * 200
+    first, second = look(looks, "a"), look(looks, "b")
+    assert second.soon(expression, StepBudget(0)) is None
+    assert uninterrupted(first.find(expression, StepBudget(0)))
+    budget = StepBudget(0)
+    assert second.soon(expression, budget) is True
+    assert budget.is_turn_over
+
+
 def test_long_evaluation_counts_as_many_steps():
     budget = StepBudget(0)
     assert uninterrupted(answers().find(LOOPS, budget))
