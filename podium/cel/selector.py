@@ -28,8 +28,8 @@ _SOON_COST_MAX: Final = 4_000
 _SOON_STEPS_MAX: Final = 20_000
 """An evaluation of this cost, or with regular expressions of so many steps, takes a few milliseconds."""
 _STEPS_PER_COST: Final = 10
-_CHARACTERS_PER_COST: Final = 2
-"""A text of two characters is evaluated for a cost of 1, where costs are not counted."""
+_CHARACTERS_PER_COST: Final = 10
+"""About what text is evaluated for a cost of 1, where costs are not counted."""
 _CACHED_MAX = 1024
 _WEIGHT_MAX, _TEXT_WEIGHT = 200, 64
 _GROWING = frozenset({"replace", "join", "format", "lists.range", "flatten"})

@@ -21,6 +21,7 @@ from podium.devices.step_budget import StepBudget
 from podium.objects.claims import DeviceRequest, ExactDeviceRequest, ResourceClaim
 from podium.objects.core import RawQuantity
 from podium.objects.devices import DeviceClass, DeviceSelector
+from podium.objects.quantity import QuantityError, parse
 
 RESULTS_MAX: Final = 32
 """The most devices that a claim can hold."""
@@ -170,10 +171,7 @@ class RequestReader:
         self, claim: ResourceClaim, request: ExactDeviceRequest, name: str, parent: str
     ) -> Interruptible[RequestData]:
         where = f"claim {claim.key}, request {name}"
-        for index, selector in enumerate(request.selectors):
-            if selector.cel is None:
-                reason = "CEL expression empty (unsupported selector type?)"
-                raise AllocationError(f"{where}, selector #{index}: {reason}")
+        _demand_readable(request, where)
         class_name = request.device_class_name
         if not class_name:
             raise AllocationError(f"{where}: missing device class name (unsupported request type?)")
@@ -206,6 +204,17 @@ class RequestReader:
                 if is_selectable and has_room(data.capacities, capacities, taken):
                     found.append(Candidate(device, pool))
         return tuple(found)
+
+
+def _demand_readable(request: ExactDeviceRequest, where: str) -> None:
+    for index, selector in enumerate(request.selectors):
+        if selector.cel is None:
+            raise AllocationError(f"{where}, selector #{index}: CEL expression empty (unsupported selector type?)")
+    for name, amount in ({} if request.capacity is None else request.capacity.requests).items():
+        try:
+            parse(amount)
+        except QuantityError as error:
+            raise AllocationError(f"{where}, capacity {name}: {error}") from None
 
 
 def _in_turn(parts: Iterable[Interruptible[T]]) -> Interruptible[tuple[T, ...]]:

@@ -43,7 +43,7 @@ def test_long_evaluation_is_yielded_as_work_and_its_answer_is_kept(expression):
 
 
 def test_long_text_is_evaluated_at_once_where_it_has_been_compiled():
-    looks, expression = Looks(), "true" + " && true" * 200
+    looks, expression = Looks(), "true" + " && true" * 1000
     first, second = look(looks, "a"), look(looks, "b")
     assert second.soon(expression, StepBudget(0)) is None
     assert uninterrupted(first.find(expression, StepBudget(0)))
