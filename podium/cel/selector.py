@@ -7,7 +7,6 @@ a value is limited by `values.SIZE_MAX`, and the work on nested values by `value
 from __future__ import annotations
 
 import functools
-import math
 from typing import Final
 
 from podium.cel.checker import Checker
@@ -18,7 +17,7 @@ from podium.cel.frame import COST_SLOT, Run, new_frame
 from podium.cel.literal_checks import check_literals
 from podium.cel.parser import parse
 from podium.cel.planner import Planner
-from podium.cel.regex.matching import limit_steps, steps_left
+from podium.cel.regex.matching import NO_LIMIT, limit_steps, steps_left
 from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Literal, walk
 from podium.cel.types import ANY, BOOL, DOUBLE, INT, UINT, is_optional
 from podium.cel.values import start_walk, type_name
@@ -68,43 +67,43 @@ class Selector:
 
         Raises: EvaluationError: the expression fails, gives a value other than a bool, or exceeds the cost limit.
         """
-        return self._evaluate(device, COST_LIMIT, tracked=self._may_reach_limit(device))[0]
+        return self.answer(device)[0]
+
+    def answer(self, device: BoundDevice) -> tuple[bool, int]:
+        """As `matches`, and about what it has cost to find out, with what costs do not count."""
+        try:
+            return self._answer(device, COST_LIMIT, NO_LIMIT)
+        except CostLimitError as error:
+            raise EvaluationError(str(error)) from None
 
     def answer_soon(self, device: BoundDevice) -> tuple[bool | None, int]:
-        """Whether the selector selects a device, and about what it has cost to find out.
-
-        Returns: None if it takes longer than a few milliseconds to say.
-
-        Raises: EvaluationError.
-        """
+        """As `answer`; None if that takes longer than a few milliseconds."""
         try:
-            answer, cost = self._run(device, _SOON_COST_MAX, _SOON_STEPS_MAX, tracked=self._may_reach_limit(device))
+            return self._answer(device, _SOON_COST_MAX, _SOON_STEPS_MAX)
         except CostLimitError:
             return None, _SOON_COST_MAX
-        cost += (_SOON_STEPS_MAX - int(steps_left())) // _STEPS_PER_COST
-        return answer, cost + len(self.text) // _CHARACTERS_PER_COST
+
+    def _answer(self, device: BoundDevice, cost_limit: int, steps_max: int) -> tuple[bool, int]:
+        limit_steps(steps_max)
+        answer, cost = self._run(device, cost_limit, tracked=self._dear or not device.is_small)
+        steps = steps_max - steps_left()
+        return answer, cost + steps // _STEPS_PER_COST + len(self.text) // _CHARACTERS_PER_COST
 
     def evaluate(self, device: BoundDevice, cost_limit: int = COST_LIMIT) -> tuple[bool, int]:
         """Whether the selector selects a device, and the cost of the evaluation.
 
         Raises: EvaluationError.
         """
-        return self._evaluate(device, cost_limit, tracked=True)
-
-    def _may_reach_limit(self, device: BoundDevice) -> bool:
-        return self._dear or not device.is_small
-
-    def _evaluate(self, device: BoundDevice, cost_limit: int, *, tracked: bool) -> tuple[bool, int]:
+        limit_steps(NO_LIMIT)
         try:
-            return self._run(device, cost_limit, math.inf, tracked=tracked)
+            return self._run(device, cost_limit, tracked=True)
         except CostLimitError as error:
             raise EvaluationError(str(error)) from None
 
-    def _run(self, device: BoundDevice, cost_limit: int, steps_max: float, *, tracked: bool) -> tuple[bool, int]:
+    def _run(self, device: BoundDevice, cost_limit: int, *, tracked: bool) -> tuple[bool, int]:
         try:
             run, slots = self._plan(tracked=tracked)
             start_walk()
-            limit_steps(steps_max)
             frame = new_frame(device.variables, cost_limit, slots)
             value = run(frame)
         except RecursionError:

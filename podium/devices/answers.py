@@ -95,7 +95,7 @@ class _Evaluation:
 
     def __call__(self) -> None:
         try:
-            self._result = compile_selector(self._expression).evaluate(self._device)
+            self._result = compile_selector(self._expression).answer(self._device)
         except (CompileError, EvaluationError) as error:
             self._result = error, 0
 

@@ -7,10 +7,9 @@ Thread-safe: the cache is only extended or replaced as a whole.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from podium.cel.errors import CostLimitError
 from podium.cel.regex.program import Assert, Instruction, Match, Split, Step, instructions
@@ -22,17 +21,18 @@ _STEPS_MAX = 100_000
 _EDGE, _NEWLINE, _WORD, _OTHER = "edge", "newline", "word", "other"
 _WORD_CHARACTERS = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
 
-_steps_left: ContextVar[float] = ContextVar("steps_left", default=math.inf)
+NO_LIMIT: Final = 1 << 62
+_steps_left: ContextVar[int] = ContextVar("steps_left", default=NO_LIMIT)
 
 Span: TypeAlias = tuple[int, int]
 
 
-def limit_steps(steps: float) -> None:
+def limit_steps(steps: int) -> None:
     """From now on, end the evaluation if all searches together may need more steps."""
     _steps_left.set(steps)
 
 
-def steps_left() -> float:
+def steps_left() -> int:
     """How many steps of this limit are left."""
     return _steps_left.get()
 
