@@ -8,4 +8,11 @@ from podium.cel.devices import BoundDevice
 from podium.cel.errors import CompileError, EvaluationError
 from podium.cel.selector import COST_LIMIT, Selector, compile_selector
 
-__all__ = ["COST_LIMIT", "BoundDevice", "CompileError", "EvaluationError", "Selector", "compile_selector"]
+__all__ = [
+    "COST_LIMIT",
+    "BoundDevice",
+    "CompileError",
+    "EvaluationError",
+    "Selector",
+    "compile_selector",
+]

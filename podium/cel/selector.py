@@ -7,6 +7,7 @@ a value is limited by `values.SIZE_MAX`, and the work on nested values by `value
 from __future__ import annotations
 
 import functools
+from typing import Final
 
 from podium.cel.checker import Checker
 from podium.cel.devices import BoundDevice
@@ -16,11 +17,18 @@ from podium.cel.frame import COST_SLOT, Run, new_frame
 from podium.cel.literal_checks import check_literals
 from podium.cel.parser import parse
 from podium.cel.planner import Planner
+from podium.cel.regex.matching import NO_LIMIT, limit_steps, steps_left
 from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Literal, walk
 from podium.cel.types import ANY, BOOL, DOUBLE, INT, UINT, is_optional
 from podium.cel.values import start_walk, type_name
 
 COST_LIMIT = 1_000_000
+_SOON_COST_MAX: Final = 4_000
+_SOON_STEPS_MAX: Final = 20_000
+"""An evaluation of this cost, or with regular expressions of so many steps, takes a few milliseconds."""
+_STEPS_PER_COST: Final = 10
+_CHARACTERS_PER_COST: Final = 10
+"""About what text is evaluated for a cost of 1, where costs are not counted."""
 _CACHED_MAX = 1024
 _WEIGHT_MAX, _TEXT_WEIGHT = 200, 64
 _GROWING = frozenset({"replace", "join", "format", "lists.range", "flatten"})
@@ -59,16 +67,38 @@ class Selector:
 
         Raises: EvaluationError: the expression fails, gives a value other than a bool, or exceeds the cost limit.
         """
-        if self._dear or not device.is_small:
-            return self.evaluate(device)[0]
-        return self._run(device, 0, tracked=False)[0]
+        return self.answer(device)[0]
+
+    def answer(self, device: BoundDevice) -> tuple[bool, int]:
+        """As `matches`, and about what it has cost to find out, with what costs do not count."""
+        try:
+            return self._answer(device, COST_LIMIT, NO_LIMIT)
+        except CostLimitError as error:
+            raise EvaluationError(str(error)) from None
+
+    def answer_soon(self, device: BoundDevice) -> tuple[bool | None, int]:
+        """As `answer`; None if that takes longer than a few milliseconds."""
+        try:
+            return self._answer(device, _SOON_COST_MAX, _SOON_STEPS_MAX)
+        except CostLimitError:
+            return None, _SOON_COST_MAX
+
+    def _answer(self, device: BoundDevice, cost_limit: int, steps_max: int) -> tuple[bool, int]:
+        limit_steps(steps_max)
+        answer, cost = self._run(device, cost_limit, tracked=self._dear or not device.is_small)
+        steps = steps_max - steps_left()
+        return answer, cost + steps // _STEPS_PER_COST + len(self.text) // _CHARACTERS_PER_COST
 
     def evaluate(self, device: BoundDevice, cost_limit: int = COST_LIMIT) -> tuple[bool, int]:
         """Whether the selector selects a device, and the cost of the evaluation.
 
         Raises: EvaluationError.
         """
-        return self._run(device, cost_limit, tracked=True)
+        limit_steps(NO_LIMIT)
+        try:
+            return self._run(device, cost_limit, tracked=True)
+        except CostLimitError as error:
+            raise EvaluationError(str(error)) from None
 
     def _run(self, device: BoundDevice, cost_limit: int, *, tracked: bool) -> tuple[bool, int]:
         try:
@@ -76,8 +106,6 @@ class Selector:
             start_walk()
             frame = new_frame(device.variables, cost_limit, slots)
             value = run(frame)
-        except CostLimitError as error:
-            raise EvaluationError(str(error)) from None
         except RecursionError:
             raise EvaluationError("the expression nests too deeply") from None
         if value is True or value is False:

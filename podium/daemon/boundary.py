@@ -6,9 +6,10 @@ what was recorded in its place. What does not pass here cannot change a decision
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from random import Random
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from podium.binder import ApiClient
 from podium.client.dispatcher import Dispatcher
@@ -17,6 +18,9 @@ from podium.lib.clock import Clock
 from podium.service.supervision import Tasks
 
 T = TypeVar("T")
+
+Compute: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
+"""Has work done that takes long, and waits until it is done."""
 
 
 class StoresState(Protocol):
@@ -56,6 +60,10 @@ class Boundary:
     def reading(self, read: Callable[[], T]) -> Callable[[], T]:
         """A function whose result, a plain value, depends on what is outside."""
         return read
+
+    async def compute(self, work: Callable[[], None]) -> None:
+        """Have work done in a thread. An override must wait once, too, so that tasks go on in the same order."""
+        await asyncio.get_running_loop().run_in_executor(None, work)
 
     def signal(self, tell: Callable[[], None]) -> Callable[[], None]:
         """A callback that is called from outside."""

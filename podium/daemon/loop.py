@@ -20,7 +20,7 @@ import anyio
 from podium.binder import EventRecorder, deleting_pod_skipped
 from podium.cluster import Cache
 from podium.daemon.backlog import LOOK_AGAIN_S, REQUESTS_WAITING_MAX, Backlog
-from podium.daemon.boundary import StoresState
+from podium.daemon.boundary import Compute, StoresState
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.pod_groups import GroupAttempt, PodGroupAttempts
@@ -66,6 +66,7 @@ class SchedulingLoop:
         executor: carries out each decision.
         backlog: decides when the loop waits for the API server.
         ask: has extenders answer a question.
+        compute: has work done that would hold up other tasks.
         wake_up: is set when there may be a pod to decide on.
         groups: begins attempts at pod groups; None if each pod is scheduled alone.
 
@@ -87,6 +88,7 @@ class SchedulingLoop:
         clock: Clock,
         *,
         ask: Callable[[Question], Awaitable[Answer]],
+        compute: Compute,
         wake_up: WakeUp,
         groups: PodGroupAttempts | None = None,
     ) -> None:
@@ -102,6 +104,7 @@ class SchedulingLoop:
         self._metrics = metrics
         self._clock = clock
         self._ask = ask
+        self._compute = compute
         self._wake_up = wake_up
         self._groups = groups
         self._is_stopping = False
@@ -260,7 +263,7 @@ class SchedulingLoop:
         decision: AnyDecision | None = None
         with self._cache.held(), anyio.CancelScope() as self._finishing:
             try:
-                decision = await finish(begun.steps, begun.step, self._ask, self._clock)
+                decision = await finish(begun.steps, begun.step, self._ask, self._compute, self._clock)
             except Exception as error:  # noqa: BLE001 - see `_broken`
                 decision = self._broken(begun.attempt, error)
         self._finishing = None

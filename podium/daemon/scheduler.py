@@ -273,6 +273,7 @@ class Scheduler:
             self.metrics,
             self._decision_clock,
             ask=self.extender_pool.answer,
+            compute=self.boundary.compute,
             wake_up=self._wake_up,
             groups=None
             if self._groups is None

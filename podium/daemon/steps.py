@@ -1,6 +1,7 @@
 """Runs long attempts on the event loop: asks extenders, and uses pauses to let other tasks run.
 
-Owns how much time passes before a pause is used. Never decides, and never looks at the result of the steps.
+Owns how much time passes before a pause is used. What would hold others up is done in a thread: they run whenever the
+interpreter switches threads. Never decides, and never looks at the result of the steps.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+from podium.daemon.boundary import Compute
 from podium.framework.cycle.questions import Answer, Question
 from podium.framework.cycle.steps import Pause, Steps
 from podium.lib.clock import Clock
@@ -26,13 +28,17 @@ def advance(steps: Steps[T], clock: Clock, started_s: float) -> Question | Pause
         StopIteration: the steps ended before that; it carries their result.
     """
     step = next(steps)
-    while isinstance(step, Pause) and clock.monotonic() < started_s + _AT_ONCE_S_MAX:
+    while isinstance(step, Pause) and step.work is None and clock.monotonic() < started_s + _AT_ONCE_S_MAX:
         step = next(steps)
     return step
 
 
 async def finish(
-    steps: Steps[T], step: Question | Pause, answer: Callable[[Question], Awaitable[Answer]], clock: Clock
+    steps: Steps[T],
+    step: Question | Pause,
+    answer: Callable[[Question], Awaitable[Answer]],
+    compute: Compute,
+    clock: Clock,
 ) -> T:
     """Run steps that have reached a question or a pause to their end; returns their result."""
     turns = Turns(clock)
@@ -42,6 +48,8 @@ async def finish(
             if not isinstance(step, Pause):
                 step = steps.send(await answer(step))
                 continue
+            if step.work is not None:
+                await compute(step.work)
             if turns.is_over():
                 await turns.next()
             step = next(steps)

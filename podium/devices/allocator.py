@@ -20,10 +20,8 @@ from podium.devices.questions import Question, Questions
 from podium.devices.requests import ClaimData, GetClass, RequestReader
 from podium.devices.results import allocation_of
 from podium.devices.search import Search
+from podium.devices.step_budget import STEPS_MAX, StepBudget
 from podium.objects.claims import AllocationResult, ResourceClaim
-
-STEPS_MAX: Final = 500_000
-"""How many devices a search on one node may look at: about a second."""
 
 _ANSWERS_MAX: Final = 64
 
@@ -42,7 +40,7 @@ class Allocator:
         class_of: the device class of a name.
         allocated: must not change while the allocator is in use, unless it is interrupted.
         random: for the ids of shares.
-        steps_max: how many devices a search may look at; 0 means any number.
+        steps_max: how long the search on a node may be, in steps; 0 means any number.
         questions: with these, what is found is kept for claims that are alike.
     """
 
@@ -100,16 +98,17 @@ class Allocator:
 
     def allocations(
         self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim], count_max: int
-    ) -> list[tuple[AllocationResult, ...]]:
+    ) -> Interruptible[list[tuple[AllocationResult, ...]]]:
         """All that `allocate` could find on a node, up to that many: each set of devices for each claim once.
 
-        Unlike `allocate`, this misses nothing for counters that upstream does not give back.
+        Unlike `allocate`, this misses nothing for counters that upstream does not give back. Yields where it can be
+        interrupted.
 
         Raises: as `allocate`.
         """
         pools = pools_of_node(self._inventory, node_name, labels)
-        reader = RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of)
-        wanted = uninterrupted(reader.read(claims))
+        reader = self._reader(pools, node_name, labels)
+        wanted = yield from reader.read(claims)
         choices = Choices(wanted, self._allocated, self._available, undoes_all=True)
         found: dict[tuple[frozenset[DeviceID], ...], tuple[AllocationResult, ...]] = {}
 
@@ -119,20 +118,24 @@ class Allocator:
                 found[key] = self._result(wanted, search, choices, node_name)
             return len(found) >= count_max
 
-        search = Search(wanted, pools.pools, reader, choices, self._steps_max, keep)
-        uninterrupted(search.run())
+        search = Search(wanted, pools.pools, reader, choices, keep)
+        yield from search.run()
         return list(found.values())
 
     def _search(
         self, pools: NodePools, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
     ) -> Interruptible[tuple[AllocationResult, ...] | Refusal]:
-        reader = RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of)
+        reader = self._reader(pools, node_name, labels)
         wanted = yield from reader.read(claims)
         choices = Choices(wanted, self._allocated, self._available)
-        search = Search(wanted, pools.pools, reader, choices, self._steps_max)
+        search = Search(wanted, pools.pools, reader, choices)
         if not (yield from search.run()):
             return Refusal.INVALID_POOLS if any(pool.is_invalid for pool in pools.pools) else Refusal.NOT_FOUND
         return self._result(wanted, search, choices, node_name)
+
+    def _reader(self, pools: NodePools, node_name: str, labels: Mapping[str, str]) -> RequestReader:
+        budget = StepBudget(self._steps_max)
+        return RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of, budget)
 
     def _result(
         self, wanted: Sequence[ClaimData], search: Search, choices: Choices, node_name: str

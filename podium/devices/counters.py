@@ -38,7 +38,7 @@ class AvailableCounters:
         left = {name: dict(counters) for name, counters in pool.counters.items()}
         for number, device in enumerate(chain(pool.devices, pool.others), 1):
             if not number % _DEVICES_PER_TURN:
-                yield
+                yield None
             if device.consumes and self._allocated.is_allocated(device.id):
                 for counter_set, counter, amount in device.consumes:
                     left[counter_set][counter] -= amount

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
 
-Interruptible: TypeAlias = Generator[None, None, T]
-"""A computation that yields where it can be interrupted."""
+Work: TypeAlias = Callable[[], None]
+"""A part of a computation that takes long. It may be done in a thread; otherwise the computation does it itself."""
+
+Interruptible: TypeAlias = Generator[Work | None, None, T]
+"""A computation that yields where it can be interrupted: the work that comes next, or None."""
 
 
 def uninterrupted(steps: Interruptible[T]) -> T:

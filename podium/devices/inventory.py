@@ -8,20 +8,20 @@ upstream's attempts end with an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
-from weakref import WeakValueDictionary
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from podium.cel import BoundDevice, compile_selector
+from podium.cel import EvaluationError
+from podium.devices.answers import Answers, Looks
+from podium.devices.interruptible import Interruptible, uninterrupted
+from podium.devices.step_budget import StepBudget
 from podium.devices.taint_rules import TaintRules, reaches
 from podium.objects.core import NodeSelector, RawQuantity
 from podium.objects.devices import Device, DeviceCapacity, DeviceTaintRule, ResourceSlice
 from podium.objects.quantity import QuantityError, parse
 from podium.objects.selectors import NodeMatcher, compile_node_selector
-
-_ANSWERS_MAX: Final = 256
 
 Counters = dict[str, dict[str, int]]
 """Exact amounts in billionths, by counter set and counter."""
@@ -68,30 +68,6 @@ class NodeSelection:
         return self._matcher is not None and self._matcher.matches(labels, node_name)
 
 
-class _Answers:
-    """What selectors say of all devices that look alike to them."""
-
-    __slots__ = ("__weakref__", "bound", "by_expression")
-
-    def __init__(self, bound: BoundDevice) -> None:
-        self.bound = bound
-        self.by_expression: dict[str, bool] = {}
-
-
-_answers_by_look: WeakValueDictionary[tuple[object, ...], _Answers] = WeakValueDictionary()
-
-
-def _answers_of(driver: str, device: Device) -> _Answers:
-    """Shared by the devices of a driver with equal attributes and capacities."""
-    attributes, capacity = device.attributes or {}, device.capacity or {}
-    amounts = ((name, str(each.value)) for name, each in capacity.items())
-    look = (driver, device.allow_multiple_allocations, tuple(attributes.items()), *amounts)
-    found = _answers_by_look.get(look)
-    if found is None:
-        found = _answers_by_look[look] = _Answers(BoundDevice(driver, device))
-    return found
-
-
 class SliceDevice:
     """A device in its slice.
 
@@ -105,6 +81,7 @@ class SliceDevice:
     __slots__ = (
         "_answers",
         "_dedicated",
+        "_looks",
         "consumes",
         "device",
         "has_policies",
@@ -114,7 +91,7 @@ class SliceDevice:
         "slice",
     )
 
-    def __init__(self, item: ResourceSlice, device: Device) -> None:
+    def __init__(self, item: ResourceSlice, device: Device, looks: Looks) -> None:
         self.slice = item
         self.device = device
         self.id = DeviceID(item.spec.driver, item.spec.pool.name, device.name)
@@ -128,7 +105,8 @@ class SliceDevice:
         )
         self.has_policies = any(each.request_policy is not None for each in (device.capacity or {}).values())
         self.is_shared = bool(device.allow_multiple_allocations)
-        self._answers: _Answers | None = None
+        self._looks = looks
+        self._answers: Answers | None = None
         self._dedicated: SliceDevice | None = None
 
     @property
@@ -137,30 +115,42 @@ class SliceDevice:
         if not self.is_shared:
             return self
         if self._dedicated is None:
-            self._dedicated = SliceDevice(self.slice, replace(self.device, allow_multiple_allocations=None))
+            device = replace(self.device, allow_multiple_allocations=None)
+            self._dedicated = SliceDevice(self.slice, device, self._looks)
         return self._dedicated
 
     def matches(self, expression: str) -> bool:
-        """Whether the selector selects the device. Answers are kept, errors are not.
+        """Whether the selector selects the device.
 
         Raises: CompileError, EvaluationError.
         """
-        answers = self._answers
-        if answers is None:
-            answers = self._answers = _answers_of(self.id.driver, self.device)
-        answer = answers.by_expression.get(expression)
-        if answer is None:
-            answer = compile_selector(expression).matches(answers.bound)
-            if len(answers.by_expression) >= _ANSWERS_MAX:
-                answers.by_expression.clear()
-            answers.by_expression[expression] = answer
-        return answer
+        budget = StepBudget(0)
+        answer = self.matches_soon(expression, budget)
+        return uninterrupted(self.matches_interruptibly(expression, budget)) if answer is None else answer
+
+    def matches_soon(self, expression: str, budget: StepBudget) -> bool | None:
+        """As `matches`; None if it would raise an error, or take longer than a few milliseconds."""
+        if self._answers is None:
+            try:
+                self._answers = self._looks.of(self.id.driver, self.device)
+            except EvaluationError:
+                return None
+        return self._answers.soon(expression, budget)
+
+    def matches_interruptibly(self, expression: str, budget: StepBudget) -> Interruptible[bool]:
+        """As `matches`. Yields where it can be interrupted."""
+        if self._answers is None:
+            self._answers = self._looks.of(self.id.driver, self.device)
+        return (yield from self._answers.find(expression, budget))
 
 
 class InventorySlice:
     """A ResourceSlice with its devices.
 
     What a pool needs to know of its devices is computed here, slice by slice: a pool may have a hundred thousand.
+
+    Args:
+        looks: the answers of selectors that devices share.
 
     Attributes:
         is_readable: whether every quantity and selector can be parsed. If not, there are no devices and no counters.
@@ -188,7 +178,7 @@ class InventorySlice:
         "selection",
     )
 
-    def __init__(self, item: ResourceSlice) -> None:
+    def __init__(self, item: ResourceSlice, looks: Looks) -> None:
         spec = item.spec
         self.item = item
         self.pool = (spec.driver, spec.pool.name)
@@ -196,7 +186,7 @@ class InventorySlice:
         self.has_counters = bool(spec.shared_counters)
         self.devices: tuple[SliceDevice, ...] = ()
         self.counters: list[tuple[str, dict[str, int]]] = []
-        self.is_readable = self._read()
+        self.is_readable = self._read(looks)
         self._summarize(self.devices)
 
     def _summarize(self, devices: tuple[SliceDevice, ...]) -> None:
@@ -217,14 +207,14 @@ class InventorySlice:
         }
         self._device_selections = tuple(others.values())
 
-    def _read(self) -> bool:
+    def _read(self, looks: Looks) -> bool:
         spec = self.item.spec
         try:
             counters = [
                 (each.name, {name: parse(counter.value).nano_value for name, counter in each.counters.items()})
                 for each in spec.shared_counters
             ]
-            devices = tuple(SliceDevice(self.item, device) for device in spec.devices)
+            devices = tuple(SliceDevice(self.item, device, looks) for device in spec.devices)
             for device in spec.devices:
                 for capacity in (device.capacity or {}).values():
                     for quantity in _quantities(capacity):
@@ -268,6 +258,7 @@ class Inventory:
         self._of_pool: dict[tuple[str, str], dict[str, ResourceSlice]] = {}
         self._read: dict[str, InventorySlice] = {}
         self._taint_rules = TaintRules()
+        self._looks = Looks()
         for item in slices:
             self.put(item)
 
@@ -337,7 +328,7 @@ class Inventory:
         """The slice with its devices, read once."""
         entry = self._read.get(item.key)
         if entry is None:
-            entry = self._read[item.key] = InventorySlice(self._taint_rules.applied(item))
+            entry = self._read[item.key] = InventorySlice(self._taint_rules.applied(item), self._looks)
         return entry
 
 

@@ -17,9 +17,11 @@ from podium.devices.errors import AllocationError
 from podium.devices.interruptible import Interruptible
 from podium.devices.inventory import SliceDevice
 from podium.devices.pools import Pool
+from podium.devices.step_budget import StepBudget
 from podium.objects.claims import DeviceRequest, ExactDeviceRequest, ResourceClaim
 from podium.objects.core import RawQuantity
 from podium.objects.devices import DeviceClass, DeviceSelector
+from podium.objects.quantity import QuantityError, parse
 
 RESULTS_MAX: Final = 32
 """The most devices that a claim can hold."""
@@ -28,9 +30,6 @@ _ALL: Final = "All"
 _EXACT_COUNT: Final = "ExactCount"
 
 T = TypeVar("T")
-
-DEVICES_PER_TURN: Final = 8
-"""How many devices are looked at before that can be interrupted: a selector may take milliseconds for each."""
 
 GetClass = Callable[[str], DeviceClass | None]
 
@@ -103,24 +102,47 @@ class RequestReader:
     pools: Sequence[Pool]
     allocated: AllocatedDevices
     class_of: GetClass
+    budget: StepBudget
 
     def read(self, claims: Sequence[ResourceClaim]) -> Interruptible[tuple[ClaimData, ...]]:
         """The claims as the search needs them. Yields where it can be interrupted.
 
         Raises:
             AllocationError: a claim cannot be allocated on any account.
+            StepsExceededError.
         """
         return (yield from _in_turn(self._claim(claim) for claim in claims))
 
-    def is_selectable(self, data: RequestData, device: SliceDevice) -> bool:
+    def is_selectable_soon(self, data: RequestData, device: SliceDevice) -> bool | None:
+        """As `is_selectable`; None if that would raise an error, or take longer than a few milliseconds."""
+        for selectors in (data.device_class.spec.selectors, data.request.selectors):
+            for selector in selectors:
+                matches = device.matches_soon(_expression(selector), self.budget)
+                if not matches:
+                    return matches
+        return self._is_within_reach(device)
+
+    def is_selectable(self, data: RequestData, device: SliceDevice) -> Interruptible[bool]:
         """Whether the class, the request and the device's own node selection allow the device.
+
+        Yields where it can be interrupted.
 
         Raises:
             AllocationError: a selector has no answer.
         """
-        selected = _all_match(device, data.device_class.spec.selectors, f"class {data.device_class.key}")
-        if not selected or not _all_match(device, data.request.selectors, f"claim {data.claim.key}"):
-            return False
+        of_class, of_claim = f"class {data.device_class.key}", f"claim {data.claim.key}"
+        for owner, selectors in ((of_class, data.device_class.spec.selectors), (of_claim, data.request.selectors)):
+            for index, selector in enumerate(selectors):
+                try:
+                    if not (yield from device.matches_interruptibly(_expression(selector), self.budget)):
+                        return False
+                except CompileError as error:
+                    raise AllocationError(f"{owner}: selector #{index}: CEL compile error: {error}") from None
+                except EvaluationError as error:
+                    raise AllocationError(f"{owner}: selector #{index}: CEL runtime error: {error}") from None
+        return self._is_within_reach(device)
+
+    def _is_within_reach(self, device: SliceDevice) -> bool:
         return device.selection is None or device.selection.matches(self.node_name, self.labels)
 
     def _claim(self, claim: ResourceClaim) -> Interruptible[ClaimData]:
@@ -149,10 +171,7 @@ class RequestReader:
         self, claim: ResourceClaim, request: ExactDeviceRequest, name: str, parent: str
     ) -> Interruptible[RequestData]:
         where = f"claim {claim.key}, request {name}"
-        for index, selector in enumerate(request.selectors):
-            if selector.cel is None:
-                reason = "CEL expression empty (unsupported selector type?)"
-                raise AllocationError(f"{where}, selector #{index}: {reason}")
+        _demand_readable(request, where)
         class_name = request.device_class_name
         if not class_name:
             raise AllocationError(f"{where}: missing device class name (unsupported request type?)")
@@ -175,13 +194,27 @@ class RequestReader:
             if pool.is_incomplete or pool.is_invalid:
                 state = "being updated" if pool.is_incomplete else "invalid"
                 raise AllocationError(f"{where}: asks for all devices, but resource pool {pool} is currently {state}")
-            for number, device in enumerate(pool.devices, 1):
-                if not number % DEVICES_PER_TURN:
-                    yield
+            for device in pool.devices:
+                if self.budget.take():
+                    yield None
+                is_selectable = self.is_selectable_soon(data, device)
+                if is_selectable is None:
+                    is_selectable = yield from self.is_selectable(data, device)
                 capacities, taken = device.device.capacity or {}, self.allocated.consumed.of(device.id)
-                if self.is_selectable(data, device) and has_room(data.capacities, capacities, taken):
+                if is_selectable and has_room(data.capacities, capacities, taken):
                     found.append(Candidate(device, pool))
         return tuple(found)
+
+
+def _demand_readable(request: ExactDeviceRequest, where: str) -> None:
+    for index, selector in enumerate(request.selectors):
+        if selector.cel is None:
+            raise AllocationError(f"{where}, selector #{index}: CEL expression empty (unsupported selector type?)")
+    for name, amount in ({} if request.capacity is None else request.capacity.requests).items():
+        try:
+            parse(amount)
+        except QuantityError as error:
+            raise AllocationError(f"{where}, capacity {name}: {error}") from None
 
 
 def _in_turn(parts: Iterable[Interruptible[T]]) -> Interruptible[tuple[T, ...]]:
@@ -192,13 +225,5 @@ def _in_turn(parts: Iterable[Interruptible[T]]) -> Interruptible[tuple[T, ...]]:
     return tuple(found)
 
 
-def _all_match(device: SliceDevice, selectors: Sequence[DeviceSelector], owner: str) -> bool:
-    for index, selector in enumerate(selectors):
-        try:
-            if not device.matches("" if selector.cel is None else selector.cel.expression):
-                return False
-        except CompileError as error:
-            raise AllocationError(f"{owner}: selector #{index}: CEL compile error: {error}") from None
-        except EvaluationError as error:
-            raise AllocationError(f"{owner}: selector #{index}: CEL runtime error: {error}") from None
-    return True
+def _expression(selector: DeviceSelector) -> str:
+    return "" if selector.cel is None else selector.cel.expression

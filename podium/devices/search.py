@@ -3,7 +3,7 @@
 The order decides what users get: claims, requests and alternatives in the order of their specs, devices in that of
 pools, slices and devices. Devices of one request are chosen as combinations: the next one comes after the previous one.
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
-Differs: a search ends after a number of steps; upstream's ends after a time.
+Differs: a search ends after a number of steps, of which a long selector takes many; upstream's ends after a time.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Generator, Sequence
 from itertools import islice
+from types import GeneratorType
 from typing import Any, Final, TypeAlias
 
 from podium.devices.choices import Choices
-from podium.devices.errors import StepsExceededError
-from podium.devices.inventory import SliceDevice
+from podium.devices.interruptible import Interruptible, Work
 from podium.devices.pools import Pool
-from podium.devices.requests import DEVICES_PER_TURN, RESULTS_MAX, Candidate, ClaimData, RequestData, RequestReader
+from podium.devices.requests import RESULTS_MAX, Candidate, ClaimData, RequestData, RequestReader
 
 
 class Outcome(enum.Enum):
@@ -29,8 +29,8 @@ class Outcome(enum.Enum):
     """A claim would get more devices than it can hold: other devices of the same request cannot help."""
 
 
-_Part: TypeAlias = "Generator[_Part | None, Outcome, Outcome]"
-"""Yields the part that is to be done first, or None where the search can be interrupted."""
+_Part: TypeAlias = "Generator[_Part | Work | None, Outcome, Outcome]"
+"""Yields the part that is to be done first, or as an `Interruptible` does."""
 _Position: TypeAlias = tuple[int, int]
 """A device, by the numbers of its pool and of the device in the pool."""
 _START: Final = (0, 0)
@@ -41,7 +41,6 @@ class Search:
 
     Args:
         pools: their devices may be chosen, in this order.
-        steps_max: how many devices may be looked at; 0 means any number.
         accepts: called with each full solution in turn, which is in the choices then; the first accepted one wins.
 
     Attributes:
@@ -54,7 +53,6 @@ class Search:
         pools: Sequence[Pool],
         reader: RequestReader,
         choices: Choices,
-        steps_max: int,
         accepts: Callable[[], bool] = lambda: True,
     ) -> None:
         self._accepts = accepts
@@ -63,10 +61,8 @@ class Search:
         self._pools = pools
         self._reader = reader
         self._choices = choices
-        self._steps_max = steps_max
-        self._steps = 0
 
-    def run(self) -> Generator[None, None, bool]:
+    def run(self) -> Interruptible[bool]:
         """Whether there is a solution; it is in the choices then. Yields where the search can be interrupted.
 
         Raises:
@@ -83,10 +79,12 @@ class Search:
                 outcome = end.value
                 continue
             outcome = None
-            if part is None:
-                yield
-            else:
-                stack.append(part)
+            if type(part) is not GeneratorType:
+                yield part
+                continue
+            stack.append(part)
+            if self._reader.budget.take():
+                yield None
         return outcome is Outcome.FOUND
 
     def _request(self, claim: int, request: int) -> _Part:
@@ -111,7 +109,6 @@ class Search:
 
         Args: `start` is the first device to try.
         """
-        self._step()
         if data.devices is not None and not data.devices:
             return Outcome.DEAD_END
         if taken >= data.count:
@@ -120,47 +117,34 @@ class Search:
         if len(choices.by_claim[claim]) + data.count - taken > RESULTS_MAX:
             return Outcome.TOO_MANY
         if data.devices is not None:
-            return (yield self._given_device(claim, request, data, taken, data.devices[taken]))
+            return (yield from self._with_device(claim, request, data, taken, data.devices[taken], _START))
+        take_step = self._reader.budget.take
         for index in range(start[0], len(self._pools)):
             pool = self._pools[index]
             first = start[1] if index == start[0] else 0
             for number, device in enumerate(islice(pool.devices, first, None), first):
-                self._step()
-                if not self._steps % DEVICES_PER_TURN:
+                if take_step():
                     yield None
-                if not self._is_usable(claim, data, device):
-                    continue
-                candidate = Candidate(device, pool)
-                yield from choices.prepare(claim, data, candidate)
-                if not choices.take(claim, data, candidate):
-                    continue
-                outcome = yield self._devices(claim, request, data, taken + 1, (index, number + 1))
-                if outcome is Outcome.FOUND:
-                    return outcome
-                choices.undo(claim)
-                if outcome is Outcome.TOO_MANY:
-                    return outcome
+                if choices.is_in_use(claim, data, device.id):
+                    continue  # Such a device is not shown to selectors.
+                is_selectable = self._reader.is_selectable_soon(data, device)
+                if is_selectable is None:
+                    is_selectable = yield from self._reader.is_selectable(data, device)
+                if is_selectable and choices.has_room(data, device):
+                    candidate, following = Candidate(device, pool), (index, number + 1)
+                    outcome = yield from self._with_device(claim, request, data, taken, candidate, following)
+                    if outcome is not Outcome.DEAD_END:
+                        return outcome
         return Outcome.DEAD_END
 
-    def _given_device(self, claim: int, request: int, data: RequestData, taken: int, candidate: Candidate) -> _Part:
-        """As `_devices`, with this device."""
+    def _with_device(
+        self, claim: int, request: int, data: RequestData, taken: int, candidate: Candidate, following: _Position
+    ) -> _Part:
+        """As `_devices`, with this device; the next one is searched for from the following one on."""
         yield from self._choices.prepare(claim, data, candidate)
         if not self._choices.take(claim, data, candidate):
             return Outcome.DEAD_END
-        outcome = yield self._devices(claim, request, data, taken + 1, _START)
+        outcome = yield self._devices(claim, request, data, taken + 1, following)
         if outcome is not Outcome.FOUND:
             self._choices.undo(claim)
         return outcome
-
-    def _is_usable(self, claim: int, data: RequestData, device: SliceDevice) -> bool:
-        """Whether it is worth trying to take the device. A device in use is not shown to selectors."""
-        return (
-            not self._choices.is_in_use(claim, data, device.id)
-            and self._reader.is_selectable(data, device)
-            and self._choices.has_room(data, device)
-        )
-
-    def _step(self) -> None:
-        self._steps += 1
-        if self._steps_max and self._steps > self._steps_max:
-            raise StepsExceededError

@@ -18,7 +18,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from podium.objects import resource_types
-from podium.objects.claims import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
+from podium.objects.claims import DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Node, ObjectMeta, Pod
 from podium.objects.errors import FieldError
 from podium.objects.names import name_error
@@ -79,9 +79,11 @@ class UnreadableAttachment(VolumeAttachment, frozen=True):
 class UnreadableClaim(ResourceClaim, frozen=True):
     """A claim with an unreadable field. No further pod gets it.
 
-    Its allocation has every device that it may hold: an empty driver, pool or device stands for any.
+    Its allocation has the devices of which the pool can be read; an empty driver or device stands for any in that pool.
+    `is_allocation_read` says whether these are all: see `with_known_devices`.
     """
 
+    is_allocation_read: bool = True
     field: str = ""
     detail: str = ""
 
@@ -222,19 +224,40 @@ def _claim(claim: ResourceClaim, unread: Sequence[FieldError]) -> ResourceClaim 
     if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
         return None
     harm = [each for each in unread if each.path.startswith(_RESULTS) or _RESULTS.startswith(each.path)]
-    if harm or len(unread) >= UNREAD_MAX:
-        allocation = status.allocation or AllocationResult()
+    is_allocation_read = not harm and len(unread) < UNREAD_MAX
+    if status.allocation is not None and not is_allocation_read:
         # How much of a device is taken may be what cannot be read.
-        results = [replace(each, share_id=None) for each in allocation.devices.results]
-        if not all(_IN_RESULT.match(each.path) for each in harm) or len(unread) >= UNREAD_MAX:
-            results.append(DeviceRequestAllocationResult())
-        devices = replace(allocation.devices, results=tuple(results))
-        status = replace(status, allocation=replace(allocation, devices=devices))
-    first = unread[0]
-    return UnreadableClaim(metadata=meta, spec=claim.spec, status=status, field=first.path, detail=first.detail)
+        results = [replace(each, share_id=None) for each in status.allocation.devices.results if each.pool]
+        status = _with_results(status, tuple(results))
+    return UnreadableClaim(
+        metadata=meta,
+        spec=claim.spec,
+        status=status,
+        is_allocation_read=is_allocation_read,
+        field=unread[0].path,
+        detail=unread[0].detail,
+    )
 
 
-_IN_RESULT = re.compile(re.escape(_RESULTS) + r"\[\d+\]\.")
+def with_known_devices(claim: ResourceClaim, known: ResourceClaim | None) -> ResourceClaim:
+    """The claim with the devices that it held before, if not all can be read of which it holds.
+
+    What is not known, it does not hold: any other device, and every pod that asks for one, would have to wait for it.
+    No API server shows such a claim.
+    """
+    if not isinstance(claim, UnreadableClaim) or claim.is_allocation_read or known is None:
+        return claim
+    if known.metadata.uid != claim.metadata.uid or known.status.allocation is None:
+        return claim
+    return replace(claim, status=replace(claim.status, allocation=known.status.allocation))
+
+
+def _with_results(
+    status: ResourceClaimStatus, results: tuple[DeviceRequestAllocationResult, ...]
+) -> ResourceClaimStatus:
+    assert status.allocation is not None
+    devices = replace(status.allocation.devices, results=results)
+    return replace(status, allocation=replace(status.allocation, devices=devices))
 
 
 def _namespace(namespace: Namespace, unread: Sequence[FieldError]) -> Namespace | None:

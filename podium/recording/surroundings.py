@@ -5,6 +5,8 @@ Owns how that is wired. Nothing is sent anywhere.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from random import Random
 from typing import Any, NoReturn
 
@@ -22,6 +24,11 @@ from podium.telemetry import Metrics
 
 class Surroundings(Boundary, AttemptObserver):
     """What a scheduler without an API server sees and reads, and what hears of its decisions."""
+
+    async def compute(self, work: Callable[[], None]) -> None:
+        """Do the work at once: nobody waits meanwhile."""
+        work()
+        await asyncio.sleep(0)
 
     def watched(self, informer: Informer[Any]) -> None:
         """The scheduler watches a resource; what its watch brings is to be told to this informer."""

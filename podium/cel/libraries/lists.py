@@ -197,7 +197,7 @@ OVERLOADS = (
     Overload("list_slice", "list(T).slice(int, int) -> list(T)", _slice, _built, postpaid=True),
     Overload("list_flatten", "list(list(T)).flatten() -> list(T)", _flatten, _flattened, loose=True),
     Overload("list_flatten_int", "list(dyn).flatten(int) -> list(dyn)", _flatten, _flattened),
-    Overload("lists_range", "lists::range(int) -> list(int)", _range, _built, postpaid=True),
+    Overload("lists_range", "lists::range(int) -> list(int)", _range, lambda counts, _: max(*counts, 0) + 11),
     Overload("list_reverse", "list(T).reverse() -> list(T)", lambda values: values[::-1], _built, postpaid=True),
     Overload("list_distinct", "list(T).distinct() -> list(T)", _distinct, _squared),
     Overload("list_first", "list(V).first() -> optional(V)", _first),

@@ -8,7 +8,8 @@ Thread-safe: the cache is only extended or replaced as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from contextvars import ContextVar
+from typing import Final, TypeAlias
 
 from podium.cel.errors import CostLimitError
 from podium.cel.regex.program import Assert, Instruction, Match, Split, Step, instructions
@@ -20,7 +21,20 @@ _STEPS_MAX = 100_000
 _EDGE, _NEWLINE, _WORD, _OTHER = "edge", "newline", "word", "other"
 _WORD_CHARACTERS = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
 
+NO_LIMIT: Final = 1 << 62
+_steps_left: ContextVar[int] = ContextVar("steps_left", default=NO_LIMIT)
+
 Span: TypeAlias = tuple[int, int]
+
+
+def limit_steps(steps: int) -> None:
+    """From now on, end the evaluation if all searches together may need more steps."""
+    _steps_left.set(steps)
+
+
+def steps_left() -> int:
+    """How many steps of this limit are left."""
+    return _steps_left.get()
 
 
 class _State:
@@ -54,6 +68,7 @@ class Pattern:
 
         Raises: CostLimitError: it takes too long to know.
         """
+        self._spend(len(text))
         state = self._initial
         steps = 0
         for character in text:
@@ -70,6 +85,13 @@ class Pattern:
             reached = self._closure((*state.pending, self._start), _assertions(state.before, _EDGE), set())
             state.at_end = any(type(self._code[each]) is Match for each in reached)
         return state.at_end
+
+    def _spend(self, characters: int) -> None:
+        """Take the steps that a search may need, whatever is cached: the same evaluation always takes the same."""
+        left = _steps_left.get() - len(self._code) * characters
+        if left < 0:
+            raise _too_long()
+        _steps_left.set(left)
 
     def _follow(self, state: _State, character: str) -> _State | None:
         """The state after a character; None if the pattern has matched before it."""
@@ -141,6 +163,7 @@ class Pattern:
             last_end = span[1]
 
     def _find(self, text: str, start: int, steps: list[int]) -> Span | None:
+        self._spend(len(text) - start)
         threads: list[tuple[int, int]] = []
         found: Span | None = None
         before = _kind(text[start - 1]) if start else _EDGE

@@ -5,6 +5,7 @@ Owns how long such a plugin runs before it is interrupted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from podium.framework.contract.interface import TableFilterPlugin
@@ -14,7 +15,15 @@ _TURN_S_MAX: Final = 0.005
 
 
 class FilterInterrupted(Exception):  # noqa: N818 - nothing has failed
-    """Raised by `filter_rows` to be called again with the same rows, after other tasks have run."""
+    """Raised by `filter_rows` to be called again with the same rows, after other tasks have run.
+
+    Args:
+        work: what would hold them up. It may be done before that in a thread; otherwise the plugin does it itself.
+    """
+
+    def __init__(self, work: Callable[[], None] | None = None) -> None:
+        super().__init__()
+        self.work = work
 
 
 class Turn:
@@ -36,6 +45,11 @@ class Turn:
     def close(self) -> None:
         """Filter plugins must not raise FilterInterrupted any more."""
         self._ends_s = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a filter plugin may let other tasks run."""
+        return self._ends_s is not None
 
     @property
     def is_over(self) -> bool:

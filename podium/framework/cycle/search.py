@@ -30,7 +30,7 @@ from podium.framework.cycle.closed_nodes import among_closed, closed_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis, Rejection, rejection_of
 from podium.framework.cycle.pre_filter import run_pre_filter
-from podium.framework.cycle.steps import PAUSE, Steps, run_unasked
+from podium.framework.cycle.steps import PAUSE, Pause, Steps, run_unasked
 from podium.framework.profile.forms import Filter, active
 from podium.objects.core import Pod
 
@@ -293,11 +293,11 @@ class FilterRun:
             turn.open()
             try:
                 return self.filter(rows)
-            except FilterInterrupted:
-                pass
+            except FilterInterrupted as interrupted:
+                work = interrupted.work
             finally:
                 turn.close()
-            yield PAUSE
+            yield PAUSE if work is None else Pause(work)
 
     def alone(self, row: int) -> Status | None:
         """The status of one node, filtered first with its nominated pods added, then without them."""

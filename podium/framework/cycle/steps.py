@@ -25,7 +25,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """No question: other tasks may run here, as long as the snapshot stays as it is."""
+    """No question: other tasks may run here, as long as the snapshot stays as it is.
+
+    `work` would hold them up, and may be done in a thread before the steps go on; otherwise these do it themselves.
+    """
+
+    work: Callable[[], None] | None = None
 
 
 PAUSE: Final = Pause()

@@ -206,7 +206,7 @@ class DynamicResources(
         """The number of each node's status among those of the attempt.
 
         Raises:
-            FilterInterrupted: the attempt's turn is over.
+            FilterInterrupted: the attempt's turn is over, or what comes next takes long.
         """
         found = state.find(PodDevices)
         if found is None:
@@ -219,10 +219,10 @@ class DynamicResources(
             steps = self._filter_rows(found, pod, snapshot, rows)
         try:
             while True:
-                next(steps)
-                if turn is not None and turn.is_over:
+                work = next(steps)
+                if turn is not None and turn.is_open and (work is not None or turn.is_over):
                     found.interrupted = steps
-                    raise FilterInterrupted
+                    raise FilterInterrupted(work)
         except StopIteration as end:
             numbers: IntArray = end.value
             return numbers
@@ -241,7 +241,7 @@ class DynamicResources(
                 status = yield from self._filter_by_all(found, pod, snapshot.node(row))
             if status is not None:
                 numbers[position] = found.number_of(status)
-            yield
+            yield None
         return numbers
 
     def _filter_by_devices(self, found: PodDevices, node: Node) -> Interruptible[Status | None]:
@@ -299,7 +299,7 @@ class DynamicResources(
             if own is not None and fresh and fresh[-1] is special:
                 fresh = [*fresh[:-1], own]
             if found.ways_max:
-                ways = found.allocator.allocations(node.name, node.labels, fresh, found.ways_max)
+                ways = yield from found.allocator.allocations(node.name, node.labels, fresh, found.ways_max)
                 if not ways:
                     return _REFUSED[Refusal.NOT_FOUND]
             else:

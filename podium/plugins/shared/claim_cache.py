@@ -14,6 +14,7 @@ from podium.framework.contract.interface import Lister
 from podium.objects.claims import EXTENDED_RESOURCE_CLAIM, ResourceClaim
 from podium.objects.core import Pod
 from podium.objects.resource_versions import is_older
+from podium.objects.unreadable import with_known_devices
 from podium.plugins.shared.followed import Followed
 
 
@@ -24,7 +25,9 @@ class ClaimCache:
     """
 
     def __init__(self, lister: Lister[ResourceClaim]) -> None:
-        self._followed = Followed(lister, self._heard, self._broken)
+        # A hundred thousand claims, read by the attempt that first needs one, would hold up all others. What a claim
+        # held before it became unreadable is not known later.
+        self._followed = Followed(lister, self._heard, self._broken, at_once=True)
         self._claims: dict[str, ResourceClaim] = {}
         self._before: dict[str, ResourceClaim] = {}
         """The states from the watch beneath assumptions."""
@@ -86,6 +89,7 @@ class ClaimCache:
                     handler.on_delete(known)
             return
         known, before = self._claims.get(new.key), self._before.get(new.key)
+        new = with_known_devices(new, known)
         if known is not None and before is not None:
             version = new.metadata.resource_version
             is_progress = not is_older(version, before.metadata.resource_version)

@@ -28,6 +28,7 @@ from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
 from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
+from podium.daemon.boundary import Boundary
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
@@ -243,6 +244,7 @@ class LoopBench:
             self.metrics,
             self.clock,
             ask=ask.answer,
+            compute=Boundary().compute,
             wake_up=self.wake_up,
             groups=PodGroupAttempts(engine, self.frameworks, self.groups, Objects(self.objects))
             if self.groups

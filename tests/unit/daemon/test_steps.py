@@ -6,6 +6,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from podium.daemon.boundary import Boundary
 from podium.daemon.steps import advance, finish
 from podium.framework.cycle.questions import AskFilter, Filtered
 from podium.framework.cycle.steps import PAUSE, Pause, Steps
@@ -47,7 +48,7 @@ class Long:
             step = advance(steps, self.clock, 0.0)
         except StopIteration as end:
             return str(end.value)
-        return await finish(steps, step, never, self.clock)
+        return await finish(steps, step, never, never, self.clock)
 
     async def watched(self) -> list[float]:
         """How long others had to wait each time, while the attempt went on."""
@@ -92,9 +93,37 @@ async def test_pauses_and_questions_come_in_any_order() -> None:
     running = steps()
     step = advance(running, clock, 0.0)
     assert step is QUESTION
-    assert await finish(running, step, answered, clock) is ANSWER
+    assert await finish(running, step, answered, never, clock) is ANSWER
 
 
 async def test_a_pause_that_comes_late_is_used_at_once() -> None:
     steps = Long(5, 1).steps()
     assert isinstance(advance(steps, ManualClock(), -0.006), Pause)
+
+
+async def test_others_have_their_turn_while_work_is_done_that_takes_long() -> None:
+    turns, is_done = 0, False
+
+    def work() -> None:
+        nonlocal is_done
+        while turns < 10:
+            sum(range(1000))
+        is_done = True
+
+    def steps() -> Steps[str]:
+        yield Pause(work)
+        return "done"
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await checkpoint()
+
+    clock, running = ManualClock(), steps()
+    step = advance(running, clock, 0.0)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(count)
+        assert await finish(running, step, never, Boundary().compute, clock) == "done"
+        tasks.cancel_scope.cancel()
+    assert is_done

@@ -1,3 +1,4 @@
+from podium.devices.answers import Looks
 from podium.devices.constraints import DistinctAttribute, MatchAttribute, new_constraint
 from podium.devices.inventory import InventorySlice
 from podium.objects.claims import DeviceConstraint
@@ -7,7 +8,7 @@ NAME = f"{DRIVER}/model"
 
 
 def gpu(**attributes):
-    return InventorySlice(a_slice("s", device("g", attributes=attributes))).devices[0]
+    return InventorySlice(a_slice("s", device("g", attributes=attributes)), Looks()).devices[0]
 
 
 def test_devices_must_have_the_same_value_of_the_same_type():

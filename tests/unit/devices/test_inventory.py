@@ -1,6 +1,7 @@
 import pytest
 
 from podium.cel import EvaluationError
+from podium.devices.answers import Looks
 from podium.devices.inventory import DeviceID, Inventory, InventorySlice, NodeSelection
 from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from tests.unit.devices.cluster import DRIVER, a_slice, device
@@ -35,7 +36,7 @@ def test_slices_come_change_and_go():
 
 
 def test_device_that_is_not_shared_is_its_own_dedicated_one():
-    shared, plain = InventorySlice(a_slice("s", device("g", allowMultipleAllocations=True), "h")).devices
+    shared, plain = InventorySlice(a_slice("s", device("g", allowMultipleAllocations=True), "h"), Looks()).devices
     assert plain.dedicated is plain
     assert shared.matches("device.allowMultipleAllocations")
     assert not shared.dedicated.matches("device.allowMultipleAllocations")
@@ -44,7 +45,7 @@ def test_device_that_is_not_shared_is_its_own_dedicated_one():
 
 def test_slice_with_counters_matters_to_every_node():
     counters = a_slice("s", sharedCounters=[{"name": "set", "counters": {"memory": {"value": "1Gi"}}}])
-    assert InventorySlice(counters).reaches("n2", {})
+    assert InventorySlice(counters, Looks()).reaches("n2", {})
     assert [each.item for each in Inventory([counters]).candidates("n2")] == [counters]
 
 
@@ -55,7 +56,7 @@ def test_slice_of_another_node_is_no_candidate():
 
 
 def test_device_is_named_by_driver_and_pool_and_answers_selectors():
-    (found,) = InventorySlice(a_slice("s", device("g", attributes={"model": "a100"}))).devices
+    (found,) = InventorySlice(a_slice("s", device("g", attributes={"model": "a100"})), Looks()).devices
     assert str(found.id) == str(DeviceID(DRIVER, "p", "g")) == "gpu.example.com/p/g"
     assert found.matches(f'device.attributes["{DRIVER}"].model == "a100"')
     for _ in range(2):

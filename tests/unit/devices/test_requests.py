@@ -18,6 +18,7 @@ def cel(expression):
         (request(allocationMode="Some"), "claim ns/c, request r: unsupported count mode Some"),
         (either("r", request("s", deviceClassName="tpu")), "claim ns/c, request s: could not retrieve"),
         (request(count=33), "claim ns/c: number of requested devices 33 exceeds the claim limit of 32"),
+        (request(capacity={"requests": {"memory": "x"}}), "claim ns/c, request r, capacity memory: .* unknown suffix"),
         (request(selectors=cel("device.nope")), "claim ns/c: selector #0: CEL compile error: "),
         (
             request(selectors=cel(f'device.attributes["{DRIVER}"].x == 1')),

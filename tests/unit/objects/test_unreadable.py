@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from podium.objects.core import Node, Pod
 from podium.objects.objects_with_json import PodWithJson, pod_with_json
@@ -30,6 +31,7 @@ from podium.objects.unreadable import (
     is_partial,
     kind_of,
     unread_field,
+    with_known_devices,
 )
 from podium.objects.wire import BrokenObject, ObjectDecoder
 
@@ -247,16 +249,30 @@ def test_an_unreadable_claim_keeps_its_devices(fields: Any) -> None:
     assert unread.path.split(".")[0] in fields
 
 
-def test_a_claim_may_hold_any_device_that_fits_what_can_be_read_of_it() -> None:
+def test_a_claim_may_hold_any_device_of_a_pool_of_which_the_device_cannot_be_read() -> None:
     assert held(claim([DEVICE, DEVICE | {"device": 5}])) == [("d", "p", "g"), ("d", "p", "")]
-    for results in ([DEVICE, 5], 5):
-        assert held(claim(results))[-1] == ("", "", "")
-    for status in (5, {"allocation": 5}, {"allocation": {"devices": []}}):
-        assert held(claim(status=status)) == [("", "", "")]
-    assert held(claim([DEVICE | {"device": 5}] * 101))[-1] == ("", "", "")
-    assert held(claim([DEVICE], status={"allocation": {"devices": {"results": [DEVICE]}}, "reservedFor": 5})) == [
-        ("d", "p", "g")
-    ]
+    assert held(claim([DEVICE | {"driver": 5}])) == [("", "p", "g")]
+    assert held(claim([DEVICE, DEVICE | {"pool": 5}, 5])) == [("d", "p", "g")]
+    assert not claim([DEVICE | {"device": 5}]).is_allocation_read
+    users = claim([DEVICE], status={"allocation": {"devices": {"results": [DEVICE]}}, "reservedFor": 5})
+    assert held(users) == [("d", "p", "g")]
+    assert users.is_allocation_read
+
+
+@pytest.mark.parametrize("status", [5, {"allocation": "x"}, {"allocation": {"devices": []}}])
+def test_a_claim_whose_allocation_cannot_be_read_holds_what_it_held_before(status: Any) -> None:
+    broken, known = claim(status=status), claim(spec={})
+    assert not broken.is_allocation_read
+    assert held(with_known_devices(broken, known)) == [("d", "p", "g")]
+    again = with_known_devices(broken, with_known_devices(broken, known))
+    assert held(again) == [("d", "p", "g")]
+    for other in (None, claim(status={}), replace(known, metadata=replace(known.metadata, uid="v"))):
+        assert with_known_devices(broken, other) is broken
+    assert with_known_devices(known, claim([DEVICE | {"device": "h"}])) is known
+
+
+def test_of_many_unreadable_devices_those_that_can_be_read_are_held() -> None:
+    assert set(held(claim([DEVICE | {"device": 5}] * 101))) == {("d", "p", "")}
 
 
 def test_of_a_share_of_unknown_size_the_whole_device_counts() -> None:

@@ -28,6 +28,9 @@ class Followable(Listed):
     def add_handler(self, handler: Any) -> None:
         self.handlers.append(handler)
 
+    def __len__(self) -> int:
+        return len(self._objects)
+
     def put(self, item: Any) -> None:
         before = self._objects.get(item.key)
         self._objects[item.key] = item

@@ -74,14 +74,20 @@ def unreadable(item: ResourceClaim, **fields: Any) -> Any:
 def test_the_devices_of_a_claim_that_cannot_be_read_are_given_to_nobody_else() -> None:
     holder = a_claim("d", allocation=allocation("g0"))
     plain = Attempt(user("c"), a_claim(), a_slice("n1", "g0"), holder)
-    for broken in (
-        unreadable(holder, spec=5),
-        unreadable(holder, status=5),
-        unreadable(a_claim("d"), status={"allocation": {"devices": {"results": 5}}}),
-    ):
-        assert Attempt(user("c"), a_claim(), a_slice("n1", "g0"), broken).reasons == plain.reasons
-    attempt = Attempt(user("c"), a_claim(), a_slice("n1", "g0", "g1"), unreadable(holder, spec=5))
-    assert attempt.reasons.keys() == {"n2"}
+    broken = unreadable(holder, spec=5)
+    assert Attempt(user("c"), a_claim(), a_slice("n1", "g0"), broken).reasons == plain.reasons
+    assert Attempt(user("c"), a_claim(), a_slice("n1", "g0", "g1"), broken).reasons.keys() == {"n2"}
+
+
+@pytest.mark.parametrize(
+    "status", [5, {"allocation": "x"}, {"allocation": {"devices": {"results": [5, {"driver": "gpu.example.com"}]}}}]
+)
+def test_a_claim_of_which_no_device_can_be_read_keeps_only_its_own_pods_waiting(status: Any) -> None:
+    broken = unreadable(a_claim("d"), status=status)
+    assert Attempt(user("c"), a_claim(), a_slice("n1", "g0"), broken).reasons.keys() == {"n2"}
+    own = Attempt(user("d"), broken, a_slice("n1", "g0"))
+    assert own.before is not None
+    assert own.before.message.startswith("resource claim default/d has a field that cannot be read, status")
 
 
 def test_a_pod_does_not_get_a_claim_that_cannot_be_read_until_it_is_mended() -> None:

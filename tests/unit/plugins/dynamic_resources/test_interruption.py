@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
 import pytest
 
+from podium.cel.libraries import regexes
 from podium.cel.selector import Selector
 from podium.config import Profile
 from podium.config.args import DynamicResourcesArgs
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
+from podium.devices.interruptible import Work
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.search import Rotation, Sampling, filter_all, find_feasible
-from podium.framework.cycle.steps import PAUSE
+from podium.framework.cycle.steps import Pause
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock
 from podium.objects.devices import ResourceSlice
@@ -62,9 +66,9 @@ def of_all_nodes() -> list[ResourceSlice]:
 class Search:
     """An attempt at a pod whose claim selects one device by its serial number, dearly."""
 
-    def __init__(self, slices: list[ResourceSlice], serial: str) -> None:
+    def __init__(self, slices: list[ResourceSlice], serial: str, selector: str = DEAR) -> None:
         self.clock = ManualClock()
-        handle = DeviceHandle(asks(DEAR % serial), *slices, clock=self.clock)
+        handle = DeviceHandle(asks(selector.replace("%s", serial)), *slices, clock=self.clock)
         plugin = DynamicResources(DynamicResourcesArgs(), handle)
         classes = {each.name: each for each in (Sort, Bind, DynamicResources)}
         profile = Profile("podium", None, Plugins(multi_point=PluginSet(tuple(Enabled(name) for name in classes))))
@@ -72,14 +76,21 @@ class Search:
         snapshot = snapshot_of(*(node(f"n{at}") for at in range(NODES)))
         self.cycle = Cycle(framework, user("c"), snapshot, Nominator({}.get))
 
-    def run(self) -> list[int]:
-        """The rows that pass, and in `held_ms` how long other tasks had to wait each time."""
+    def run(self, do: Callable[[Work], None] = lambda _: None) -> list[int]:
+        """The rows that pass, and in `held_ms` how long other tasks had to wait each time.
+
+        Args:
+            do: called with the work that may be done elsewhere.
+        """
         self.held_ms: list[float] = []
         steps, seen_s = find_feasible(self.cycle, Sampling(Rotation(), 100)), self.clock.monotonic()
         rows: list[int] | None = None
         while rows is None:
             try:
-                assert next(steps) is PAUSE
+                pause = next(steps)
+                assert isinstance(pause, Pause)
+                if pause.work is not None:
+                    do(pause.work)
             except StopIteration as end:
                 rows = end.value.rows.tolist()
             now_s = self.clock.monotonic()
@@ -92,13 +103,13 @@ class Search:
 def running(monkeypatch: pytest.MonkeyPatch) -> list[Search]:
     """Each answer of a selector takes the clock of the running search some milliseconds further."""
     searches: list[Search] = []
-    answer = Selector.matches
+    answer = Selector.answer_soon
 
-    def dearly(self: Selector, bound: Any) -> bool:
+    def dearly(self: Selector, bound: Any) -> tuple[bool | None, int]:
         searches[-1].clock.advance(DEAR_MS / 1e3)
         return answer(self, bound)
 
-    monkeypatch.setattr(Selector, "matches", dearly)
+    monkeypatch.setattr(Selector, "answer_soon", dearly)
     return searches
 
 
@@ -122,3 +133,33 @@ def test_a_search_that_is_short_has_no_pause(running: list[Search]) -> None:
     running.append(search)
     assert search.run() == [0]
     assert len(search.held_ms) == 1
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "lists.range(150).all(a, lists.range(150).all(b, a + b >= 0))",
+        " && ".join(f"device.driver != 'driver-{index}.example.com'" for index in range(100)),
+        " && ".join(f"!device.driver.matches('(.?){{500}}{index}')" for index in range(10)),
+    ],
+    ids=["loops", "many terms", "patterns"],
+)
+@pytest.mark.parametrize("is_done_elsewhere", [True, False])
+def test_what_takes_long_of_a_selector_may_be_done_elsewhere(
+    selector: str, is_done_elsewhere: bool, running: list[Search]
+) -> None:
+    regexes.pattern.cache_clear()  # A pattern that knows a text is fast.
+    slices = [a_slice(f"n{at}", device(f"{at} {is_done_elsewhere}")) for at in range(3)]
+    search = Search(slices, f"1 {is_done_elsewhere}", f"{selector} && {DEAR}")
+    running.append(search)
+    works: list[Work] = []
+
+    def do(work: Work) -> None:
+        works.append(work)
+        if is_done_elsewhere:
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(work).result()
+
+    assert search.run(do) == [1]
+    assert works
+    assert filter_all(search.cycle).rows.tolist() == [1]

@@ -45,11 +45,31 @@ def test_devices_are_allocated_as_claims_come_change_and_go(handle: DeviceHandle
 def test_a_claim_that_becomes_unreadable_or_readable_holds_what_it_may_hold(handle: DeviceHandle) -> None:
     devices = ClusterDevices(handle)
     assert not devices.allocated().is_allocated(G1)
-    meta, anything = a_claim("a", version="2").metadata, msgspec.convert(allocation(""), AllocationResult)
-    handle.claims.put(UnreadableClaim(metadata=meta, status=ResourceClaimStatus(allocation=anything)))
+    anything = msgspec.convert(allocation(""), AllocationResult)
+    meta, status = a_claim("b", version="2").metadata, ResourceClaimStatus(allocation=anything)
+    handle.claims.put(UnreadableClaim(metadata=meta, status=status, is_allocation_read=False))
     assert devices.allocated().is_allocated(G1)
-    handle.claims.put(a_claim("a", version="3", allocation=allocation("g0")))
+    handle.claims.put(a_claim("b", version="3"))
     assert (devices.allocated().is_dedicated(G0), devices.allocated().is_dedicated(G1)) == (True, False)
+
+
+def test_a_claim_that_becomes_unreadable_holds_its_devices_until_it_is_gone_or_readable(handle: DeviceHandle) -> None:
+    devices = ClusterDevices(handle)
+    devices.allocated()
+    for version in ("2", "3"):
+        meta = a_claim("a", version=version).metadata
+        handle.claims.put(UnreadableClaim(metadata=meta, is_allocation_read=False))
+        assert devices.allocated().is_dedicated(G0)
+    handle.claims.put(a_claim("a", version="4"))
+    assert not devices.allocated().is_dedicated(G0)
+
+
+def test_a_claim_that_became_unreadable_before_any_pod_needed_claims_holds_its_devices() -> None:
+    handle = DeviceHandle()
+    devices = ClusterDevices(handle)
+    handle.claims.put(a_claim("a", allocation=allocation("g0")))
+    handle.claims.put(UnreadableClaim(metadata=a_claim("a", version="2").metadata, is_allocation_read=False))
+    assert devices.allocated().is_dedicated(G0)
 
 
 def test_what_is_in_flight_counts_until_the_last_pod_lets_go(handle: DeviceHandle) -> None:

@@ -1,0 +1,134 @@
+"""What selectors say of devices, once for all devices that look alike to them.
+
+Owns the answers, and what is done where an evaluation is too long to be done between two turns of the event loop.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from podium.cel import BoundDevice, CompileError, EvaluationError, compile_selector
+from podium.devices.interruptible import Interruptible
+from podium.devices.step_budget import StepBudget
+from podium.objects.devices import Device
+
+_ANSWERS_MAX: Final = 256
+_LOOKS_MAX: Final = 16_384
+_TEXTS_MAX: Final = 1024
+_SHORT_MAX: Final = 500
+"""A selector of this length is compiled in a few milliseconds."""
+_COST_PER_STEP: Final = 50
+"""What an evaluation costs in the time of a step of the search."""
+
+_Outcome: TypeAlias = bool | CompileError | EvaluationError
+
+
+class Answers:
+    """What selectors say of all devices that look alike to them.
+
+    Args:
+        compiled: the long selectors that have been compiled.
+    """
+
+    __slots__ = ("_by_expression", "_compiled", "_device")
+
+    def __init__(self, device: BoundDevice, compiled: set[str]) -> None:
+        self._device = device
+        self._compiled = compiled
+        self._by_expression: dict[str, _Outcome] = {}
+
+    def soon(self, expression: str, budget: StepBudget) -> bool | None:
+        """The answer; None if it is an error, takes longer than a few milliseconds to find, or the turn is over."""
+        outcome: _Outcome | None = self._by_expression.get(expression)
+        if outcome is None:
+            if budget.is_turn_over or (len(expression) > _SHORT_MAX and expression not in self._compiled):
+                return None
+            cost = 0
+            try:
+                outcome, cost = compile_selector(expression).answer_soon(self._device)
+            except (CompileError, EvaluationError) as error:
+                outcome = error
+            budget.charge(cost // _COST_PER_STEP)
+            if outcome is not None:
+                self._keep(expression, outcome)
+        return outcome if outcome is True or outcome is False else None
+
+    def find(self, expression: str, budget: StepBudget) -> Interruptible[bool]:
+        """The answer, however long it takes to find: that is yielded as work.
+
+        Raises: CompileError, EvaluationError.
+        """
+        if budget.is_turn_over:
+            yield None
+            budget.start_turn()
+        if (answer := self.soon(expression, budget)) is not None:
+            return answer
+        outcome = self._by_expression.get(expression)
+        if outcome is None:
+            evaluation = _Evaluation(expression, self._device)
+            yield evaluation
+            outcome, cost = evaluation.result()
+            budget.charge(cost // _COST_PER_STEP)
+            self._keep(expression, outcome)
+            if len(self._compiled) >= _TEXTS_MAX:
+                self._compiled.clear()
+            self._compiled.add(expression)
+        if isinstance(outcome, Exception):
+            raise type(outcome)(str(outcome))
+        return outcome
+
+    def _keep(self, expression: str, outcome: _Outcome) -> None:
+        if len(self._by_expression) >= _ANSWERS_MAX:
+            self._by_expression.clear()
+        self._by_expression[expression] = outcome
+
+
+class _Evaluation:
+    """Work that evaluates a selector for a device."""
+
+    __slots__ = ("_device", "_expression", "_result")
+
+    def __init__(self, expression: str, device: BoundDevice) -> None:
+        self._expression = expression
+        self._device = device
+        self._result: tuple[_Outcome, int] | None = None
+
+    def __call__(self) -> None:
+        try:
+            self._result = compile_selector(self._expression).answer(self._device)
+        except (CompileError, EvaluationError) as error:
+            self._result = error, 0
+
+    def result(self) -> tuple[_Outcome, int]:
+        """The answer and its cost."""
+        if self._result is None:
+            self()
+            assert self._result is not None
+        return self._result
+
+
+class Looks:
+    """The answers that devices of an inventory share.
+
+    Invariant: what is kept depends on nothing but what was asked about these devices. A search is interrupted where an
+    answer is not known, and a replay has to be interrupted there, too.
+    """
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[object, ...], Answers] = {}
+        self._compiled: set[str] = set()
+
+    def of(self, driver: str, device: Device) -> Answers:
+        """Shared by the devices of a driver with equal attributes and capacities.
+
+        Raises: EvaluationError: an attribute or a capacity cannot be read.
+        """
+        attributes, capacity = device.attributes or {}, device.capacity or {}
+        amounts = ((name, str(each.value)) for name, each in capacity.items())
+        look = (driver, device.allow_multiple_allocations, tuple(attributes.items()), *amounts)
+        found = self._answers.get(look)
+        if found is None:
+            if len(self._answers) >= _LOOKS_MAX:
+                self._answers.clear()
+            found = self._answers[look] = Answers(BoundDevice(driver, device), self._compiled)
+        return found
