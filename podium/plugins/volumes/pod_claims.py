@@ -20,7 +20,7 @@ from podium.framework.contract.status import PluginError
 from podium.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.plugins.volumes.claims import SELECTED_NODE
 from podium.plugins.volumes.csi_translation import TranslationError
-from podium.plugins.volumes.matching import Choice, RowChoices, choose
+from podium.plugins.volumes.matching import Choice, choose, rows_with_volumes
 from podium.plugins.volumes.provisioning import StorageCapacity, can_provision, topology_allowing, topology_allows
 from podium.plugins.volumes.volume_nodes import is_usable_on, usable_rows
 
@@ -160,11 +160,10 @@ class PodClaims:
 
     def _unmatched(self, snapshot: Snapshot, rows: Rows) -> Sequence[tuple[Waiting, BoolArray]]:
         """Each waiting claim, with the rows on which there is no volume for it."""
-        choices = RowChoices(snapshot, rows)
+        choices = [each.choice for each in self.waiting if each.choice is not None]
+        found = iter(rows_with_volumes(choices, snapshot, rows))
         everywhere = np.ones(len(rows), np.bool_)
-        return [
-            (each, ~choices.choose(each.choice) if each.choice is not None else everywhere) for each in self.waiting
-        ]
+        return [(each, everywhere if each.choice is None else ~next(found)) for each in self.waiting]
 
 
 def _provisionable(storage_class: StorageClass, snapshot: Snapshot, rows: Rows) -> BoolArray:
