@@ -144,6 +144,7 @@ _FORMS: Final[Mapping[Any, frozenset[tuple[type, ...]]]] = {
     }.items()
 }
 """The types that the parts of an entry of each kind may have."""
+_NUMBERED: Final = frozenset(kind for kind, forms in _FORMS.items() if (int, int) in forms)
 _OUTCOMES: Final = {
     VALUE: (bool, str, type(None)),
     OBJECT: (bytes,),
@@ -172,6 +173,9 @@ def decode(content: bytes) -> list[Entry]:
         raise ValueError(str(error)) from None
     for at, entry in enumerate(entries):
         try:
+            # Most entries by far.
+            if len(entry) == 2 and type(entry[1]) is int and type(entry[0]) is int and entry[0] in _NUMBERED:
+                continue
             if tuple(map(type, entry)) not in _FORMS[entry[0]] or not _is_sound(entry):
                 raise ValueError("its parts are not those of its kind")
             if entry[0] == PUT or (entry[0] == ANSWER and entry[2] == OBJECT):

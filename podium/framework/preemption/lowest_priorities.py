@@ -39,5 +39,5 @@ class LowestPriorities:
             self._lowest = np.append(self._lowest, np.full(missing, _NO_PODS))
         for row in [*compress(count(), map(is_not, snapshot.pods, self._pods))]:
             pods = self._pods[row] = snapshot.pods[row]
-            self._lowest[row] = min((pod.priority for pod in pods.values()), default=_NO_PODS)
+            self._lowest[row] = min([pod.spec.priority or 0 for pod in pods.values()], default=_NO_PODS)
         return self._lowest[: len(snapshot.pods)]
