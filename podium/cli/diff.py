@@ -38,9 +38,8 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], html: Path | None,
     click.get_current_context().with_resource(exit_at_sigint())
     click.get_current_context().with_resource(no_log())
     from podium.recording.comparison import first_difference
-    from podium.recording.replay import entries_of
+    from podium.recording.replay import entries_of, is_watched
     from podium.recording.segments import RecordingError, open_segments
-    from podium.recording.watched import is_watched
 
     with errors_shown(one):
         both = open_segments(one), open_segments(other)

@@ -102,9 +102,8 @@ def command(
         is_partial = until != Until() or speed is not None or expect or trace is not None
         _print_counterfactual(directory, config, plugins, html, output, is_partial=is_partial)
         return
-    from podium.recording.replay import replay
+    from podium.recording.replay import is_watched, replay
     from podium.recording.segments import open_segments
-    from podium.recording.watched import is_watched
 
     with errors_shown(directory):
         if trace is not None:

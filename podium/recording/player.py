@@ -405,8 +405,8 @@ class Player(Surroundings):
             self.is_over = True
             return
         replayed = decided(cycle, decision)
-        *parts, victims = self.take(tape.DECIDED)[1:]
-        recorded = tape.Decided(*parts, tuple(victims))
+        entry = self.take(tape.DECIDED)
+        recorded = tape.Decided._make((*entry[1:-1], tuple(entry[-1])))
         outcome.attempts += 1
         if replayed != recorded:
             outcome.recorded_digest = outcome.digest.copy()

@@ -39,8 +39,8 @@ from podium.recording import tape
 from podium.recording.hashed_names import NameHasher
 from podium.recording.limits import Pace, Until
 from podium.recording.recorder import Recorder
-from podium.recording.replay import entries_of
-from podium.recording.segments import RecordingError, Segments, open_segments
+from podium.recording.replay import WATCHED, entries_of
+from podium.recording.segments import RecordingError, open_segments
 from podium.recording.shadow.app import Teller, watch_until
 from podium.recording.shadow.comparison import Comparison
 from podium.recording.shadow.observed import ObservedCluster
@@ -50,8 +50,6 @@ from podium.recording.shadow.shadow import Shadow
 log = get_logger("record")
 
 _NO_END: Final = Until()
-WATCHED: Final = "watched"
-"""What the description of such a recording says under `kind`."""
 _RESOURCES: Final = {each.path: each for each in ALL}
 
 
@@ -164,11 +162,6 @@ def _description(options: Options) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- afterwards
-
-
-def is_watched(segments: Segments) -> bool:
-    """Whether the recording was made beside another scheduler."""
-    return segments.description.get("kind") == WATCHED
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,8 +83,8 @@ def _counted(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
     first = verdicts.item(0)
     count = np.count_nonzero(verdicts == first)
     if count == len(verdicts):
-        return ((first, count),)
-    if 0 <= np.minimum.reduce(verdicts) and np.maximum.reduce(verdicts) < _FEW:
+        return ((first, len(verdicts)),)
+    if np.minimum.reduce(verdicts) >= 0 and np.maximum.reduce(verdicts) < _FEW:
         by_verdict = np.bincount(verdicts.astype(np.intp, copy=False))
         return tuple((verdict, by_verdict.item(verdict)) for verdict in by_verdict.nonzero()[0].tolist())
     distinct, counts = np.unique(verdicts, return_counts=True)
