@@ -129,7 +129,7 @@ class Scheduler:
             config.client_connection,
             clock,
             observer=observers.requests.observer,
-            is_muted=lambda: term is not None and not term.is_holding,
+            is_muted=lambda: not boundary.writes_events or (term is not None and not term.is_holding),
             make_client=boundary.api_client,
         )
         self.extender_pool = ExtenderPool(
