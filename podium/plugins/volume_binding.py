@@ -13,6 +13,7 @@ refused; upstream does not see it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Final
 
@@ -143,7 +144,7 @@ class VolumeBinding(
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
         """Every reason that holds."""
         del state, pod
-        return _rejected(Conflict(verdict))
+        return _rejected(verdict)
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Return success or UnschedulableAndUnresolvable."""
@@ -343,5 +344,6 @@ class VolumeBinding(
         return queue_if(after is not None and (before is None or after > before))
 
 
-def _rejected(conflict: Conflict) -> Status:
+@functools.cache
+def _rejected(conflict: int) -> Status:
     return unresolvable(*(reason for bit, reason in _REASONS.items() if bit & conflict))

@@ -74,6 +74,10 @@ class Rejection:
         if len(set(codes)) == 1:
             return codes[0]
         distinct = np.array([verdict for verdict, _ in self.counts], np.int64)
+        if distinct[0] >= 0 and distinct[-1] < _FEW:
+            by_verdict = np.zeros(_FEW, np.int64)
+            by_verdict[distinct] = codes
+            return by_verdict.take(self.verdicts)
         return np.array(codes, np.int64)[np.searchsorted(distinct, self.verdicts)]
 
 

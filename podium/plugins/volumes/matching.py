@@ -163,7 +163,9 @@ def rows_with_volumes(choices: Sequence[Choice], snapshot: Snapshot, rows: Rows)
     Cost: as `Choice.covered`, and for several claims a few look-ups for each row that more than one has a volume on.
     """
     found = [each.covered(snapshot, rows) for each in choices]
-    is_contested = np.sum(found, axis=0) > 1 if found else np.zeros(len(rows), np.bool_)
+    if len(found) < 2:
+        return found
+    is_contested = np.sum(found, axis=0) > 1
     for place in is_contested.nonzero()[0].tolist():
         labels, taken = snapshot.node(int(rows[place])).labels, set[str]()
         for has, choice in zip(found, choices, strict=True):
