@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,8 +47,7 @@ class Rotation:
     next_start: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Feasible:
+class Feasible(msgspec.Struct, frozen=True):
     """The feasible nodes in the order in which they were examined. `examined` also counts rejected nodes."""
 
     rows: Rows
