@@ -22,7 +22,7 @@ from podium.binder.object_patch import patch_object
 from podium.binder.status_patch import condition_removal, status_patch
 from podium.client.answers import check_deleted, check_object, check_success, read
 from podium.client.dispatcher import Compose, Dispatcher, Priority
-from podium.client.session import JSON, STRATEGIC_MERGE_PATCH, Method
+from podium.client.requests import JSON, STRATEGIC_MERGE_PATCH, Method
 from podium.lib.clock import Clock
 from podium.objects.api_errors import (
     ApiError,

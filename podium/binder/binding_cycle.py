@@ -11,10 +11,10 @@ alone, without the name of a plugin. A pod that Permit rejects before its bindin
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import anyio
+import msgspec
 
 from podium.binder.binding_stage import BINDING_CYCLE, BindingEvent, BindingStage
 from podium.binder.events.event import Event, scheduled
@@ -70,8 +70,7 @@ class BindingExtenders(Protocol):
         """Have the pod bound by an extender; Skip if no extender binds it."""
 
 
-@dataclass(frozen=True, slots=True)
-class BindPod:
+class BindPod(msgspec.Struct, frozen=True):
     """The instruction to bind an assumed pod.
 
     Args:
@@ -88,8 +87,7 @@ class BindPod:
     measure_plugins: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BindOutcome:
+class BindOutcome(msgspec.Struct, frozen=True):
     """The outcome of an instruction to bind.
 
     Attributes:

@@ -14,7 +14,7 @@ import msgspec
 from podium.binder.object_lifecycle import parsed, read_content, typed
 from podium.client.answers import check_object
 from podium.client.dispatcher import Dispatcher, Priority
-from podium.client.session import MERGE_PATCH
+from podium.client.requests import MERGE_PATCH
 from podium.objects.api_errors import ApiError, Conflict, NotFound
 from podium.objects.resource_types import ObjectT, ResourceType
 

@@ -11,10 +11,10 @@ import click
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.html import html_option, write_page
-from podium.cli.options.logs import no_log
 from podium.cli.output import TEXT, output_option, print_value
 from podium.cli.pages.decisions import told
 from podium.cli.replay import errors_shown, made_with, print_scores
+from podium.lib import log
 
 if TYPE_CHECKING:
     from podium.recording.comparison import Difference, RecordedDecision
@@ -36,11 +36,10 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], html: Path | None,
     Exits with 1 if the recordings differ.
     """
     click.get_current_context().with_resource(exit_at_sigint())
-    click.get_current_context().with_resource(no_log())
+    click.get_current_context().with_resource(log.hidden())
     from podium.recording.comparison import first_difference
-    from podium.recording.replay import entries_of
+    from podium.recording.replay import entries_of, is_watched
     from podium.recording.segments import RecordingError, open_segments
-    from podium.recording.watched import is_watched
 
     with errors_shown(one):
         both = open_segments(one), open_segments(other)

@@ -12,11 +12,11 @@ import click
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import BadConfiguration, Change, Usable, plugin_option, usable
 from podium.cli.options.html import html_option, write_page
-from podium.cli.options.logs import no_log
 from podium.cli.options.numbers import FiniteRange
 from podium.cli.output import TEXT, output_option, print_value
 from podium.cli.pages.decisions import told
 from podium.config import parse_duration
+from podium.lib import log
 from podium.objects.times import parse_time
 from podium.recording.limits import Until
 
@@ -97,14 +97,13 @@ def command(
     output says whether every decision is the recorded one, and names the first that is not.
     """
     click.get_current_context().with_resource(exit_at_sigint())
-    click.get_current_context().with_resource(no_log())
+    click.get_current_context().with_resource(log.hidden())
     if counterfactual:
         is_partial = until != Until() or speed is not None or expect or trace is not None
         _print_counterfactual(directory, config, plugins, html, output, is_partial=is_partial)
         return
-    from podium.recording.replay import replay
+    from podium.recording.replay import is_watched, replay
     from podium.recording.segments import open_segments
-    from podium.recording.watched import is_watched
 
     with errors_shown(directory):
         if trace is not None:

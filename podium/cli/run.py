@@ -42,7 +42,7 @@ def _address(_: click.Context, parameter: click.Parameter, text: str) -> str:
 def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
     if not text:
         return ()
-    from podium.service.serving import TlsLimits
+    from podium.service.tls_limits import TlsLimits
 
     names = tuple(filter(None, text.split(",")))
     try:
@@ -206,8 +206,9 @@ def command(
         from podium.daemon.options import Options
         from podium.framework.contract.status import PluginError
         from podium.service.election import LeadershipLostError
-        from podium.service.serving import CertificateError, ServingError, TlsLimits
+        from podium.service.serving import CertificateError, ServingError
         from podium.service.supervision import ComponentFailedError
+        from podium.service.tls_limits import TlsLimits
 
         garbage_collection.exempt_present_objects()
 

@@ -12,7 +12,8 @@ from podium.cli import event_loop
 from podium.cli.options.running_podium import RunningPodium
 from podium.client.advice import causes, diagnosis_of
 from podium.client.credentials import ConnectionConfigError, for_endpoint
-from podium.client.session import LIST_BYTES_MAX, ApiSession
+from podium.client.requests import LIST_BYTES_MAX
+from podium.client.session import ApiSession
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, ConnectionLost, Forbidden, NotFound, Unauthorized, Unreachable
 

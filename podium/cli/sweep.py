@@ -14,8 +14,8 @@ import click
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.html import html_option, write_page
-from podium.cli.options.logs import no_log
 from podium.cli.output import TEXT, as_json, output_option, print_value
+from podium.lib import log
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -93,7 +93,7 @@ def command(
     beats.
     """
     click.get_current_context().with_resource(exit_at_sigint())
-    click.get_current_context().with_resource(no_log())
+    click.get_current_context().with_resource(log.hidden())
     from podium.recording.segments import RecordingError
     from podium.recording.sweep import SweepError, sweep, table
 

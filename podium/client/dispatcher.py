@@ -30,7 +30,7 @@ from typing import Final, Protocol, TypeAlias
 
 from podium.client.observer import RequestObserver
 from podium.client.rate_limit import TokenBucket
-from podium.client.session import JSON, Method
+from podium.client.requests import JSON, Method
 from podium.client.write_lanes import SLOW_S, SLOW_WAITING_MAX, Lane
 from podium.lib.clock import Clock
 from podium.objects.api_errors import ApiError, TooManyRequests

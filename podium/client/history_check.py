@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from podium.client.answers import check_object
-from podium.client.session import Method
+from podium.client.requests import Method
 from podium.objects.api_errors import Forbidden, NotFound
 from podium.objects.core import ObjectMeta
 from podium.objects.resource_types import KubeObject, ObjectT, ResourceType

@@ -115,13 +115,11 @@ class Informer(Generic[ObjectT]):
                 self._by_namespace.setdefault(item.metadata.namespace, {})[key] = item
         return self._by_namespace.get(namespace, {}).values()
 
-    def index(self, text_of: Callable[[ObjectT], str]) -> Index[ObjectT]:
-        """An index of the objects by a text made of each. Handlers see it as current as the store."""
-        made = Index(text_of)
+    def keep(self, index: Index[ObjectT]) -> None:
+        """Fill the index with the objects, and update it with every change. Handlers see it as current as the store."""
         for item in self._items.values():
-            made.put(item)
-        self._indexes.append(made)
-        return made
+            index.put(item)
+        self._indexes.append(index)
 
     def change_log(self) -> ChangeLog[ObjectT]:
         """The log of object states that were added or removed since the first call. An update logs one of each."""

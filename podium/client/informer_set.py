@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
@@ -18,11 +18,13 @@ from podium.client.history_check import HistoryCheck
 from podium.client.informer import Informer
 from podium.client.list_failures import ListFailures
 from podium.client.reflector import Reflector, ReflectorSettings, ReflectorStatistics
-from podium.client.session import ApiSession
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.objects_with_json import Keep
 from podium.objects.resource_types import NODES, PODS, ObjectT, ResourceType
+
+if TYPE_CHECKING:
+    from podium.client.session import ApiSession
 
 _LOOK_AGAIN_S = 0.02
 _SCHEDULED = (PODS.path, NODES.path)

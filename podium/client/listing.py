@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import msgspec
 
-from podium.client.session import LIST_BYTES_MAX, ApiSession
+from podium.client.requests import LIST_BYTES_MAX
 from podium.objects.api_errors import NotFound
 from podium.objects.resource_types import ResourceType
+
+if TYPE_CHECKING:
+    from podium.client.session import ApiSession
 
 _PAGE: Final = 500
 

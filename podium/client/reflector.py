@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
-from typing import Final, Generic
+from typing import TYPE_CHECKING, Final, Generic
 
 import anyio
 
@@ -30,9 +30,8 @@ from podium.client.history_check import RECENT_MAX
 from podium.client.list_body import ListBody
 from podium.client.list_failures import ListFailures
 from podium.client.reflector_states import TRANSITIONS, ReflectorEvent, ReflectorState
-from podium.client.session import LIST_BYTES_MAX, ApiSession
+from podium.client.requests import LIST_BYTES_MAX
 from podium.client.sink import HistoryObserver, Sink
-from podium.client.streams import Stream
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.lib.turns import Turns
@@ -53,6 +52,10 @@ from podium.objects.objects_with_json import Keep
 from podium.objects.resource_types import ObjectT, ResourceType
 from podium.objects.resource_versions import is_older
 from podium.objects.wire import DELETED, Bookmark, BrokenObject, ObjectDecoder, Page
+
+if TYPE_CHECKING:
+    from podium.client.session import ApiSession
+    from podium.client.streams import Stream
 
 log = get_logger("client")
 

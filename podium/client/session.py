@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import aiohttp
 import anyio
@@ -28,6 +28,7 @@ from podium.client.credentials import Credentials
 from podium.client.http_connection import ERROR_BYTES_MAX, FLOW_SCHEMA, Answer, words
 from podium.client.observer import RequestObserver
 from podium.client.outage import Outage
+from podium.client.requests import JSON, Method
 from podium.client.streams import BROKEN, NOT_SENT, Stream, StreamPool, read_body, timeouts
 from podium.objects.api_errors import (
     ACCEPTED,
@@ -43,17 +44,10 @@ from podium.objects.api_errors import (
 )
 
 T = TypeVar("T")
-Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-
-JSON = "application/json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 _CONNECTIONS_MAX = 32
 _ANSWER_BYTES_MAX = 1024 * 1024
 _OBJECT_BYTES_MAX = 4 * 1024 * 1024
-LIST_BYTES_MAX = 256 * 1024 * 1024
-"""The maximum size of a list, or a page of one, that is read in one piece."""
 _CLOSE_S_MAX = 2.0
 # Pools of two earlier sets of certificates: requests on older ones have had enough time.
 _RETIRED_MAX = 4

@@ -8,9 +8,9 @@ if no watch has shown it yet; upstream keeps it in that case.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from podium.binder import EventRecorder, failed_scheduling, not_scheduled
@@ -30,8 +30,7 @@ from podium.telemetry import Metrics
 log = get_logger("scheduler")
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """One attempt to schedule a pod, from the moment it was popped.
 
     Units: `started_s` is on the monotonic clock.

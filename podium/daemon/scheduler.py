@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from podium.binder import (
     Binder,
@@ -29,7 +29,6 @@ from podium.daemon.boundary import Boundary
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
-from podium.daemon.followed_kubeconfig import FollowedKubeconfig
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import (
     RESOURCE_EVENTS,
@@ -73,6 +72,9 @@ from podium.service.election import Term
 from podium.service.supervision import Tasks
 from podium.service.wakeup import WakeUp
 from podium.telemetry import Metrics, verbosity
+
+if TYPE_CHECKING:
+    from podium.daemon.followed_kubeconfig import FollowedKubeconfig
 
 _NEAR_BEST_MARGIN: Final = 10
 
@@ -127,7 +129,7 @@ class Scheduler:
             config.client_connection,
             clock,
             observer=observers.requests.observer,
-            is_muted=lambda: term is not None and not term.is_holding,
+            is_muted=lambda: not boundary.writes_events or (term is not None and not term.is_holding),
             make_client=boundary.api_client,
         )
         self.extender_pool = ExtenderPool(

@@ -11,6 +11,7 @@ from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_V
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from podium.plugins.volume_zone import zones_of
 from podium.plugins.volumes.claims import claims_used, class_of_claim
+from podium.plugins.volumes.free_volumes import VolumeIndex
 from podium.plugins.volumes.matching import choice_for
 from podium.plugins.volumes.provisioning import can_provision
 
@@ -42,12 +43,15 @@ def _of_bound(volume: PersistentVolume, *, in_zones: bool) -> Iterator[NodeSelec
 
 def _of_waiting(store: ObjectStore, claim: PersistentVolumeClaim) -> list[NodeSelectorTerm]:
     """The nodes on which a volume may be bound to the claim, or be provisioned for it; empty if every node will do."""
+    index = VolumeIndex()
+    for volume in store.objects(PERSISTENT_VOLUMES).values():
+        index.put(volume)
     try:
-        choice = choice_for(claim, store.objects(PERSISTENT_VOLUMES).values())
+        choice = choice_for(claim, index)
     except PluginError:
         return []
     terms: list[NodeSelectorTerm] = []
-    for volume in (*choice.kept, *choice.free):
+    for volume in choice.all():
         affinity = volume.spec.node_affinity
         if affinity is None or affinity.required is None:
             return []

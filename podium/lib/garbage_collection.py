@@ -22,9 +22,12 @@ def collection_disabled() -> Iterator[None]:
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """As `settle`, for one piece of work; what it leaves behind is collected afterwards as before."""
+    """As `settle`, for one piece of work; what it leaves behind is collected afterwards as before.
+
+    Garbage from before it is kept meanwhile: looking for it would take as long as a hundred decisions.
+    """
     before = gc.get_threshold()
-    settle()
+    _collect_rarely()
     try:
         yield
     finally:
@@ -35,6 +38,10 @@ def rare_collections() -> Iterator[None]:
 def settle() -> None:
     """Make collections rare: nearly all long-lived objects belong to the cluster, and these form no cycles."""
     gc.collect()
+    _collect_rarely()
+
+
+def _collect_rarely() -> None:
     gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
 

@@ -5,10 +5,31 @@ structlog is imported with the first log line: it loads asyncio, ssl and rich, w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
+
+
+_hidings = 0
+"""How many times the log is hidden now."""
+
+
+@contextmanager
+def hidden() -> Iterator[None]:
+    """Write no line meanwhile; to write one that is dropped afterwards would take longer than a step of a decision."""
+    global _hidings  # noqa: PLW0603 - as the configuration of logging, which is the process's
+    _hidings += 1
+    try:
+        yield
+    finally:
+        _hidings -= 1
+
+
+def _hide(*_: object, **__: object) -> None:
+    """What a line of the log says."""
 
 
 class _Logger:
@@ -21,6 +42,8 @@ class _Logger:
         self._logger: FilteringBoundLogger | None = None
 
     def __getattr__(self, method: str) -> Any:
+        if _hidings:
+            return _hide
         if self._logger is None:
             import structlog
 

@@ -56,6 +56,7 @@ from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup, group_of
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, POD_GROUPS
 
+_UNSCHEDULABLE: Final = int(Code.UNSCHEDULABLE)
 _PREFIX: Final = "preemption: "
 _WAITING: Final = unresolvable("waiting for the preemption for this pod to be finished")
 _GROUP_WAITING: Final = unresolvable("waiting for the preemption for this pod group to be finished")
@@ -108,7 +109,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
             return None, _NEVER
         if self._waits_for_victims(pod, snapshot, filtered):
             return None, _VICTIMS_LEAVING
-        rows = snapshot.order[filtered.codes()[snapshot.order] == Code.UNSCHEDULABLE]
+        rows = snapshot.order[filtered.codes().take(snapshot.order) == _UNSCHEDULABLE]
         if not len(rows):
             return _not_helpful(snapshot, rows, {})
         rows, held_back = self._held_back(pod, snapshot, rows)

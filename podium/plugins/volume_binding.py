@@ -3,7 +3,8 @@
 Runs at: PreFilter, Filter, PreScore (always Skip), Score (always 0), Reserve, PreBind.
 Verdict: UnschedulableAndUnresolvable, with every reason that holds; an Error from PreBind if binding fails.
 Requeue: changes of volumes, claims of the pod, storage classes, nodes, and the objects that CSI drivers publish.
-Cost: nothing without claims; one pass over the rows for each bound volume, and for each volume that a claim may take.
+Cost: nothing without claims; one pass over the rows for each bound volume, and for each label by whose values the
+volumes that a claim may take are bound to nodes, or volume that is bound to them otherwise.
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go and binder.go, v1.36.2.
 Differs: the plan for the claims is computed again for the chosen node, instead of being kept for every node; nodes are
 scored only behind the feature gate StorageCapacityScoring, which is off. A claim with a field that cannot be read is
@@ -12,6 +13,7 @@ refused; upstream does not see it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Final
 
@@ -64,17 +66,14 @@ from podium.plugins.volumes.claims import (
     claim_not_found,
     claims_used,
     class_of_claim,
-    class_of_volume,
-    free_of,
     is_fully_bound,
-    kept_for,
     ownership_problem,
-    place_of_volume,
     uses_claim,
     uses_claims,
 )
 from podium.plugins.volumes.csi_translation import MIGRATED_PLUGINS
-from podium.plugins.volumes.grouped import grouped
+from podium.plugins.volumes.free_volumes import VolumeIndex
+from podium.plugins.volumes.grouped import indexed
 from podium.plugins.volumes.matching import choice_for, requested_nano
 from podium.plugins.volumes.pod_claims import Conflict, PodClaims, Waiting
 from podium.plugins.volumes.provisioning import StorageCapacity, volume_limit
@@ -105,7 +104,7 @@ class VolumeBinding(
         self._handle = handle
         self._listed_claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
         volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
-        self._volumes_at = grouped(volumes, place_of_volume)
+        self._volume_index = indexed(volumes, VolumeIndex)
         self._classes = handle.lister(resource_types.STORAGE_CLASSES)
         self._csi_nodes = handle.lister(resource_types.CSI_NODES)
         self._drivers = handle.lister(resource_types.CSI_DRIVERS)
@@ -145,7 +144,7 @@ class VolumeBinding(
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
         """Every reason that holds."""
         del state, pod
-        return _rejected(Conflict(verdict))
+        return _rejected(verdict)
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Return success or UnschedulableAndUnresolvable."""
@@ -223,10 +222,8 @@ class VolumeBinding(
         waiting = Waiting(claim, storage_class, None, capacity)
         if waiting.selected_node is not None:
             return waiting
-        name = storage_class.metadata.name
-        kept = (volume for volume in self._volumes_at(kept_for(claim.key)) if class_of_volume(volume) == name)
-        volumes = map(self._volumes.seen, (*kept, *self._volumes_at(free_of(name))))
-        return Waiting(claim, storage_class, choice_for(claim, volumes), capacity)
+        choice = choice_for(claim, self._volume_index(), self._volumes.all())
+        return Waiting(claim, storage_class, choice, capacity)
 
     # ------------------------------------------------------------ scoring
 
@@ -347,5 +344,6 @@ class VolumeBinding(
         return queue_if(after is not None and (before is None or after > before))
 
 
-def _rejected(conflict: Conflict) -> Status:
+@functools.cache
+def _rejected(conflict: int) -> Status:
     return unresolvable(*(reason for bit, reason in _REASONS.items() if bit & conflict))

@@ -31,13 +31,12 @@ from podium.objects.wire import BrokenObject
 from podium.recording import tape
 from podium.recording.outcomes import Outcomes, State, outcomes, state_of, typical_requests
 from podium.recording.outside import Outside, read_outside
-from podium.recording.replay import checked_segments, entries_of, recorded_options
+from podium.recording.replay import checked_segments, entries_of, is_watched, recorded_options
 from podium.recording.segments import RecordingError
 from podium.recording.simulated_api import PodStory, SimulatedApi, SimulatedClient
 from podium.recording.surroundings import Surroundings, scheduler_within
 from podium.recording.timeline import Onlooker
 from podium.recording.virtual_loop import VirtualLoop
-from podium.recording.watched import is_watched
 
 _STATES: Final = 50
 """So many states, at equal intervals, are what means over time are of."""

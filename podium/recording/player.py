@@ -77,21 +77,25 @@ class Differing:
     replayed_scores: Scores = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass
 class Outcome:
     """What a replay has come to.
 
     Attributes:
         attempts: the decisions made, which `digest` is of.
+        recorded_digest: of the recorded ones.
         started_s, ended_s: the first and the last reading of the recorded clock.
     """
 
     attempts: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
-    recorded_digest: Any = field(default_factory=hashlib.sha256)
     differing: Differing | None = None
     started_s: float | None = None
     ended_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        """What was recorded has the same digest, until a decision differs."""
+        self.recorded_digest = self.digest
 
 
 class Player(Surroundings):
@@ -401,11 +405,13 @@ class Player(Surroundings):
             self.is_over = True
             return
         replayed = decided(cycle, decision)
-        recorded = tape.Decided(*self.take(tape.DECIDED)[1:])
-        recorded = recorded._replace(victims=tuple(recorded.victims))
+        entry = self.take(tape.DECIDED)
+        recorded = tape.Decided._make((*entry[1:-1], tuple(entry[-1])))
         outcome.attempts += 1
+        if replayed != recorded:
+            outcome.recorded_digest = outcome.digest.copy()
+            outcome.recorded_digest.update(_encode(recorded))
         outcome.digest.update(_encode(replayed))
-        outcome.recorded_digest.update(_encode(recorded))
         if outcome.attempts == self._keep_scores:
             self.kept_scores = _scores(info, cycle, decision)
             self.is_over = True

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -37,7 +37,7 @@ from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceTyp
 from podium.objects.wire import BrokenObject
 from podium.recording import tape
 from podium.recording.hashed_names import NameHasher
-from podium.recording.segments import SegmentWriter
+from podium.recording.segments import BLOCK_BYTES_MAX, SegmentWriter
 from podium.service.supervision import Tasks
 
 log = get_logger("recorder")
@@ -57,6 +57,9 @@ _WAITING_MAX: Final = 2_000_000
 class Recorder(Boundary, AttemptObserver):
     """Records one run of a scheduler; made before the scheduler is.
 
+    Attributes:
+        failure: why the recording has ended before the run; "" if it has not.
+
     Args:
         description: what a replay needs besides the entries; JSON values.
         hasher: makes names unreadable.
@@ -74,6 +77,7 @@ class Recorder(Boundary, AttemptObserver):
         self._hide = _as_it_is if hasher is None else hasher.entry
         self._writer = SegmentWriter(directory, description if hasher is None else hasher.description(description))
         self._directory = directory
+        self.failure = ""
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._write_all, name="recorder", daemon=True)
         self._thread.start()
@@ -219,11 +223,21 @@ class Recorder(Boundary, AttemptObserver):
             raise OSError("it does not take entries as fast as they come")
         while left:
             count = min(left, _BLOCK_ENTRIES_MAX)
-            content = tape.encode([self._hide(entries.popleft()) for _ in range(count)])
-            self._writer.write(content, self._clock.monotonic())
+            self._write([self._hide(entries.popleft()) for _ in range(count)])
             left -= count
 
+    def _write(self, entries: Sequence[tape.Entry]) -> None:
+        """Write the entries as a block, or as several where a reader would refuse it for its size."""
+        content = tape.encode(entries)
+        if len(content) > BLOCK_BYTES_MAX and len(entries) > 1:
+            middle = len(entries) // 2
+            self._write(entries[:middle])
+            self._write(entries[middle:])
+            return
+        self._writer.write(content, self._clock.monotonic())
+
     def _give_up(self, why: str) -> None:
+        self.failure = why
         self._stop_noting()
         self._entries.clear()
         log.warning("The recording has ended: it cannot be written", directory=str(self._directory), error=why)

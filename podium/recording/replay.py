@@ -31,6 +31,8 @@ from podium.recording.segments import RecordingError, Segments, open_segments
 from podium.recording.surroundings import scheduler_within
 
 _NO_END: Final = Until()
+WATCHED: Final = "watched"
+"""What the description of a recording by `podium record` says under `kind`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,11 @@ class Replayed:
             "virtual_s": round(self.virtual_s, 3),
             "wall_s": round(self.wall_s, 3),
         }
+
+
+def is_watched(segments: Segments) -> bool:
+    """Whether the recording was made beside another scheduler."""
+    return segments.description.get("kind") == WATCHED
 
 
 def description(

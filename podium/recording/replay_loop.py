@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 import math
+from collections.abc import Callable
+from contextvars import Context
 from typing import Final
 
 from podium.recording.player import Diverged, Player
@@ -35,6 +37,14 @@ class ReplayLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """The time of the last timer that has fired, or of the recording."""
         return self._now_s
+
+    def call_soon(
+        self, callback: Callable[..., object], *args: object, context: Context | None = None
+    ) -> asyncio.Handle:
+        """As in every event loop, without looking for mistakes: a replay calls it for each step of each task."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)  # type: ignore[attr-defined]
+        return handle
 
     def play(self, player: Player) -> asyncio.Future[None]:
         """Run by this recording from now on; returns what is done at its end."""

@@ -30,7 +30,8 @@ _BLOCK: Final = struct.Struct(">IIII")
 """Number of the block in the recording, stored and original length, checksum of these three and the stored bytes."""
 _LENGTHS: Final = struct.Struct(">III")
 _NAME: Final = re.compile(r"\d{6}\.podium")
-_BLOCK_BYTES_MAX: Final = 1 << 28
+BLOCK_BYTES_MAX: Final = 1 << 25
+"""Of the content of a block. One that claims more was not written by podium, and is not read into memory."""
 _LEVEL: Final = 1
 """Of compression. Higher levels cost several times as much and save a tenth."""
 
@@ -64,7 +65,13 @@ class SegmentWriter:
         self.bytes_total = 0
 
     def write(self, content: bytes, now_s: float) -> None:
-        """Append a block; on return it is with the operating system, so it survives the end of this process."""
+        """Append a block; on return it is with the operating system, so it survives the end of this process.
+
+        Raises:
+            ValueError: the content has more than `BLOCK_BYTES_MAX`.
+        """
+        if len(content) > BLOCK_BYTES_MAX:
+            raise ValueError(f"a block has {len(content)} bytes, and may have {BLOCK_BYTES_MAX}")
         file = self._open(now_s)
         stored = zlib.compress(content, _LEVEL)
         lengths = _LENGTHS.pack(self._blocks, len(stored), len(content))
@@ -152,9 +159,9 @@ class Segments:
         if len(head) < _BLOCK.size:
             return _INCOMPLETE
         number, stored_bytes, content_bytes, checksum = _BLOCK.unpack(head)
-        if max(stored_bytes, content_bytes) > _BLOCK_BYTES_MAX:
+        if content_bytes > BLOCK_BYTES_MAX:
             return "has an impossible length"
-        stored = file.read(stored_bytes)
+        stored = _read(file, stored_bytes)
         if len(stored) < stored_bytes:
             return _INCOMPLETE
         if zlib.crc32(stored, zlib.crc32(head[: _LENGTHS.size])) != checksum:
@@ -203,6 +210,11 @@ def _opened(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
+def _read(file: BinaryIO, length: int) -> bytes:
+    """So many bytes, or what is left of the file: memory is not taken for more, whatever a damaged length says."""
+    return file.read(min(length, os.fstat(file.fileno()).st_size - file.tell()))
+
+
 def _read_header(file: BinaryIO, path: Path, place: int) -> dict[str, Any]:
     """The description at the head of a segment. Raises: RecordingError."""
     head = file.read(_HEADER.size)
@@ -217,7 +229,7 @@ def _read_header(file: BinaryIO, path: Path, place: int) -> dict[str, Any]:
         )
     if number != place:
         raise RecordingError(f"{path} is segment {number} where segment {place} was expected: segments are missing")
-    description = file.read(min(length, _BLOCK_BYTES_MAX))
+    description = _read(file, length)
     if len(description) < length or zlib.crc32(description) != checksum:
         raise RecordingError(f"{path}: the description in its header is damaged")
     try:

@@ -25,6 +25,8 @@ from podium.telemetry import Metrics
 class Surroundings(Boundary, AttemptObserver):
     """What a scheduler without an API server sees and reads, and what hears of its decisions."""
 
+    writes_events = False
+
     async def compute(self, work: Callable[[], None]) -> None:
         """Do the work at once: nobody waits meanwhile."""
         work()
@@ -43,7 +45,7 @@ def scheduler_within(
     Args:
         clock: what is read where the surroundings do not put their own in its place.
     """
-    metrics, nowhere = Metrics(), _NoServer()
+    metrics, nowhere = _unread_metrics(), _NoServer()
     observers = Observers(metrics, "recording", measures=False)
     observers.add(surroundings)
     informers = InformerSet(nowhere, clock=clock, random=Random(0), on_made=surroundings.watched)  # type: ignore[arg-type]
@@ -58,6 +60,19 @@ def scheduler_within(
         metrics=metrics,
         boundary=surroundings,
     )
+
+
+def _unread_metrics() -> Metrics:
+    """Metrics that drop what is reported to them, since nobody reads them."""
+    metrics = Metrics()
+    for name in dir(metrics):
+        if name.startswith(("observe_", "count_", "add_")):
+            setattr(metrics, name, _drop)
+    return metrics
+
+
+def _drop(*_: object, **__: object) -> None:
+    """What a metric is told."""
 
 
 class _NoServer:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import AbstractContextManager
@@ -17,11 +16,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-import structlog
-
 import podium
 from podium.config import ConfigError, load, parse_feature_gates
 from podium.framework.profile.runtime import registry_of
+from podium.lib import log
 from podium.lib.error_text import UserFacingError, error_text
 from podium.plugins.loading.discovery import DiscoveryError, discover
 from podium.recording.counterfactual import replay_counterfactually
@@ -122,13 +120,13 @@ def _set_weight(document: dict[str, Any], name: str, weight: int) -> None:
 
 def run_combination(combination: Combination) -> Result:
     """Replay one combination, without a log. What cannot be used is told in the result."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     done = (combination.key, combination.directory, combination.name)
     try:
         plugins = discover(combination.plugins)
         gates = parse_feature_gates(combination.feature_gates)
         config = load(combination.document, combination.name, registry_of(plugins), gates).config
-        found = replay_counterfactually(Path(combination.directory), config, plugins)
+        with log.hidden():
+            found = replay_counterfactually(Path(combination.directory), config, plugins)
     except (UserFacingError, ConfigError, DiscoveryError, OSError) as error:
         return Result(*done, error=error_text(error))
     return Result(*done, found.outcomes, found.damage)

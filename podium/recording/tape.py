@@ -24,7 +24,7 @@ An entry is a tuple that begins with its kind:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -119,6 +119,15 @@ _KINDS: Final[tuple[type[Any], ...]] = (
 _DECODERS: Final = {kind.__name__: msgspec.msgpack.Decoder(kind) for kind in _KINDS}
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(list[list[Any]]).decode
+_outline: Final = msgspec.msgpack.Decoder(
+    Annotated[list[Annotated[list[msgspec.Raw], msgspec.Meta(max_length=10)]], msgspec.Meta(max_length=10_000)]
+).decode
+_LISTS: Final = frozenset((*range(0x80, 0xA0), *range(0xDC, 0xE0)))
+"""The first bytes of lists and mappings."""
+_LISTS_BYTES_MAX: Final = 1 << 20
+"""Of the lists within all entries of a block: a byte of them may take 70 bytes of memory."""
+_OBJECT_BYTES_MAX: Final = 1 << 22
+"""More than an API server accepts."""
 
 _NUMBER: Final = ((int, int), (int, float))
 _TEXT_OR_NONE: Final = (str, type(None))
@@ -144,6 +153,7 @@ _FORMS: Final[Mapping[Any, frozenset[tuple[type, ...]]]] = {
     }.items()
 }
 """The types that the parts of an entry of each kind may have."""
+_NUMBERED: Final = frozenset(kind for kind, forms in _FORMS.items() if (int, int) in forms)
 _OUTCOMES: Final = {
     VALUE: (bool, str, type(None)),
     OBJECT: (bytes,),
@@ -167,14 +177,23 @@ def decode(content: bytes) -> list[Entry]:
         ValueError: this is not what `encode` returns.
     """
     try:
-        entries = _decode(content)
+        if len(content) > _LISTS_BYTES_MAX:
+            lists = (part for entry in _outline(content) for part in entry if memoryview(part)[0] in _LISTS)
+            if sum(memoryview(part).nbytes for part in lists) > _LISTS_BYTES_MAX:
+                raise ValueError("its lists are too long")
+        entries: list[Entry] = _decode(content)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(str(error)) from None
     for at, entry in enumerate(entries):
         try:
+            # Most entries by far.
+            if len(entry) == 2 and type(entry[1]) is int and type(entry[0]) is int and entry[0] in _NUMBERED:
+                continue
             if tuple(map(type, entry)) not in _FORMS[entry[0]] or not _is_sound(entry):
                 raise ValueError("its parts are not those of its kind")
             if entry[0] == PUT or (entry[0] == ANSWER and entry[2] == OBJECT):
+                if len(entry[-1]) > _OBJECT_BYTES_MAX:
+                    raise ValueError("its object is too large")
                 entry[-2:] = (_DECODERS[entry[-2]].decode(entry[-1]),)
         except (IndexError, KeyError, TypeError, ValueError, RecursionError, msgspec.DecodeError) as error:
             raise ValueError(f"its entry {at} is not as podium writes it: {error_text(error)}") from None

@@ -4,7 +4,8 @@ Owns what such a recording holds: the changes of objects, when they were seen, a
 meanwhile. It has no decisions of podium's: another scheduler made them, and the watches show them as bindings. A replay
 tells `shadow.Shadow` of everything at the recorded times, so its answers are those of `podium shadow`.
 
-Tasks: `signals` · `informers` · `start` · with a time limit `end`. The session sends no writes.
+Tasks: `signals` · `informers` · `start` · `recorder` (ends the rest if nothing can be recorded any more) · with a time
+limit `end`. The session sends no writes.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from podium.recording import tape
 from podium.recording.hashed_names import NameHasher
 from podium.recording.limits import Pace, Until
 from podium.recording.recorder import Recorder
-from podium.recording.replay import entries_of
-from podium.recording.segments import RecordingError, Segments, open_segments
+from podium.recording.replay import WATCHED, entries_of
+from podium.recording.segments import RecordingError, open_segments
 from podium.recording.shadow.app import Teller, watch_until
 from podium.recording.shadow.comparison import Comparison
 from podium.recording.shadow.observed import ObservedCluster
@@ -50,8 +51,7 @@ from podium.recording.shadow.shadow import Shadow
 log = get_logger("record")
 
 _NO_END: Final = Until()
-WATCHED: Final = "watched"
-"""What the description of such a recording says under `kind`."""
+_LOOK_S: Final = 0.5
 _RESOURCES: Final = {each.path: each for each in ALL}
 
 
@@ -127,7 +127,8 @@ class RecordApp:
             started: called once all objects are known.
 
         Raises:
-            ConnectionConfigError, RecordingError, PluginError, ConfigError, OSError: it cannot start.
+            ConnectionConfigError, PluginError, ConfigError, OSError: it cannot start.
+            RecordingError: it cannot start, or could not be written to its end, as on a full disk.
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         options, clock = self._options, SystemClock()
@@ -145,11 +146,26 @@ class RecordApp:
                 informers = InformerSet(session, clock=clock, random=Random())
                 for resource in resources:
                     informers.informer(resource).add_handler(Teller(told, resource, informers))
-                await watch_until(self._stop, "record", informers, synced, for_s=options.for_s)
+                await watch_until(
+                    self._stop,
+                    "record",
+                    informers,
+                    synced,
+                    for_s=options.for_s,
+                    more={"recorder": lambda: self._stop_without(recorder)},
+                )
             recorder.stopping()
         finally:
             recorder.close()
+        if recorder.failure:
+            raise RecordingError(f"the recording in {options.directory} has ended early: {recorder.failure}")
         return told.changes
+
+    async def _stop_without(self, recorder: Recorder) -> None:
+        """Stop once nothing is recorded any more."""
+        while not recorder.failure:  # noqa: ASYNC110 - another thread writes
+            await anyio.sleep(_LOOK_S)
+        self._stop.set()
 
 
 def _description(options: Options) -> dict[str, Any]:
@@ -164,11 +180,6 @@ def _description(options: Options) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- afterwards
-
-
-def is_watched(segments: Segments) -> bool:
-    """Whether the recording was made beside another scheduler."""
-    return segments.description.get("kind") == WATCHED
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from podium.daemon.observers import Observers
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.lib.clock import ManualClock
-from podium.service.serving.access import OPEN_PATHS
+from podium.service.access_options import OPEN_PATHS
 from podium.service.serving.health import Health
 from podium.service.serving.plain import health_and_metrics_pages
 from podium.service.serving.server import application

@@ -25,7 +25,7 @@ import msgspec
 from podium.binder.events.event import Event
 from podium.client.answers import check_object
 from podium.client.dispatcher import Dispatcher, Priority
-from podium.client.session import STRATEGIC_MERGE_PATCH
+from podium.client.requests import STRATEGIC_MERGE_PATCH
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.api_errors import (

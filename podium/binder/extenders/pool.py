@@ -14,11 +14,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import anyio
 
-from podium.binder.extenders.client import ExtenderClient
 from podium.client.write_lanes import SLOW_S, SLOW_WAITING_MAX
 from podium.config import Extender
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status
@@ -36,6 +35,9 @@ from podium.framework.cycle.questions import (
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod
+
+if TYPE_CHECKING:
+    from podium.binder.extenders.client import ExtenderClient
 
 log = get_logger("binder")
 
@@ -78,7 +80,12 @@ class ExtenderPool:
         self._reader = reader
         self._may_bind = may_bind
         self._counter = counter
-        self._clients = {each: ExtenderClient(each) for each in extenders}
+        self._clients: dict[Extender, ExtenderClient] = {}
+        if extenders:
+            # Imported here: it loads aiohttp, which most schedulers need for nothing else, and a replay for nothing.
+            from podium.binder.extenders.client import ExtenderClient
+
+            self._clients = {each: ExtenderClient(each) for each in extenders}
         self._bindings = anyio.Semaphore(_BINDINGS_MAX)
         self._without_good_scores: set[Extender] = set()
         self._stack = AsyncExitStack()

@@ -19,7 +19,8 @@ from podium.cli.demo.run import StoppedEarlyError, TooSlowError, unhindered
 from podium.cli.demo.server import ServerError, server_process
 from podium.client.credentials import load
 from podium.client.informer_set import InformerSet
-from podium.client.session import MERGE_PATCH, ApiSession
+from podium.client.requests import MERGE_PATCH
+from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.daemon.app import App
 from podium.daemon.options import Options as SchedulerOptions

@@ -20,7 +20,8 @@ from podium.cli.demo.outcome import Outcome, assess, why_unschedulable
 from podium.cli.demo.server import ServerError, server_process
 from podium.client.credentials import load
 from podium.client.informer_set import InformerSet
-from podium.client.session import LIST_BYTES_MAX, ApiSession
+from podium.client.requests import LIST_BYTES_MAX
+from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.daemon.app import App
 from podium.daemon.options import Options

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import click
-import structlog
 
 from podium.cli.command_errors import EXIT_FAILED
 from podium.lib.log import get_logger
@@ -21,17 +18,6 @@ log = get_logger("cli")
 _TOLD_ELSEWHERE = (click.exceptions.Exit, click.Abort, MemoryError, RecursionError, OSError)
 """Exceptions that are not errors, or that `command_errors` reports in one line."""
 _FORMS: dict[str | None, Form | None] = {"json": "json", "text": "console", None: None}
-
-
-@contextmanager
-def no_log() -> Iterator[None]:
-    """Hide the log of what runs inside a command that prints an answer of its own."""
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    try:
-        yield
-    finally:
-        structlog.configure(**before)
 
 
 def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:

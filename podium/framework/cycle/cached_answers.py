@@ -11,9 +11,9 @@ call in table form. An attempt costs one gather per run of filters, and one for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,8 +33,7 @@ CountEvaluations: TypeAlias = Callable[[str, str, int], None]
 """Called with a plugin, an extension point, and the number of rows that it was called for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(msgspec.Struct, frozen=True):
     """The arguments of plugin calls in one refresh."""
 
     state: CycleState

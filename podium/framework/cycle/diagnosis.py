@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,33 +17,38 @@ from podium.cluster import IntArray, Rows
 from podium.framework.contract.status import Code, PluginError, Status, failure_text
 from podium.framework.profile.forms import Explain, one_verdict_each
 
+_FEW: Final = 256
+"""Verdicts below this are counted without sorting them."""
 NO_REASON = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 """The status of nodes that were not examined."""
 
 
-@dataclass(frozen=True)
 class Rejection:
     """Rows that filters rejected.
 
     Shape: `verdicts` and `rows` are of one length; `meanings` holds at least these verdicts.
     """
 
-    rows: Rows
-    verdicts: IntArray
-    meanings: Mapping[int, Status]
+    __slots__ = ("_counts", "meanings", "rows", "verdicts")
+
+    def __init__(self, rows: Rows, verdicts: IntArray, meanings: Mapping[int, Status]) -> None:
+        self.rows, self.verdicts, self.meanings = rows, verdicts, meanings
+        self._counts: tuple[tuple[int, int], ...] | None = None
 
     @classmethod
     def of(cls, rows: Rows, verdicts: IntArray, explain: Explain) -> Rejection:
         """A rejection from verdicts. `explain` is called once for each distinct verdict."""
         counts = _counted(verdicts)
         rejection = cls(rows, verdicts, {verdict: explain(verdict) for verdict, _ in counts})
-        rejection.__dict__["counts"] = counts
+        rejection._counts = counts
         return rejection
 
-    @cached_property
+    @property
     def counts(self) -> tuple[tuple[int, int], ...]:
         """Each verdict once, in ascending order, with the number of its rows."""
-        return _counted(self.verdicts)
+        if self._counts is None:
+            self._counts = _counted(self.verdicts)
+        return self._counts
 
     def counted(self) -> list[tuple[Status, int]]:
         """Each status with the number of its rows."""
@@ -63,16 +68,29 @@ class Rejection:
         kept = self.rows != row
         return self if kept.all() else self.until(kept)
 
-    def codes(self) -> IntArray:
-        """The status code of each row."""
+    def codes(self) -> IntArray | int:
+        """The status code of each row; a single one if all have the same."""
+        codes = [int(status.code) for status, _ in self.counted()]
+        if len(set(codes)) == 1:
+            return codes[0]
         distinct = np.array([verdict for verdict, _ in self.counts], np.int64)
-        codes = np.array([int(status.code) for status, _ in self.counted()], np.int64)
-        return codes[np.searchsorted(distinct, self.verdicts)]
+        if distinct[0] >= 0 and distinct[-1] < _FEW:
+            by_verdict = np.zeros(_FEW, np.int64)
+            by_verdict[distinct] = codes
+            return by_verdict.take(self.verdicts)
+        return np.array(codes, np.int64)[np.searchsorted(distinct, self.verdicts)]
 
 
 def _counted(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
-    if len(verdicts) and (verdicts == verdicts[0]).all():
-        return ((int(verdicts[0]), len(verdicts)),)
+    if not len(verdicts):
+        return ()
+    first = verdicts.item(0)
+    count = np.count_nonzero(verdicts == first)
+    if count == len(verdicts):
+        return ((first, len(verdicts)),)
+    if np.minimum.reduce(verdicts) >= 0 and np.maximum.reduce(verdicts) < _FEW:
+        by_verdict = np.bincount(verdicts.astype(np.intp, copy=False))
+        return tuple((verdict, by_verdict.item(verdict)) for verdict in by_verdict.nonzero()[0].tolist())
     distinct, counts = np.unique(verdicts, return_counts=True)
     return tuple(zip(distinct.tolist(), counts.tolist(), strict=True))
 
@@ -90,7 +108,7 @@ def rejection_of(rows: Rows, filtered: tuple[IntArray, Explain] | None) -> tuple
     verdicts, explain = filtered
     verdicts = one_verdict_each(verdicts, len(rows))
     fails = verdicts != 0
-    if not fails.any():
+    if not np.count_nonzero(fails):
         return None
     rejection = Rejection.of(rows[fails], verdicts[fails], explain)
     for status, _ in rejection.counted():

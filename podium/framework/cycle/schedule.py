@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+import msgspec
+
 from podium.cluster import IntArray, Rows
 from podium.framework.contract.interface import PostFilterResult
 from podium.framework.contract.status import Code, ScheduleError, Status, error_status
@@ -34,8 +36,7 @@ from podium.framework.cycle.steps import Steps, run_unasked
 NO_NODES = "no nodes available to schedule pods"
 
 
-@dataclass(frozen=True, slots=True)
-class Suggested:
+class Suggested(msgspec.Struct, frozen=True):
     """The pod should be bound to this node."""
 
     node_name: str

@@ -107,7 +107,7 @@ def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
 
 def _current_signature(cycle: Cycle) -> PodSignature | None:
     signature = cycle.signature
-    return signature if signature is not None and signature.is_current(cycle.snapshot) else None
+    return signature if signature is not None and signature.has_scores(cycle.pod, cycle.snapshot) else None
 
 
 def _scores(cycle: Cycle, scorer: Scorer, rows: Rows, raw: IntArray | None = None) -> IntArray:

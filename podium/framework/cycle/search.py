@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,8 +47,7 @@ class Rotation:
     next_start: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Feasible:
+class Feasible(msgspec.Struct, frozen=True):
     """The feasible nodes in the order in which they were examined. `examined` also counts rejected nodes."""
 
     rows: Rows
@@ -270,8 +270,12 @@ class FilterRun:
         size = max(wanted + wanted // 8 + 1, _CHUNK_ROWS_MIN)
         parts: list[Rows] = []
         enough = False
-        for offset in range(0, count, size):
+        offset = 0
+        while offset < count:
+            # Where hardly any of the first nodes fit, all others are needed.
+            size = size if 4 * self.found >= offset else count
             chunk = _around(rows, start + offset, min(size, count - offset))
+            offset += len(chunk)
             passed, rejected = self.filter(chunk) if turn is None else (yield from self._filter_in_turns(chunk, turn))
             missing = wanted - self.found
             if len(passed) > missing:
@@ -318,6 +322,8 @@ class FilterRun:
         if not self._nominated:
             return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
         is_nominated = self._nominated.column.take(rows)
+        if not np.count_nonzero(is_nominated):
+            return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
         # First what may be interrupted, and is run again then.
         others, more = self._filter(self._in_bulk, rows, positions[~is_nominated], self._state, self._snapshot)
         apart, rejected = self._filter_nominated(rows, positions[is_nominated])

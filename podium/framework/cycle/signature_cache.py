@@ -116,6 +116,16 @@ class CachedAnswers(Generic[P]):
                 yield plugin
 
 
+class _Followed:
+    """Cached answers, and up to which changes of the snapshot they are current; a size of 0 stands for no answers."""
+
+    __slots__ = ("answers", "nodes_seen", "pods_seen", "size")
+
+    def __init__(self, *answers: CachedFilters | CachedScores) -> None:
+        self.answers = [*answers]
+        self.size = self.nodes_seen = self.pods_seen = 0
+
+
 class PodSignature:
     """The cached answers for the pods of one spec.
 
@@ -138,43 +148,42 @@ class PodSignature:
         self.live_scorers: list[tuple[Scorer, int]] = []
         self._framework = framework
         self._state = CycleState()
-        self._size = 0
-        self._cached: list[CachedFilters | CachedScores] = [self.scores]
-        self._nodes_seen = self._pods_seen = 0
+        self._filtered, self._scored = _Followed(), _Followed(self.scores)
+        self._are_scores_read = False
         self._settle(pod)
         self._choose_filters(pod)
         self._choose_scorers(pod)
-        self._look_at_all(pod)
-
-    def is_current(self, snapshot: Snapshot) -> bool:
-        """Whether nothing has changed since the last refresh."""
-        return (
-            snapshot is self.snapshot
-            and self._pods_seen == snapshot.pod_counts.changes.end
-            and self._nodes_seen == snapshot.node_changes.end
-        )
+        self._follow([self._filtered], pod)
 
     def refresh(self, pod: Pod) -> None:
-        """Call the plugins again for the rows that have changed.
+        """Filter the rows again that have changed. They are scored again, too, if the last attempt has read scores.
 
         Raises:
             Exception: whatever a plugin raises.
         """
-        snapshot = self.snapshot
-        if self.is_current(snapshot):
-            return
-        nodes = snapshot.node_changes.since(self._nodes_seen)
-        pods = snapshot.pod_counts.changes.since(self._pods_seen)
-        if nodes is None or pods is None or len(nodes) + len(pods) > max(len(snapshot) // 2, FEW_ROWS):
-            self._look_at_all(pod)
-            return
-        asking = self._asking(pod)
-        if nodes:
-            self._resize()
-            self._update(asking, set(nodes), Scope.NODE)
-            self.scores.update_bases(asking)
-        self._update(asking, {change.row for change in pods}.difference(nodes), Scope.USAGE)
-        self._note_seen()
+        filtered, scored = self._filtered, self._scored
+        are_alike = scored.nodes_seen == filtered.nodes_seen and scored.pods_seen == filtered.pods_seen
+        parts = [filtered, scored] if self._are_scores_read and scored.size and are_alike else [filtered]
+        self._are_scores_read = False
+        self._follow(parts, pod)
+
+    def has_scores(self, pod: Pod, snapshot: Snapshot) -> bool:
+        """Whether nothing has changed since the last refresh, and the cached scores are current.
+
+        They are not for a pod that fitted nowhere the last time, and are renewed now. False if a plugin fails then.
+        """
+        filtered, scored = self._filtered, self._scored
+        nodes_end, pods_end = snapshot.node_changes.end, snapshot.pod_counts.changes.end
+        if snapshot is not self.snapshot or filtered.nodes_seen != nodes_end or filtered.pods_seen != pods_end:
+            return False
+        self._are_scores_read = True
+        if not scored.size or scored.nodes_seen != nodes_end or scored.pods_seen != pods_end:
+            try:
+                self._follow([scored], pod)
+            except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again
+                scored.size = 0
+                return False
+        return True
 
     def active_filters(self, skipped: frozenset[str]) -> Sequence[Filter | CachedFilters]:
         """The filters of one attempt, without those whose PreFilter skipped them in it."""
@@ -218,7 +227,7 @@ class PodSignature:
             if run is None:
                 run = CachedFilters()
                 self.filters.append(run)
-                self._cached.append(run)
+                self._filtered.answers.append(run)
             run.append(each, scope)
 
     def _choose_scorers(self, pod: Pod) -> None:
@@ -254,37 +263,55 @@ class PodSignature:
             lambda plugin, point, times: observer.count_evaluations(plugin, point, profile, times),
         )
 
-    def _look_at_all(self, pod: Pod) -> None:
-        asking = self._asking(pod)
-        self._resize()
-        for each in self._cached:
-            each.update(asking, self.snapshot.order, Scope.NODE)
-        self.scores.update_bases(asking)
-        self.scores.find_uniform(asking)
-        self._note_seen()
+    def _follow(self, parts: Sequence[_Followed], pod: Pod) -> None:
+        """Call the plugins again for the rows that have changed. All parts have seen the same changes."""
+        snapshot, first = self.snapshot, parts[0]
+        nodes_end, pods_end = snapshot.node_changes.end, snapshot.pod_counts.changes.end
+        if first.size and first.nodes_seen == nodes_end and first.pods_seen == pods_end:
+            return
+        nodes = snapshot.node_changes.since(first.nodes_seen)
+        pods = snapshot.pod_counts.changes.since(first.pods_seen)
+        asking, changes_max = self._asking(pod), max(len(snapshot) // 2, FEW_ROWS)
+        if not first.size or nodes is None or pods is None or len(nodes) + len(pods) > changes_max:
+            self._look_at_all(parts, asking)
+        else:
+            if nodes:
+                self._resize(parts)
+                self._update(parts, asking, set(nodes), Scope.NODE)
+                if self._scored in parts:
+                    self.scores.update_bases(asking)
+            self._update(parts, asking, {change.row for change in pods}.difference(nodes), Scope.USAGE)
+        for part in parts:
+            part.nodes_seen, part.pods_seen = nodes_end, pods_end
 
-    def _update(self, asking: Asking, changed: Iterable[int], scope: Scope) -> None:
+    def _look_at_all(self, parts: Sequence[_Followed], asking: Asking) -> None:
+        self._resize(parts)
+        for part in parts:
+            for each in part.answers:
+                each.update(asking, self.snapshot.order, Scope.NODE)
+        if self._scored in parts:
+            self.scores.update_bases(asking)
+            self.scores.find_uniform(asking)
+
+    def _update(self, parts: Sequence[_Followed], asking: Asking, changed: Iterable[int], scope: Scope) -> None:
         nodes = self.snapshot.nodes
         rows = [row for row in changed if nodes[row] is not None]
-        if len(rows) > FEW_ROWS:
-            many = np.array(rows, np.intp)
-            for each in self._cached:
-                each.update(asking, many, scope)
-            return
-        for row in rows:
-            for each in self._cached:
-                each.update_one(asking, row, scope)
+        many = np.array(rows, np.intp) if len(rows) > FEW_ROWS else None
+        for part in parts:
+            for each in part.answers:
+                if many is not None:
+                    each.update(asking, many, scope)
+                    continue
+                for row in rows:
+                    each.update_one(asking, row, scope)
 
-    def _resize(self) -> None:
+    def _resize(self, parts: Sequence[_Followed]) -> None:
         size = len(self.snapshot.nodes)
-        if size != self._size:
-            self._size = size
-            for each in self._cached:
-                each.resize(size)
-
-    def _note_seen(self) -> None:
-        self._nodes_seen = self.snapshot.node_changes.end
-        self._pods_seen = self.snapshot.pod_counts.changes.end
+        for part in parts:
+            if size != part.size:
+                part.size = size
+                for each in part.answers:
+                    each.resize(size)
 
 
 class SignatureCache:

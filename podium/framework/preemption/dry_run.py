@@ -43,6 +43,8 @@ def dry_run_preemption(
     sound: list[Candidate] = []
     violating: list[Candidate] = []
     rejected: dict[int, Status] = {}
+    if not len(rows):
+        return DryRunResult((), {})
     # One fork for all rows: no row is tried twice, and what a dry run leaves behind concerns its own row only.
     dry_run = filtered.dry_run_of_nodes()
     begin, in_order = 0, rows.tolist()

@@ -5,7 +5,7 @@ Owns what of earlier attempts still holds. Never decides which pods are protecte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import compress, count
 from operator import is_not
 from typing import Final
@@ -21,10 +21,12 @@ _NO_PODS: Final = np.iinfo(np.int64).max
 class LowestPriorities:
     """The lowest priority among the pods of each row, which is only looked for where pods have changed.
 
-    Cost: about 20 ns for each row, and 50 ns for each pod on one that has changed.
+    Cost: about 50 ns for each pod on a row that has changed; and 20 ns for each row of another snapshot than before.
     """
 
     def __init__(self) -> None:
+        self._snapshot: Snapshot | None = None
+        self._seen = 0
         self._pods: list[Mapping[str, Pod] | None] = []
         self._lowest: IntArray = np.empty(0, np.int64)
 
@@ -37,7 +39,16 @@ class LowestPriorities:
         if missing > 0:
             self._pods += [None] * missing
             self._lowest = np.append(self._lowest, np.full(missing, _NO_PODS))
-        for row in [*compress(count(), map(is_not, snapshot.pods, self._pods))]:
+        for row in self._changed(snapshot):
             pods = self._pods[row] = snapshot.pods[row]
-            self._lowest[row] = min((pod.priority for pod in pods.values()), default=_NO_PODS)
+            self._lowest[row] = min([pod.spec.priority or 0 for pod in pods.values()], default=_NO_PODS)
         return self._lowest[: len(snapshot.pods)]
+
+    def _changed(self, snapshot: Snapshot) -> Iterable[int]:
+        """The rows whose pods may have changed."""
+        log = snapshot.pod_counts.changes
+        changes = log.since(self._seen) if snapshot is self._snapshot else None
+        self._snapshot, self._seen = snapshot, log.end
+        if changes is None:
+            return [*compress(count(), map(is_not, snapshot.pods, self._pods))]
+        return {change.row for change in changes}

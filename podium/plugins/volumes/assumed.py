@@ -41,6 +41,10 @@ class Assumed(Generic[ObjectT]):
             return known
         return assumed
 
+    def all(self) -> list[ObjectT]:
+        """The assumed states."""
+        return [each for each in self._assumed.values() if self._holds(each)]
+
     def assume(self, item: ObjectT) -> None:
         """Assume this state, which must be made from the state that the lister has."""
         known = self._lister.get(item.key)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from podium.framework.contract.interface import Lister
 from podium.objects.index import Index
 from podium.objects.resource_types import ObjectT
+
+IndexT = TypeVar("IndexT", bound=Index[Any])
 
 Grouped: TypeAlias = Callable[[str], Iterable[ObjectT]]
 """Text → the objects with that text, a live view: not to be held across an await."""
@@ -17,12 +19,32 @@ Grouped: TypeAlias = Callable[[str], Iterable[ObjectT]]
 class Indexing(Protocol):
     """A lister that keeps indexes, as informers do."""
 
-    def index(self, text_of: Callable[[Any], str]) -> Index[Any]:
-        """The objects by a text made of each."""
+    def keep(self, index: Index[Any]) -> None:
+        """Fill the index with the objects, and update it with every change."""
+
+
+def indexed(lister: Lister[ObjectT], make: Callable[[], IndexT]) -> Callable[[], IndexT]:
+    """What returns an index of the objects as they are: one that the lister keeps, if it can, or a new one each time.
+
+    Args:
+        make: an empty index.
+    """
+    if isinstance(lister, Indexing):
+        kept = make()
+        lister.keep(kept)
+        return lambda: kept
+
+    def filled() -> IndexT:
+        index = make()
+        for item in lister.list():
+            index.put(item)
+        return index
+
+    return filled
 
 
 def grouped(lister: Lister[ObjectT], text_of: Callable[[ObjectT], str]) -> Grouped[ObjectT]:
     """The objects by a text made of each."""
     if isinstance(lister, Indexing):
-        return lister.index(text_of).of
+        return indexed(lister, lambda: Index(text_of))().of
     return lambda text: [item for item in lister.list() if text_of(item) == text]

@@ -8,40 +8,32 @@ Source: component-helpers storage/volume/pv_helpers.go (FindMatchingVolume), v0.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster import Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.status import PluginError
-from podium.objects.core import RawQuantity
 from podium.objects.errors import FieldError
-from podium.objects.quantity import NANO, QuantityError, parse
+from podium.objects.quantity import QuantityError
 from podium.objects.selectors import EVERYTHING, Selector, compile_selector
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
-from podium.plugins.volumes.claims import class_of_claim, class_of_volume
-from podium.plugins.volumes.volume_nodes import node_affinity_of
+from podium.plugins.volumes.claims import class_of_claim, class_of_volume, kept_for
+from podium.plugins.volumes.free_volumes import (
+    STORAGE,
+    AlikeVolumes,
+    VolumeIndex,
+    capacity_nano,
+    covered,
+    covers,
+    nano,
+)
 
-STORAGE: Final = "storage"
 _FILESYSTEM: Final = "Filesystem"
-_AVAILABLE: Final = "Available"
-
-NO_VOLUME: Final = -1
-
-
-@functools.lru_cache(maxsize=4096)
-def nano(raw: RawQuantity) -> int:
-    """A quantity as an exact integer, in units of 10^-9.
-
-    Raises:
-        QuantityError: `raw` is not a quantity.
-    """
-    quantity = parse(raw)
-    return quantity.unscaled * int(10 ** (quantity.exponent - NANO)) if quantity.unscaled else 0
 
 
 def requested_nano(claim: PersistentVolumeClaim) -> int:
@@ -67,56 +59,62 @@ def is_kept_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Choice:
     """The volumes that a claim may take, regardless of the node.
 
     Attributes:
         kept: those pre-bound to the claim, in list order. Only the first one that is not taken is considered.
-        free: the others, the smallest first.
+        free: the others, alike ones together, the smallest first; a live view.
+        hidden: volumes by name that look free and are not.
     """
 
     kept: tuple[PersistentVolume, ...]
-    free: tuple[PersistentVolume, ...]
+    free: tuple[AlikeVolumes, ...]
+    hidden: Mapping[str, PersistentVolume]
 
-    @functools.cached_property
-    def free_by_label(self) -> tuple[Mapping[str, Mapping[str, int]], Sequence[int]]:
-        """By label and value the first of the free volumes that require only that, and all that require otherwise."""
-        by_label: dict[str, dict[str, int]] = {}
-        others: list[int] = []
-        for place, volume in enumerate(self.free):
-            affinity = node_affinity_of(volume)
-            if affinity is None or affinity.only_label is None:
-                others.append(place)
-            else:
-                key, value = affinity.only_label
-                by_label.setdefault(key, {}).setdefault(value, place)
-        return by_label, others
+    def all(self) -> list[PersistentVolume]:
+        """All of them, in the order in which a claim takes them."""
+        sized = sorted((each.size_nano, *item) for each in self.free for item in each.volumes.items())
+        return [*self.kept, *(volume for *_, volume in sized if volume.metadata.name not in self.hidden)]
+
+    def covered(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Which of the rows have a volume for the claim. Shape: one entry per row of `rows`."""
+        if self.kept:
+            return covered(self.kept[0], snapshot, rows)
+        found = np.zeros(len(rows), np.bool_)
+        for alike in self.free:
+            found |= alike.covered(snapshot, rows, self.hidden)
+        return found
 
 
-def choice_for(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> Choice:
+def choice_for(
+    claim: PersistentVolumeClaim,
+    index: VolumeIndex,
+    assumed: Iterable[PersistentVolume] = (),
+) -> Choice:
     """Which volumes of its class the claim may take.
+
+    Args:
+        assumed: volumes that are assumed to be in another state than in the index.
 
     Raises:
         PluginError: the claim's selector or its request cannot be parsed.
     """
-    wanted = requested_nano(claim)
-    selector = _selector(claim)
-    kept: list[PersistentVolume] = []
-    free: list[tuple[int, PersistentVolume]] = []
-    for volume in volumes:
-        reference = volume.spec.claim_ref
-        if reference is not None and not is_kept_for(volume, claim):
-            continue
-        size = _capacity_nano(volume)
-        if size is None or size < wanted or not _is_suitable(volume, claim):
-            continue
-        if reference is not None:
-            kept.append(volume)
-        elif _is_free(volume, claim, selector):
-            free.append((size, volume))
-    free.sort(key=lambda each: each[0])
-    return Choice(tuple(kept), tuple(volume for _, volume in free))
+    wanted, selector, name = requested_nano(claim), _selector(claim), class_of_claim(claim)
+    hidden = {volume.metadata.name: volume for volume in assumed}
+    known = {volume.metadata.name: volume for volume in index.of(kept_for(claim.key))}
+    kept = (volume for volume in {**known, **hidden}.values() if class_of_volume(volume) == name)
+    free = (
+        each
+        for each in index.free(name)
+        if _is_suitable(each.example, wanted, claim) and _may_be_taken(each.example, claim, selector)
+    )
+    return Choice(
+        tuple(volume for volume in kept if is_kept_for(volume, claim) and _is_suitable(volume, wanted, claim)),
+        tuple(sorted(free, key=lambda each: each.size_nano)),
+        hidden,
+    )
 
 
 def _selector(claim: PersistentVolumeClaim) -> Selector:
@@ -128,108 +126,51 @@ def _selector(claim: PersistentVolumeClaim) -> Selector:
         raise PluginError(f"error creating internal label selector for claim: {claim.key}: {error}") from error
 
 
-def _capacity_nano(volume: PersistentVolume) -> int | None:
-    """The volume's capacity; None if it cannot be parsed. Such a volume suits no claim."""
-    try:
-        return nano(volume.spec.capacity.get(STORAGE, 0))
-    except QuantityError:
-        return None
-
-
-def _is_suitable(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+def _is_suitable(volume: PersistentVolume, wanted_nano: int, claim: PersistentVolumeClaim) -> bool:
+    size_nano = capacity_nano(volume)
     return (
-        (claim.spec.volume_mode or _FILESYSTEM) == (volume.spec.volume_mode or _FILESYSTEM)
+        size_nano is not None
+        and size_nano >= wanted_nano
+        and (claim.spec.volume_mode or _FILESYSTEM) == (volume.spec.volume_mode or _FILESYSTEM)
         and (claim.spec.volume_attributes_class_name or "") == (volume.spec.volume_attributes_class_name or "")
         and volume.metadata.deletion_timestamp is None
     )
 
 
-def _is_free(volume: PersistentVolume, claim: PersistentVolumeClaim, selector: Selector) -> bool:
-    return (
-        volume.status.phase == _AVAILABLE
-        and selector.matches(volume.metadata.labels)
-        and class_of_volume(volume) == class_of_claim(claim)
-        and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
-    )
+def _may_be_taken(volume: PersistentVolume, claim: PersistentVolumeClaim, selector: Selector) -> bool:
+    return selector.matches(volume.metadata.labels) and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
 
 
-def choose(choice: Choice, labels: Mapping[str, str], taken: Collection[str]) -> PersistentVolume | None:
+def choose(choice: Choice, labels: Mapping[str, str], taken: AbstractSet[str]) -> PersistentVolume | None:
     """The volume that the claim takes on a node with those labels; `taken` names volumes of other claims."""
     for volume in choice.kept:
         if volume.metadata.name not in taken:
-            return volume if _covers(volume, labels) else None
-    for volume in choice.free:
-        if volume.metadata.name not in taken and _covers(volume, labels):
-            return volume
-    return None
+            return volume if covers(volume, labels) else None
+    size_nano, first = -1, None
+    for alike in choice.free:
+        if first is not None and alike.size_nano > size_nano:
+            break
+        found = alike.first(labels, taken | choice.hidden.keys())
+        if found is not None and (first is None or found[0] < first[0]):
+            size_nano, first = alike.size_nano, found
+    return None if first is None else first[1]
 
 
-def _covers(volume: PersistentVolume, labels: Mapping[str, str]) -> bool:
-    affinity = node_affinity_of(volume)
-    return affinity is None or affinity.matches(labels)
+def rows_with_volumes(choices: Sequence[Choice], snapshot: Snapshot, rows: Rows) -> Sequence[BoolArray]:
+    """Which of the rows have a volume for each claim, one claim after the other, as `choose` finds them.
 
-
-class RowChoices:
-    """The volumes that claims take on each of many rows, one claim after the other."""
-
-    def __init__(self, snapshot: Snapshot, rows: Rows) -> None:
-        self._snapshot = snapshot
-        self._rows = rows
-        self._taken: list[IntArray] = []
-        self._number: dict[str, int] = {}
-
-    def choose(self, choice: Choice) -> BoolArray:
-        """Choose for the next claim, as `choose` does. Returns which rows have a volume for it.
-
-        Shape: one entry per row that the choices were made for.
-        """
-        taken = np.full(len(self._rows), NO_VOLUME, np.int64)
-        open_rows = np.ones(len(self._rows), np.bool_)
-        for volume in choice.kept:
-            number = self._number_of(volume)
-            decided = open_rows & self._not_taken(number)
-            taken[decided & self._covering(volume)] = number
-            open_rows &= ~decided
-        if any((earlier != NO_VOLUME).any() for earlier in self._taken):
-            for volume in choice.free if open_rows.any() else ():
-                number = self._number_of(volume)
-                hits = open_rows & self._covering(volume) & self._not_taken(number)
-                taken[hits] = number
-                open_rows &= ~hits
-        elif choice.free and open_rows.any():
-            numbers = np.array([*map(self._number_of, choice.free), NO_VOLUME])
-            taken = np.where(open_rows, numbers[self._first_covering(choice)], taken)
-        self._taken.append(taken)
-        found: BoolArray = taken != NO_VOLUME
+    Shape: one entry per row of `rows`.
+    Cost: as `Choice.covered`, and for several claims a few look-ups for each row that more than one has a volume on.
+    """
+    found = [each.covered(snapshot, rows) for each in choices]
+    if len(found) < 2:
         return found
-
-    def _first_covering(self, choice: Choice) -> IntArray:
-        """By row the place of the first of the free volumes that covers it; their number if none does.
-
-        Cost: one pass over the rows for each label, not for each of hundreds of volumes.
-        """
-        by_label, others = choice.free_by_label
-        first = np.full(len(self._rows), len(choice.free), np.int64)
-        for key, places in by_label.items():
-            column = self._snapshot.label_column(key)
-            by_id = np.full(len(column.values), len(choice.free), np.int64)
-            for value, place in places.items():
-                if (known := column.id_of(value)) is not None:
-                    by_id[known] = place
-            np.minimum(first, by_id[column.ids.take(self._rows)], out=first)
-        for place in others:
-            first[self._covering(choice.free[place]) & (first > place)] = place
-        return first
-
-    def _number_of(self, volume: PersistentVolume) -> int:
-        return self._number.setdefault(volume.metadata.name, len(self._number))
-
-    def _not_taken(self, number: int) -> BoolArray:
-        free = np.ones(len(self._rows), np.bool_)
-        for taken in self._taken:
-            free &= taken != number
-        return free
-
-    def _covering(self, volume: PersistentVolume) -> BoolArray:
-        affinity = node_affinity_of(volume)
-        return np.ones(len(self._rows), np.bool_) if affinity is None else affinity.matching(self._snapshot, self._rows)
+    is_contested = np.sum(found, axis=0) > 1
+    for place in is_contested.nonzero()[0].tolist():
+        labels, taken = snapshot.node(int(rows[place])).labels, set[str]()
+        for has, choice in zip(found, choices, strict=True):
+            volume = choose(choice, labels, taken)
+            has[place] = volume is not None
+            if volume is not None:
+                taken.add(volume.metadata.name)
+    return found

@@ -31,7 +31,7 @@ from podium.objects.storage import (
     StorageClass,
     TopologyTerm,
 )
-from podium.plugins.volumes.matching import STORAGE
+from podium.plugins.volumes.free_volumes import STORAGE
 from podium.plugins.volumes.volume_nodes import LabelTest
 
 _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"

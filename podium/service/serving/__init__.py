@@ -4,7 +4,7 @@ Owns the listening socket, certificates, access control and the texts of health 
 anything is healthy: the daemon or the estimator passes in the checks and the pages.
 """
 
-from podium.service.serving.access import Access, AccessOptions, open_access
+from podium.service.serving.access import Access, open_access
 from podium.service.serving.certificates import CertificateError, KeyPair, content_of, load, self_signed
 from podium.service.serving.checks import failure
 from podium.service.serving.followed_files import FollowedFiles
@@ -14,11 +14,9 @@ from podium.service.serving.plain import health_page, serve_health_and_metrics, 
 from podium.service.serving.server import Server, metrics_page, serve
 from podium.service.serving.stand_in import ProbeStandIn
 from podium.service.serving.tls import ServingTls, serving_tls
-from podium.service.serving.tls_limits import TlsLimits
 
 __all__ = [
     "Access",
-    "AccessOptions",
     "CertificateError",
     "Check",
     "CheckError",
@@ -30,7 +28,6 @@ __all__ = [
     "Server",
     "ServingError",
     "ServingTls",
-    "TlsLimits",
     "content_of",
     "failure",
     "health_page",

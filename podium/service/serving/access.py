@@ -1,7 +1,5 @@
 """Sets up access control: connections for reviews, trusted client CAs, and the guard in front of the endpoints.
 
-Owns the options of authentication and authorization, under kube-scheduler's names and with its defaults.
-
 Source: apiserver/pkg/server/options/authentication.go and authorization.go, v0.36.
 Differs: without a kubeconfig for reviews, podium's own connection is used, also outside a cluster; upstream then
 refuses every request.
@@ -11,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import anyio
 from aiohttp.typedefs import Middleware
@@ -20,6 +17,7 @@ from podium.client.credentials import Credentials, load
 from podium.client.session import ApiSession
 from podium.lib.clock import Clock
 from podium.objects.api_errors import ApiError
+from podium.service.access_options import AccessOptions
 from podium.service.serving.authentication import Authenticator, ClientAuthorities
 from podium.service.serving.authorization import Authorizer
 from podium.service.serving.checks import guard
@@ -27,22 +25,6 @@ from podium.service.serving.listener import ServingError
 from podium.service.serving.tls import ServingTls
 
 _CONNECTIONS_MAX = 4
-OPEN_PATHS = ("/healthz", "/readyz", "/livez")
-
-
-@dataclass(frozen=True, slots=True)
-class AccessOptions:
-    """Where users are reviewed, and how long verdicts are cached. An empty kubeconfig means podium's own connection."""
-
-    authentication_kubeconfig: str = ""
-    authentication_skip_lookup: bool = False
-    authentication_tolerate_lookup_failure: bool = True
-    authentication_token_cache_s: float = 10.0
-    client_ca_file: str = ""
-    authorization_kubeconfig: str = ""
-    authorization_always_allow_paths: tuple[str, ...] = OPEN_PATHS
-    authorized_cache_s: float = 10.0
-    unauthorized_cache_s: float = 10.0
 
 
 class Access:

@@ -23,7 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from podium.lib.error_text import UserFacingError
 from podium.lib.private_file import private_file
-from podium.service.serving.tls_limits import SAFE, TlsLimits
+from podium.service.tls_limits import SAFE, TlsLimits
 
 _VALID_DAYS = 365
 _BACKDATED = dt.timedelta(hours=1)

@@ -20,7 +20,7 @@ import anyio
 from podium.lib.log import get_logger
 from podium.service.serving.certificates import CertificateError, KeyPair, load, self_signed
 from podium.service.serving.followed_files import FollowedFiles
-from podium.service.serving.tls_limits import SAFE, TlsLimits
+from podium.service.tls_limits import SAFE, TlsLimits
 
 log = get_logger("serving")
 

@@ -13,7 +13,8 @@ import pytest
 from podium.binder import ApiClient
 from podium.client.credentials import Credentials, load
 from podium.client.dispatcher import Dispatcher
-from podium.client.session import JSON, ApiSession, Method
+from podium.client.requests import JSON, Method
+from podium.client.session import ApiSession
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import OutcomeUnknown
 from podium.objects.core import Pod

@@ -26,7 +26,8 @@ from podium.client.credentials import load
 from podium.daemon.recorder_pages import RecorderPages
 from podium.lib.system_clock import SystemClock
 from podium.sandbox import Sandbox
-from podium.service.serving import AccessOptions, Health, ServingTls, open_access, self_signed, serve
+from podium.service.access_options import AccessOptions
+from podium.service.serving import Health, ServingTls, open_access, self_signed, serve
 from podium.service.serving.server import Pages
 from podium.telemetry import Metrics
 from tests.builders import pod

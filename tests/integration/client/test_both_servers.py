@@ -17,7 +17,8 @@ import pytest
 from podium.client.credentials import load
 from podium.client.informer import Informer
 from podium.client.informer_set import InformerSet
-from podium.client.session import STRATEGIC_MERGE_PATCH, ApiSession
+from podium.client.requests import STRATEGIC_MERGE_PATCH
+from podium.client.session import ApiSession
 from podium.lib.system_clock import SystemClock
 from podium.objects import api_errors
 from podium.objects.core import Node, Pod

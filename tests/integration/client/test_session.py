@@ -24,7 +24,8 @@ import yaml
 import podium
 from podium.client.credentials import Credentials, in_cluster, load
 from podium.client.observer import RequestObserver
-from podium.client.session import MERGE_PATCH, ApiSession
+from podium.client.requests import MERGE_PATCH
+from podium.client.session import ApiSession
 from podium.client.streams import Stream
 from podium.lib.clock import ManualClock
 from podium.lib.system_clock import SystemClock

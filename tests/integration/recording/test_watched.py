@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from tests.e2e.waiting import eventually
 from tests.manifests import node, pod
 
 pytestmark = pytest.mark.anyio
+
+_RUN = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from podium.cli.main import main; main()"
 
 
 def seen(directory: Path) -> list[Any]:
@@ -87,6 +91,21 @@ async def test_hashed_names_change_no_comparison_and_cannot_be_read(tmp_path: Pa
     found = replayed(tmp_path / "recording")
     assert (found.report.compared, found.report.agreed) == (2, 1)
     assert b"small" not in b"".join(open_segments(tmp_path / "recording").blocks())
+
+
+async def test_command_ends_with_one_line_when_the_disk_is_full(tmp_path: Path) -> None:
+    """What is written to a file beyond its limit fails, as on a full disk. So it must write no bytecode."""
+    directory = tmp_path / "recording"
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); {_RUN}"
+    async with Sandbox(kubelets=False) as sandbox:
+        kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")
+        for number in range(200):
+            sandbox.store.create(node(f"n{number}", labels={"digest": sha256(bytes([number])).hexdigest()[:63]}))
+        command = [sys.executable, "-B", "-c", limited, "record", str(directory), "--kubeconfig", str(kubeconfig)]
+        done = await anyio.run_process(command, check=False)
+    assert done.returncode == 1
+    told = f"the recording in {directory} has ended early: OSError: [Errno {errno.EFBIG}] File too large"
+    assert json.loads(done.stderr.splitlines()[-1])["error"] == told
 
 
 async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ def test_what_is_gone_is_not_found() -> None:
 def test_an_informers_index_follows_it_from_whenever_it_was_asked_for() -> None:
     informer = Informer(NODES, lambda resource, error: None)
     informer.put(node("n1", zone="a"))
-    index = informer.index(zone_of)
+    index = Index(zone_of)
+    informer.keep(index)
     informer.put(node("n2", zone="a"))
     assert names(index, "a") == ["n1", "n2"]
     informer.put(node("n2", uid="another", zone="b"))  # deleted and made anew unseen

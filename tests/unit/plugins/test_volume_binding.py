@@ -11,9 +11,7 @@ from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import SKIP, Code, PluginError, unresolvable
 from podium.objects.core import Node
 from podium.objects.unreadable import UnreadableVolumeClaim
-from podium.plugins import volume_binding
 from podium.plugins.volume_binding import VolumeBinding
-from podium.plugins.volumes.matching import choice_for
 from tests.builders import node, pod
 from tests.unit.plugins.clusters import RecordingHandle
 from tests.unit.plugins.storage import (
@@ -248,21 +246,10 @@ def test_a_volume_that_is_kept_for_the_claim_is_the_only_one() -> None:
     assert rejected(wanted, STATIC, volume("free"), kept) == {"b": (NO_VOLUME,)}
 
 
-def test_volumes_that_are_kept_for_others_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at: list[str] = []
-
-    def noting(wanted: Any, volumes: Any) -> Any:
-        found = list(volumes)
-        looked_at.extend(each.metadata.name for each in found)
-        return choice_for(wanted, found)
-
-    monkeypatch.setattr(volume_binding, "choice_for", noting)
+def test_a_volume_of_another_class_is_not_kept_for_the_claim() -> None:
     wanted = claim()
-    kept = volume("kept", kept_for=wanted)
-    others = [volume(f"of-{name}", kept_for=claim(name)) for name in "xyz"]
-    elsewhere = volume("of-another-class", kept_for=wanted, storage_class="other")
-    assert rejected(wanted, STATIC, *others, elsewhere, kept, volume("free")) == {}
-    assert looked_at == ["kept", "free"]
+    elsewhere = volume("kept", kept_for=wanted, storage_class="other", reach={ZONE: ["a"]})
+    assert rejected(wanted, STATIC, elsewhere, volume("free")) == {}
 
 
 def test_each_claim_takes_another_volume_the_smallest_goes_first() -> None:

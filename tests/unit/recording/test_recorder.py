@@ -41,6 +41,16 @@ def test_many_entries_at_once_are_written_in_several_blocks(tmp_path: Path) -> N
     assert [entry[1] for entry in entries_of(open_segments(tmp_path))] == list(range(25_000))
 
 
+def test_large_entries_are_written_in_blocks_that_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.recording.recorder.BLOCK_BYTES_MAX", 1000)
+    recorder = Recorder(tmp_path, {})
+    for number in range(50):
+        recorder.note((tape.FAILED, str(number), "unschedulable", "x" * 100))
+    recorder.close()
+    assert all(len(each) <= 1000 for each in open_segments(tmp_path).blocks())
+    assert [entry[1] for entry in entries_of(open_segments(tmp_path))] == [str(each) for each in range(50)]
+
+
 def test_times_are_exact() -> None:
     for readings in ([0.1, 0.1 + 1e-12, 3.0, 1e9 / 7], [1_700_000_000.123456, 1_700_000_000.2]):
         there, back = tape.Times(), tape.Times()
@@ -58,6 +68,7 @@ def test_full_disk_ends_the_recording_with_one_warning(tmp_path: Path, monkeypat
         recorder.close()
     (entry,) = logs
     assert (entry["log_level"], "No space left on device" in entry["error"]) == ("warning", True)
+    assert "No space left on device" in recorder.failure
     assert recorder.reading(lambda: 7)() == 7
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -144,6 +145,33 @@ def test_description_that_is_nested_too_deep_is_told(tmp_path: Path) -> None:
     (tmp_path / "000001.podium").write_bytes(head + description)
     with pytest.raises(RecordingError, match="the description in its header cannot be understood"):
         open_segments(tmp_path)
+
+
+@pytest.mark.parametrize("lengths", [(1 << 28, 10), (10, 1 << 28), (1 << 28, 1 << 28)])
+def test_block_that_claims_to_be_very_long_takes_no_memory(tmp_path: Path, lengths: tuple[int, int]) -> None:
+    write(tmp_path)
+    with (tmp_path / "000001.podium").open("ab") as file:
+        file.write(struct.pack(">IIII", len(BLOCKS), *lengths, 0) + b"x" * 100)
+    tracemalloc.start()
+    try:
+        blocks, damage = read_all(tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert blocks == BLOCKS
+    assert "is incomplete" in damage or "has an impossible length" in damage
+
+
+def test_description_that_claims_to_be_very_long_takes_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "000001.podium").write_bytes(
+        struct.pack(">16sHIII", b"podium recording", FORMAT, 1, 1 << 28, 0) + b"{}"
+    )
+    tracemalloc.start()
+    try:
+        assert "the description in its header is damaged" in read_all(tmp_path)[1]
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_directory_without_a_recording_says_so(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -79,3 +80,22 @@ def test_entry_without_sense_is_refused(entry: list[Any]) -> None:
 def test_bytes_that_are_no_entries_are_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         tape.decode(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xdd\x00\x40\x00\x00" + b"\x90" * (1 << 22),
+        b"\x91\xdd\x00\x40\x00\x00" + b"\x90" * (1 << 22),
+        b"\x91\x92\x02\xdd\x00\x40\x00\x00" + b"\xc0" * (1 << 22),
+        b"\x91\x94\x03\xa1p\xa3Pod\xc6\x00\x40\x00\x01" + b"\x80" * ((1 << 22) + 1),
+    ],
+)
+def test_bytes_that_claim_to_be_very_much_take_no_memory(content: bytes) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"."):
+            tape.decode(content)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    finally:
+        tracemalloc.stop()

@@ -15,7 +15,8 @@ import anyio
 from podium.binder import ApiClient
 from podium.binder.events.event import Event
 from podium.client.listing import all_objects
-from podium.client.session import LIST_BYTES_MAX, ApiSession
+from podium.client.requests import LIST_BYTES_MAX
+from podium.client.session import ApiSession
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.api_errors import AlreadyExists, Conflict, InternalError, NotFound, TooManyRequests

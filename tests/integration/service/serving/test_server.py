@@ -11,7 +11,8 @@ import pytest
 from aiohttp import web
 
 from podium.lib import endpoints
-from podium.service.serving import Health, ServingError, ServingTls, TlsLimits, self_signed, serve
+from podium.service.serving import Health, ServingError, ServingTls, self_signed, serve
+from podium.service.tls_limits import TlsLimits
 from podium.telemetry import CONTENT_TYPE, OPEN_CONTENT_TYPE, Metrics
 from tests.builders import pod
 from tests.control_plane.processes import free_ports

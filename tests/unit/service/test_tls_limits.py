@@ -3,7 +3,7 @@ import ssl
 
 import pytest
 
-from podium.service.serving import TlsLimits
+from podium.service.tls_limits import TlsLimits
 from tests.unit.service.serving.test_certificates import handshake, self_signed
 
 AES_256 = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
