@@ -24,7 +24,7 @@ class Indexing(Protocol):
 
 
 def indexed(lister: Lister[ObjectT], make: Callable[[], IndexT]) -> Callable[[], IndexT]:
-    """What returns an index of the objects as they are: one that the lister keeps, if it can, or a new one each time.
+    """What returns an index of the objects as they are: one that the lister keeps, or a new one after each change.
 
     Args:
         make: an empty index.
@@ -34,10 +34,15 @@ def indexed(lister: Lister[ObjectT], make: Callable[[], IndexT]) -> Callable[[],
         lister.keep(kept)
         return lambda: kept
 
+    index, indexed_items = make(), list[ObjectT]()
+
     def filled() -> IndexT:
-        index = make()
-        for item in lister.list():
-            index.put(item)
+        nonlocal index, indexed_items
+        items = [*lister.list()]
+        if items != indexed_items:
+            index, indexed_items = make(), items
+            for item in items:
+                index.put(item)
         return index
 
     return filled

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from podium.client.informer import Informer
+from podium.engine.store import ObjectStore
+from podium.objects.index import Index
 from podium.objects.resource_types import PERSISTENT_VOLUMES
 from podium.plugins.volumes.claims import class_of_volume
-from podium.plugins.volumes.grouped import grouped
+from podium.plugins.volumes.grouped import grouped, indexed
 from tests.unit.plugins.clusters import Listed
 from tests.unit.plugins.storage import volume
 
@@ -24,3 +26,12 @@ def test_an_informer_keeps_an_index() -> None:
     assert list(of_class("slow")) == [ONE, THIRD]
     informer.drop(ONE)
     assert list(of_class("slow")) == [THIRD]
+
+
+def test_an_index_of_listed_objects_is_made_anew_only_after_a_change() -> None:
+    store = ObjectStore((PERSISTENT_VOLUMES, each) for each in (ONE, OTHER))
+    index = indexed(store.lister(PERSISTENT_VOLUMES), lambda: Index(class_of_volume))
+    first = index()
+    assert index() is first
+    store.put(PERSISTENT_VOLUMES, THIRD)
+    assert list(index().of("slow")) == [ONE, THIRD]
