@@ -36,6 +36,8 @@ from podium.service.supervision import Tasks
 T = TypeVar("T")
 Scores: TypeAlias = Mapping[str, Mapping[str, int]]
 
+_END_KIND: Final = tape.END
+_MONOTONIC: Final = tape.MONOTONIC
 _END: Final = (tape.END,)
 _CLOCKS: Final = (tape.NOW, tape.MONOTONIC)
 _NO_END: Final = Until()
@@ -147,8 +149,8 @@ class Player(Surroundings):
 
     def _advance(self) -> None:
         self._at += 1
-        self._next = next(self._entries, _END)
-        if self._next[0] == tape.END:
+        self._next = entry = next(self._entries, _END)
+        if entry[0] == _END_KIND:
             self.is_over = True
 
     def take(self, kind: int) -> tape.Entry:
@@ -331,7 +333,7 @@ class Player(Surroundings):
         """The next reading of the clock."""
         entry = self._next
         # Most readings by far: whatever is recorded comes next, and is taken without further ado.
-        if entry[0] == tape.MONOTONIC and not self.is_over:
+        if entry[0] == _MONOTONIC and not self.is_over:
             self._advance()
             return self._note_time(self._steady.take(entry[1]))
         if self._is_read(tape.MONOTONIC):

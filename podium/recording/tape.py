@@ -102,11 +102,11 @@ class Times:
 
     def take(self, step: Any) -> float:
         """The reading after this step."""
-        if isinstance(step, float):
-            self.last_s, self._last_ns = step, round(step * 1e9)
-        else:
-            self._last_ns += step
-            self.last_s = self._last_ns / 1e9
+        if type(step) is int:
+            self._last_ns = now_ns = self._last_ns + step
+            self.last_s = now_s = now_ns / 1e9
+            return now_s
+        self.last_s, self._last_ns = step, round(step * 1e9)
         return self.last_s
 
 
