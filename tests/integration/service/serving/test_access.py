@@ -17,8 +17,8 @@ from structlog.testing import capture_logs
 from podium.client.credentials import load
 from podium.lib.system_clock import SystemClock
 from podium.sandbox import Sandbox
+from podium.service.access_options import AccessOptions
 from podium.service.serving import (
-    AccessOptions,
     CertificateError,
     Health,
     ServingError,
