@@ -13,6 +13,7 @@ from podium.client.observer import RequestObserver
 from podium.client.reflector import ReflectorStatistics
 from podium.engine.flight_recorder import AttemptObserver
 from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import PluginError
 from podium.framework.profile.runtime import SLOW_PLUGIN_S
 from podium.lib.error_text import error_text
 from podium.lib.fan_out import FanOut
@@ -89,7 +90,9 @@ class PluginMetrics(BindingObserver):
 def _tell_failure(metrics: Metrics, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
     metrics.count_unexpected_error("plugin", plugin)
     try:
-        log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, exc_info=error)
+        # A status says all there is to say: where it was looked at is of no interest.
+        what = {"error": error_text(error)} if isinstance(error, PluginError) else {"exc_info": error}
+        log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, **what)
     except BaseException:  # noqa: BLE001 - an exception may fight its own traceback
         log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, error=error_text(error))
 

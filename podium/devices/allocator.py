@@ -40,7 +40,8 @@ class Allocator:
         class_of: the device class of a name.
         allocated: must not change while the allocator is in use, unless it is interrupted.
         random: for the ids of shares.
-        steps_max: how long the search on a node may be, in steps; 0 means any number.
+        steps_max: how long the search on a node may be, in steps, with the selectors on the nodes before; 0 means any
+            number.
         questions: with these, what is found is kept for claims that are alike.
     """
 
@@ -59,6 +60,7 @@ class Allocator:
         self._available = AvailableCounters(allocated)
         self._random = random
         self._steps_max = steps_max
+        self._budget = StepBudget(steps_max)
         self._questions = questions
         self._asked: tuple[Sequence[ResourceClaim], Question] | None = None
 
@@ -134,8 +136,8 @@ class Allocator:
         return self._result(wanted, search, choices, node_name)
 
     def _reader(self, pools: NodePools, node_name: str, labels: Mapping[str, str]) -> RequestReader:
-        budget = StepBudget(self._steps_max)
-        return RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of, budget)
+        self._budget.start_search()
+        return RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of, self._budget)
 
     def _result(
         self, wanted: Sequence[ClaimData], search: Search, choices: Choices, node_name: str

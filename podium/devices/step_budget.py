@@ -14,17 +14,24 @@ _STEPS_PER_TURN: Final = 8
 
 
 class StepBudget:
-    """The steps of one search.
+    """The steps of the searches on the nodes of one attempt, one after the other.
+
+    A search may take so many steps, less what selectors have taken on the nodes before: those may be thousands.
 
     Args:
         steps_max: 0 means any number.
     """
 
-    __slots__ = ("_steps_max", "_taken", "_turn_ends")
+    __slots__ = ("_charged", "_steps_max", "_taken", "_turn_ends")
 
     def __init__(self, steps_max: int) -> None:
         self._steps_max = steps_max or math.inf
-        self._taken = 0
+        self._charged = 0
+        self.start_search()
+
+    def start_search(self) -> None:
+        """The search on another node begins."""
+        self._taken = self._charged
         self.start_turn()
 
     def take(self) -> bool:
@@ -47,6 +54,7 @@ class StepBudget:
     def charge(self, steps: int) -> None:
         """Count steps that have been done in the place of one."""
         self._taken += steps
+        self._charged += steps
 
     @property
     def is_turn_over(self) -> bool:

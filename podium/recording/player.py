@@ -472,7 +472,7 @@ class LastReadings:
         self.now, self.monotonic = player.last_now, player.last_monotonic
 
 
-class _PlayedRandom(Random):
+class _PlayedRandom(tape.EntryRandom):
     def __init__(self, player: Player) -> None:
         super().__init__(0)
         self._player = player
@@ -481,7 +481,7 @@ class _PlayedRandom(Random):
         """The next recorded number."""
         return float(self._player.random_number())
 
-    def getrandbits(self, k: int) -> int:
+    def bits(self, k: int) -> int:
         """The next recorded number."""
         del k
         return int(self._player.random_number())

@@ -349,7 +349,7 @@ class _RecordedClock:
         return now_s
 
 
-class _RecordedRandom(Random):
+class _RecordedRandom(tape.EntryRandom):
     """Draws from another source; all other methods derive from these two."""
 
     def __init__(self, recorder: Recorder, source: Random) -> None:
@@ -363,8 +363,8 @@ class _RecordedRandom(Random):
         self._recorder.note((tape.READ, value))
         return value
 
-    def getrandbits(self, k: int) -> int:
-        """An integer of that many random bits."""
+    def bits(self, k: int) -> int:
+        """As `getrandbits`."""
         value = self._source.getrandbits(k)
         self._recorder.note((tape.READ, value))
         return value

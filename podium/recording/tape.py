@@ -24,6 +24,7 @@ An entry is a tuple that begins with its kind:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from random import Random
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -163,6 +164,19 @@ _OUTCOMES: Final = {
 }
 """The types that the last part of an `ANSWER` may have, by its outcome."""
 _FLOAT_MAX: Final = 1e15
+_BITS_MAX: Final = 64
+
+
+class EntryRandom(Random):
+    """A random source whose draws are entries, of 64 bits at most: no entry holds larger integers."""
+
+    def getrandbits(self, k: int) -> int:
+        """An integer of that many random bits."""
+        return self.bits(k) if k <= _BITS_MAX else self.getrandbits(k - _BITS_MAX) << _BITS_MAX | self.bits(_BITS_MAX)
+
+    def bits(self, k: int) -> int:
+        """As `getrandbits`, for one entry."""
+        raise NotImplementedError
 
 
 def encode(entries: Iterable[Entry]) -> bytes:

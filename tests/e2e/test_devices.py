@@ -221,3 +221,28 @@ async def test_devices_that_must_be_prepared_are_waited_for_and_given_back_if_th
     assert await cluster.wait_bound(["web"]) == {"web": pool}
     told = {"profile": "podium", "driver": DRIVER, "status": "failed"}
     await daemon.wait_metric(1, "scheduler_dra_bindingconditions_allocations_total", **told)
+
+
+async def test_selectors_that_take_long_or_fail_affect_only_their_own_pods(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    """The real API server would not take them."""
+    await set_up(sandbox_cluster)
+    loops = "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))"
+    many = " && ".join(f"device.driver != 'driver-{number}.example.com'" for number in range(500))
+    failing = {
+        "loops": (loops, "CEL runtime error: operation cancelled: actual cost limit exceeded"),
+        "long": (f"{many} && 1 + 1", "CEL compile error: "),
+        "nested": ("(" * 40_000 + "true" + ")" * 40_000, "CEL compile error: expression recursion limit exceeded"),
+    }
+    await start(sandbox_cluster)
+    for name, (expression, _) in failing.items():
+        item = claim(name)
+        item["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = [{"cel": {"expression": expression}}]
+        sandbox_cluster.put(item)
+    sandbox_cluster.put(claim("mine"))
+    await sandbox_cluster.create(*(user(name, name) for name in (*failing, "mine")), pod("plain"))
+    await sandbox_cluster.wait_bound(["mine", "plain"])
+    for name, (_, text) in failing.items():
+        condition = await sandbox_cluster.wait_condition(name, "SchedulerError")
+        assert f"claim default/{name}: selector #0: {text}" in condition["message"]

@@ -13,6 +13,7 @@ from podium.client.dispatcher import Dispatcher, Priority
 from podium.client.informer_set import InformerSet
 from podium.daemon.observers import Observers, PluginMetrics, QueueMetrics, RequestMetrics, read_statistics
 from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import PluginError
 from podium.framework.profile.runtime import SLOW_PLUGIN_S
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import TooManyRequests
@@ -51,6 +52,14 @@ def test_a_plugin_that_fails_is_counted_and_logged_with_its_pod() -> None:
         assert (line["log_level"], line["plugin"], line["extension_point"]) == ("error", "Gang", "Permit")
         assert (line["pod"], line["exc_info"]) == ("default/web-1", error)
         assert b'podium_unexpected_errors_total{where="plugin",name="Gang"} 1' in metrics.render()
+
+
+def test_a_status_that_is_an_error_is_logged_without_a_traceback() -> None:
+    with capture_logs() as logs:
+        PluginMetrics(Metrics()).plugin_failed("Devices", "Filter", pod("web-1"), PluginError("claim c: no such key"))
+    (line,) = logs
+    assert line["error"] == "claim c: no such key"
+    assert "exc_info" not in line
 
 
 def test_a_hint_is_observed_and_told_of_where_it_was_slow() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -29,6 +30,15 @@ def test_entries_are_read_as_they_were_noted(tmp_path: Path) -> None:
     assert [entry[0] for entry in entries] == [tape.MONOTONIC, tape.NOW, tape.MONOTONIC, tape.READ, tape.END]
     steady, wall = tape.Times(), tape.Times()
     assert [steady.take(entries[0][1]), wall.take(entries[1][1]), steady.take(entries[2][1])] == readings
+
+
+def test_more_random_bits_than_an_entry_holds_are_several_draws(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, {})
+    drawn = recorder.random(Random(1)).getrandbits(128)
+    recorder.close()
+    high, low = (entry[1] for entry in entries_of(open_segments(tmp_path)))
+    assert high << 64 | low == drawn
+    assert max(high, low) < 1 << 64
 
 
 def test_many_entries_at_once_are_written_in_several_blocks(tmp_path: Path) -> None:
