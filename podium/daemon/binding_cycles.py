@@ -24,7 +24,7 @@ from podium.framework.contract.writing import BindingInDoubt
 from podium.framework.cycle.diagnosis import rejected_on
 from podium.framework.cycle.schedule import Suggested
 from podium.lib.log import get_logger
-from podium.objects.api_errors import ApiError, NotFound
+from podium.objects.api_errors import NotFound, may_have_happened
 from podium.objects.core import Pod
 from podium.queues import SchedulingQueue
 from podium.telemetry import Metrics
@@ -215,8 +215,4 @@ def _may_be_bound_yet(outcome: BindOutcome) -> bool:
     if outcome.stage is not BindingStage.BINDING or outcome.status is None or outcome.status.error is None:
         return False
     cause = outcome.status.error.__cause__
-    if isinstance(cause, NotFound):
-        return False
-    while cause is not None and not (isinstance(cause, ApiError) and cause.may_have_happened):
-        cause = cause.__cause__ or cause.__context__
-    return cause is not None
+    return not isinstance(cause, NotFound) and may_have_happened(cause)

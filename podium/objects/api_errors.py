@@ -36,6 +36,13 @@ class ApiError(UserFacingError):
         return f"{head}: {self.message}" if head else self.message
 
 
+def may_have_happened(error: BaseException | None) -> bool:
+    """Whether a write can have taken effect that ended with this error, or with one that this error followed."""
+    while error is not None and not (isinstance(error, ApiError) and error.may_have_happened):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 class Unreachable(ApiError):
     """No connection could be made: the request was certainly not sent."""
 

@@ -31,7 +31,7 @@ import msgspec
 
 from podium.lib.error_text import error_text
 from podium.objects import resource_types, unreadable
-from podium.objects.api_errors import ApiError, TooManyRequests
+from podium.objects.api_errors import ApiError, OutcomeUnknown, TooManyRequests, may_have_happened
 from podium.objects.objects_with_json import NodeWithJson, PodWithJson
 
 NOW, MONOTONIC, READ, PUT, REMOVE, SIGNAL, RESUME, COMPOSE, ANSWER, DECIDED, FAILED, TIME, END = range(13)
@@ -248,7 +248,8 @@ def outcome_of(call: int, error: BaseException) -> Entry:
     if isinstance(error, ApiError):
         is_server_wide = isinstance(error, TooManyRequests) and error.is_server_wide
         fields = (type(error).__name__, error.message, error.code, error.reason, error.retry_after_s, is_server_wide)
-        return (ANSWER, call, REFUSED, fields)
+        followed = error.__cause__ or error.__context__
+        return (ANSWER, call, REFUSED, (*fields, True) if may_have_happened(followed) else fields)
     if isinstance(error, Exception):
         return (ANSWER, call, RAISED, f"{type(error).__name__}: {error}")
     return (ANSWER, call, CANCELLED, None)
@@ -256,11 +257,13 @@ def outcome_of(call: int, error: BaseException) -> Entry:
 
 def error_of(fields: list[Any]) -> ApiError:
     """The error that a call was answered with."""
-    name, message, code, reason, retry_after_s, is_server_wide = fields
+    name, message, code, reason, retry_after_s, is_server_wide, *has_followed = fields
     kinds = {each.__name__: each for each in _subclasses(ApiError)}
     error = kinds[name](message, code=code, reason=reason, retry_after_s=retry_after_s)
     if isinstance(error, TooManyRequests):
         error.is_server_wide = is_server_wide
+    if has_followed:
+        error.__context__ = OutcomeUnknown("recorded")
     return error
 
 

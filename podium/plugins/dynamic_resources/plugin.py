@@ -475,11 +475,14 @@ class DynamicResources(
         return self._devices.may_be_bound_for_s(pod)
 
     def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
-        """The claims allocated and reserved for the pod."""
+        """The claims allocated and reserved for the pod. They are written at once, so that no allocation is in flight."""
         found = state.find(PodDevices)
         if found is None:
             return []
-        return written_claims(found, pod, node_name, self._handle.clock.now(), self._devices.claims)
+        writes = written_claims(found, pod, node_name, self._handle.clock.now(), self._devices.claims)
+        while found.in_flight:
+            self._devices.end_allocation(found.in_flight.popitem()[1])
+        return writes
 
     def writes_after_failure(self, state: CycleState, pod: Pod) -> Sequence[ObjectWrite]:
         """The claim that loses its allocation, or is deleted."""

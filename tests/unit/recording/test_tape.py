@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from podium.objects.api_errors import Conflict, OutcomeUnknown, Unreachable, may_have_happened
 from podium.objects.resource_types import PODS
 from podium.recording import tape
 from tests.builders import pod
@@ -41,6 +42,15 @@ def decoded(*entries: Any) -> list[tape.Entry]:
 def test_every_kind_of_entry_is_read() -> None:
     assert [entry[0] for entry in decoded(*SOUND)] == [entry[0] for entry in SOUND]
     assert tape.item_of(decoded(SOUND[3])[0]).key == "default/web"
+
+
+@pytest.mark.parametrize("is_in_doubt", [False, True])
+def test_an_error_says_whether_a_request_before_it_may_have_taken_effect(is_in_doubt: bool) -> None:
+    error = Conflict("changed", code=409)
+    error.__context__ = OutcomeUnknown("broke") if is_in_doubt else Unreachable("no")
+    _, _, kind, fields = decoded(tape.outcome_of(3, error))[0]
+    again = tape.error_of(fields)
+    assert (kind, str(again), may_have_happened(again)) == (tape.REFUSED, "409: changed", is_in_doubt)
 
 
 @pytest.mark.parametrize("place", range(len(SOUND)))

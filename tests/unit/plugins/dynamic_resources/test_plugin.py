@@ -245,6 +245,7 @@ def test_an_extended_resource_comes_from_devices_where_a_node_has_none_of_it() -
     assert write.before is None
     assert write.after.metadata.name.startswith("web-1-extended-resources-")
     assert write.after.is_reserved_for(WANTS_GPU.uid)
+    assert not attempt.found.in_flight
 
 
 def test_without_a_class_the_resource_is_none_of_its_business() -> None:
