@@ -206,7 +206,7 @@ class ClaimWriter:
     # ------------------------------------------------------------ the claim for extended resources
 
     async def _write_special(
-        self, found: PodDevices, pod: Pod, on_node: NodeDevices, allocation: AllocationResult | None
+        self, found: PodDevices, pod: Pod, on_node: NodeDevices, allocation: AllocationResult
     ) -> None:
         """Create the claim, allocate and reserve it, and tell the pod about it."""
         assert on_node.special is not None
@@ -214,6 +214,15 @@ class ClaimWriter:
         # Noted before anything else can fail, so that the claim is deleted then.
         found.claims[-1] = created
         found.claims[-1] = written = await self._reserve(created, allocation, pod, is_new=True)
+        try:
+            await self._tell_pod(pod, written, on_node)
+        except BaseException:
+            # The claim has the devices until it is deleted, and the watch may not have shown it yet.
+            self._devices.doubt(created, allocation)
+            raise
+        await self._wait_until_seen(written)
+
+    async def _tell_pod(self, pod: Pod, written: ResourceClaim, on_node: NodeDevices) -> None:
         if not on_node.mappings:
             raise PluginError(NO_MAPPINGS.format(pod=pod.key))
         mappings = [msgspec.to_builtins(each) for each in on_node.mappings]
@@ -222,7 +231,6 @@ class ClaimWriter:
             await self._handle.client.merge_status(pod, {"extendedResourceClaimStatus": status})
         except ApiError as error:
             raise PluginError(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from error
-        await self._wait_until_seen(written)
 
     async def _create(self, special: ResourceClaim) -> ResourceClaim:
         metadata = special.metadata

@@ -598,6 +598,24 @@ async def test_a_created_claim_that_goes_before_a_watch_has_shown_it_ends_the_bi
     assert len(lost) == 1
 
 
+async def test_devices_of_a_created_claim_are_kept_after_a_failure_until_a_watch_shows_that_it_is_gone() -> None:
+    binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
+    binding.server.shows = False
+
+    async def fail(*_: Any) -> None:
+        raise Forbidden("no")
+
+    binding.server.merge_status = fail  # type: ignore[method-assign]
+    assert (await binding.fails()).startswith("update pod default/web-1 ExtendedResourceClaimStatus")
+    ((key, created),) = binding.server.stored.items()
+    await binding.take_back()
+    for change in (lambda: None, lambda: binding.handle.claims.put(created)):
+        change()
+        assert binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+    binding.handle.claims.drop(key)
+    assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+
+
 async def test_a_claim_that_cannot_be_created_leaves_nothing_behind() -> None:
     binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
     binding.server.errors = [Forbidden("no")]
