@@ -50,6 +50,7 @@ _SEEN_POLLS_A_READ: Final = 50
 _SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _NAME_LENGTH_MAX: Final = 63
+_DELETED_KEPT: Final = 1000
 _DELETED: Final = "claim {claim} got deleted in the meantime"
 
 
@@ -63,8 +64,8 @@ class ClaimWriter:
         """Who writes the claims of a pod, by its uid."""
         self._deallocating: set[tuple[str, str]] = set()
         """The uids and versions of the claims that lose their allocation, or wait for that."""
-        self._deleted: dict[str, str] = {}
-        """The keys, by uid, of claims whose deletion was requested: they go sooner or later."""
+        self._deleted: dict[str, None] = {}
+        """The uids of the last claims whose deletion was requested, oldest first: they go sooner or later."""
 
     @asynccontextmanager
     async def _turn(self, pod: Pod) -> AsyncIterator[None]:
@@ -392,14 +393,16 @@ class ClaimWriter:
     async def _delete(self, claim: ResourceClaim, pod: Pod) -> None:
         """Delete a claim for extended resources. From now on no attempt relies on it, unless that certainly fails."""
         del pod
-        uid, known = claim.metadata.uid, self._devices.claims.get
+        uid = claim.metadata.uid
         was_deleted = uid in self._deleted
-        self._deleted = {uid: key for uid, key in self._deleted.items() if known(key) is not None} | {uid: claim.key}
+        self._deleted[uid] = None
+        if len(self._deleted) > _DELETED_KEPT:
+            del self._deleted[next(iter(self._deleted))]
         try:
             await self._delete_now(claim)
         except (ApiError, PluginError) as error:
             if not (was_deleted or isinstance(error, NotFound) or _may_be_written_yet(error)):
-                del self._deleted[uid]
+                self._deleted.pop(uid, None)
             raise
 
     async def _delete_now(self, claim: ResourceClaim) -> None:

@@ -655,6 +655,20 @@ async def test_a_claim_for_extended_resources_that_an_earlier_attempt_deletes_en
     assert await binding.fails() == f"claim {key} got deleted in the meantime"
 
 
+async def test_a_deletion_fails_as_it_does_alone_while_another_claim_is_deleted() -> None:
+    binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
+    writer = binding.plugin._writer
+
+    async def delete(_: Any, item: ResourceClaim) -> None:
+        if item.metadata.name == "first":
+            await writer._delete(special_claim("second", "web-2"), binding.pod)
+            raise Forbidden("no")
+
+    binding.server.delete = delete  # type: ignore[method-assign]
+    with pytest.raises(Forbidden):
+        await writer._delete(special_claim("first", "web-1"), binding.pod)
+
+
 async def test_a_claim_for_extended_resources_that_could_not_be_deleted_serves_the_next_attempt() -> None:
     binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
     await binding.pre_bind()
