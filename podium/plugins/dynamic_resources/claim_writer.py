@@ -50,6 +50,7 @@ _SEEN_POLLS_A_READ: Final = 50
 _SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _NAME_LENGTH_MAX: Final = 63
+_DELETED_KEPT: Final = 1000
 _DELETED: Final = "claim {claim} got deleted in the meantime"
 
 
@@ -63,8 +64,8 @@ class ClaimWriter:
         """Who writes the claims of a pod, by its uid."""
         self._deallocating: set[tuple[str, str]] = set()
         """The uids and versions of the claims that lose their allocation, or wait for that."""
-        self._deleted: dict[str, str] = {}
-        """The keys, by uid, of claims whose deletion was requested: they go sooner or later."""
+        self._deleted: dict[str, None] = {}
+        """The uids of the last claims whose deletion was requested, oldest first: they go sooner or later."""
 
     @asynccontextmanager
     async def _turn(self, pod: Pod) -> AsyncIterator[None]:
@@ -206,7 +207,7 @@ class ClaimWriter:
     # ------------------------------------------------------------ the claim for extended resources
 
     async def _write_special(
-        self, found: PodDevices, pod: Pod, on_node: NodeDevices, allocation: AllocationResult | None
+        self, found: PodDevices, pod: Pod, on_node: NodeDevices, allocation: AllocationResult
     ) -> None:
         """Create the claim, allocate and reserve it, and tell the pod about it."""
         assert on_node.special is not None
@@ -214,6 +215,15 @@ class ClaimWriter:
         # Noted before anything else can fail, so that the claim is deleted then.
         found.claims[-1] = created
         found.claims[-1] = written = await self._reserve(created, allocation, pod, is_new=True)
+        try:
+            await self._tell_pod(pod, written, on_node)
+        except BaseException:
+            # The claim has the devices until it is deleted, and the watch may not have shown it yet.
+            self._devices.doubt(created, allocation)
+            raise
+        await self._wait_until_seen(written)
+
+    async def _tell_pod(self, pod: Pod, written: ResourceClaim, on_node: NodeDevices) -> None:
         if not on_node.mappings:
             raise PluginError(NO_MAPPINGS.format(pod=pod.key))
         mappings = [msgspec.to_builtins(each) for each in on_node.mappings]
@@ -222,7 +232,6 @@ class ClaimWriter:
             await self._handle.client.merge_status(pod, {"extendedResourceClaimStatus": status})
         except ApiError as error:
             raise PluginError(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from error
-        await self._wait_until_seen(written)
 
     async def _create(self, special: ResourceClaim) -> ResourceClaim:
         metadata = special.metadata
@@ -384,14 +393,16 @@ class ClaimWriter:
     async def _delete(self, claim: ResourceClaim, pod: Pod) -> None:
         """Delete a claim for extended resources. From now on no attempt relies on it, unless that certainly fails."""
         del pod
-        uid, known = claim.metadata.uid, self._devices.claims.get
+        uid = claim.metadata.uid
         was_deleted = uid in self._deleted
-        self._deleted = {uid: key for uid, key in self._deleted.items() if known(key) is not None} | {uid: claim.key}
+        self._deleted[uid] = None
+        if len(self._deleted) > _DELETED_KEPT:
+            del self._deleted[next(iter(self._deleted))]
         try:
             await self._delete_now(claim)
         except (ApiError, PluginError) as error:
             if not (was_deleted or isinstance(error, NotFound) or _may_be_written_yet(error)):
-                del self._deleted[uid]
+                self._deleted.pop(uid, None)
             raise
 
     async def _delete_now(self, claim: ResourceClaim) -> None:

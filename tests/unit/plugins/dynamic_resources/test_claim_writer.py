@@ -598,6 +598,24 @@ async def test_a_created_claim_that_goes_before_a_watch_has_shown_it_ends_the_bi
     assert len(lost) == 1
 
 
+async def test_devices_of_a_created_claim_are_kept_after_a_failure_until_a_watch_shows_that_it_is_gone() -> None:
+    binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
+    binding.server.shows = False
+
+    async def fail(*_: Any) -> None:
+        raise Forbidden("no")
+
+    binding.server.merge_status = fail  # type: ignore[method-assign]
+    assert (await binding.fails()).startswith("update pod default/web-1 ExtendedResourceClaimStatus")
+    ((key, created),) = binding.server.stored.items()
+    await binding.take_back()
+    for change in (lambda: None, lambda: binding.handle.claims.put(created)):
+        change()
+        assert binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+    binding.handle.claims.drop(key)
+    assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+
+
 async def test_a_claim_that_cannot_be_created_leaves_nothing_behind() -> None:
     binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
     binding.server.errors = [Forbidden("no")]
@@ -635,6 +653,20 @@ async def test_a_claim_for_extended_resources_that_an_earlier_attempt_deletes_en
         binding.handle.claims.drop(key)
     binding.state = later
     assert await binding.fails() == f"claim {key} got deleted in the meantime"
+
+
+async def test_a_deletion_fails_as_it_does_alone_while_another_claim_is_deleted() -> None:
+    binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
+    writer = binding.plugin._writer
+
+    async def delete(_: Any, item: ResourceClaim) -> None:
+        if item.metadata.name == "first":
+            await writer._delete(special_claim("second", "web-2"), binding.pod)
+            raise Forbidden("no")
+
+    binding.server.delete = delete  # type: ignore[method-assign]
+    with pytest.raises(Forbidden):
+        await writer._delete(special_claim("first", "web-1"), binding.pod)
 
 
 async def test_a_claim_for_extended_resources_that_could_not_be_deleted_serves_the_next_attempt() -> None:
