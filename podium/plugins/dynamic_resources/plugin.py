@@ -475,7 +475,7 @@ class DynamicResources(
         return self._devices.may_be_bound_for_s(pod)
 
     def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
-        """The claims allocated and reserved for the pod. They are written at once, so that no allocation is in flight."""
+        """The claims allocated and reserved for the pod: no longer in flight, since the caller writes them at once."""
         found = state.find(PodDevices)
         if found is None:
             return []
