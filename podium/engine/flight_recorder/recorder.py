@@ -70,7 +70,7 @@ class FlightRecorder(AttemptObserver):
     def decided(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
     ) -> None:
-        """Note down the decision. If the pod was placed, this calls two functions unless a node was added."""
+        """Note down the decision. If the pod was placed, this calls at most two functions unless a node was added."""
         snapshot = cycle.snapshot
         if snapshot.order is not self._order and not snapshot.is_fork:
             self._learn_names(snapshot)
