@@ -1,8 +1,8 @@
 """Checks whether the most recently changed objects of one kind are as in the store, or have changed as the watch says.
 
 Owns which objects are checked: the ones that had changed last when a watch was resumed, or the ones that have changed
-last by now. An unchanged object proves that nothing of its kind was lost up to its version. So the last change is
-checked first, and older ones only while the newer ones have changed since. Never changes a store.
+last by now. Objects that are unchanged prove that nothing of their kind was lost up to their versions. So the last
+changes are checked first, and older ones only while the newer ones have changed since. Never changes a store.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ ObjectT_co = TypeVar("ObjectT_co", bound=KubeObject, covariant=True)
 
 RECENT_MAX: Final = 64
 _THERE_MAX: Final = 4
+_SAME_MIN: Final = 2
+"""Unchanged objects that prove it. One may have got the same version once more after history had gone back."""
 _SILENCE_S_MAX: Final = 3.0
 _LAG_S_MAX: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.1
@@ -129,6 +131,7 @@ class HistoryCheck(Generic[ObjectT]):
         """Args: suspects: the objects known at each resumption, the last change first."""
         seen, changed = self._followed.version, list[tuple[ObjectT, str]]()
         for items in suspects:
+            same = 0
             for item in items:
                 try:
                     now = await self._version_of(item)
@@ -136,7 +139,10 @@ class HistoryCheck(Generic[ObjectT]):
                     break
                 was = item.metadata.resource_version
                 if now == was:
-                    break
+                    same += 1
+                    if same == _SAME_MIN:
+                        break
+                    continue
                 if now and is_older(now, was):
                     raise HistoryLostError(f"{self._resource.kind} {item.key} was at version {was} and is at {now}")
                 changed.append((item, now))

@@ -70,12 +70,11 @@ def test_with_gangs_a_seed_is_clean() -> None:
     assert sum("gang-" in line and " is bound" in line for line in history.lines) > 5
 
 
-@pytest.mark.parametrize("seed", [8, 5006, 5054])
+@pytest.mark.parametrize("seed", [8, 5006])
 def test_with_devices_and_gangs_a_seed_is_clean(seed: int) -> None:
     """Members of gangs have claims: devices are in flight for as long as a gang comes together, and all given back.
 
-    In seed 5006 one member of a gang fits nowhere, and the others are enough. In seed 5054 a pod is bound after its
-    binding was given up, and needs its claim.
+    In seed 5006 one member of a gang fits nowhere, and the others are enough.
     """
     history = simulate(seed, CALM_EVERY, devices=True, gangs=True)
     assert history.violation is None, "\n".join(history.lines[-25:])

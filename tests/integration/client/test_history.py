@@ -163,12 +163,12 @@ async def test_an_api_server_that_was_not_restarted_with_its_etcd_is_found_out_a
 
 
 @pytest.mark.usefixtures("pods_before")
-async def test_a_watch_that_is_resumed_costs_one_read_and_no_list(server: FaultServer) -> None:
+async def test_a_watch_that_is_resumed_costs_two_reads_and_no_list(server: FaultServer) -> None:
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         await running.informers.wait_connected()
         server.drop_watches()
-        await eventually(lambda: len(server.reads) == 1)
+        await eventually(lambda: len(server.reads) == 2)
         server.put(pod_item("after"))
         await equal(running, server)
         assert len(server.lists) == 1

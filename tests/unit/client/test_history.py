@@ -75,13 +75,14 @@ class HistoryBench:
             group.cancel_scope.cancel()
 
 
-async def test_the_pod_that_changed_last_is_looked_at_now_and_then() -> None:
+async def test_the_pods_that_changed_last_are_looked_at_now_and_then() -> None:
     bench = HistoryBench(pod_at("old", 7), pod_at("new", 90), pod_at("older", 6))
     async with bench.running():
         assert not bench.asked
         await anyio.sleep(HOUR_S)
-    assert set(bench.asked) == {"/api/v1/namespaces/ns/pods/new", "/api/v1/pods?limit=1"}
-    assert len(bench.asked) / 2 == pytest.approx(HOUR_S / CHECK_EVERY_S, abs=2)
+    pods = {f"/api/v1/namespaces/ns/pods/{name}" for name in ("new", "old")}
+    assert set(bench.asked) == {*pods, "/api/v1/pods?limit=1"}
+    assert len(bench.asked) / 3 == pytest.approx(HOUR_S / CHECK_EVERY_S, abs=2)
     assert not bench.started_over_s
 
 
@@ -187,6 +188,15 @@ async def test_pods_that_have_gone_prove_nothing() -> None:
     async with bench.running():
         bench.history.older_version_seen()
         await anyio.sleep(5.0)
+        assert len(bench.started_over_s) == 1
+
+
+async def test_a_pod_that_got_its_version_again_does_not_hide_that_another_is_lost() -> None:
+    bench = HistoryBench(pod_at("again", 60), pod_at("lost", 59))
+    del bench.served["lost"]
+    async with bench.running():
+        bench.history.watch_resumed()
+        await anyio.sleep(20.0)
         assert len(bench.started_over_s) == 1
 
 
