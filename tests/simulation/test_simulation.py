@@ -83,6 +83,12 @@ def test_with_devices_and_gangs_a_seed_is_clean(seed: int) -> None:
     assert sum(" is bound" in line and any(name in line for name in gangs) for line in history.lines) > 3
 
 
+def test_a_pod_that_is_bound_after_its_binding_was_given_up_keeps_its_claim() -> None:
+    history = simulate(5247, CALM_EVERY, devices=True, gangs=True)
+    assert history.violation is None, "\n".join(history.lines[-25:])
+    assert sum("claimant" in line and " is bound" in line for line in history.lines) > 10
+
+
 def _start_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Coscheduling, "permit", lambda *_: (None, 0.0))
 

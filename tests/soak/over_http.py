@@ -24,13 +24,17 @@ _LOOK_S: Final = 0.02
 _NAMESPACE: Final = "default"
 
 
-async def run(seconds: float, count: int, tell: Callable[[Sample], None]) -> list[Sample]:
-    """Go on for so long; that many samples, equally far apart."""
+async def run(
+    seconds: float, count: int, tell: Callable[[Sample], None], *, recording: Path | None = None
+) -> list[Sample]:
+    """Go on for so long; that many samples, equally far apart. podium records into `recording`, if given."""
+    flags = () if recording is None else ("--record", str(recording))
     samples: list[Sample] = []
     with tempfile.TemporaryDirectory() as directory:
         async with Sandbox(kubelets=False, history_limit=5_000) as sandbox:
             place = Path(directory)
-            daemon = Daemon(place / "podium", sandbox.write_kubeconfig(place / "kubeconfig"), token="soak")
+            kubeconfig = sandbox.write_kubeconfig(place / "kubeconfig")
+            daemon = Daemon(place / "podium", kubeconfig, token="soak", flags=flags)
             try:
                 await daemon.wait_ready()
                 churn, started_s = _Churn(sandbox), time.monotonic()
