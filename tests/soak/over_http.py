@@ -22,13 +22,15 @@ _SETTLE_S: Final = 5.0
 _BOUND_S_MAX: Final = 120.0
 _LOOK_S: Final = 0.02
 _NAMESPACE: Final = "default"
+_FLAGS: Final = ("--recorder-memory", "2Mi")
+"""The flight recorder is full as soon as the other caches are."""
 
 
 async def run(
     seconds: float, count: int, tell: Callable[[Sample], None], *, recording: Path | None = None
 ) -> list[Sample]:
     """Go on for so long; that many samples, equally far apart. podium records into `recording`, if given."""
-    flags = () if recording is None else ("--record", str(recording))
+    flags = _FLAGS if recording is None else (*_FLAGS, "--record", str(recording))
     samples: list[Sample] = []
     with tempfile.TemporaryDirectory() as directory:
         async with Sandbox(kubelets=False, history_limit=5_000) as sandbox:
