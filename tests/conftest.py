@@ -13,7 +13,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from podium.telemetry import configure_logging, set_verbosity
+from podium.telemetry import configure_logging, set_verbosity, verbosity
 from tests.browser import chromium, npm
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client
@@ -45,9 +45,13 @@ structlog.configure = _without_cache
 
 @pytest.fixture(autouse=True)
 def log_as_before() -> Iterator[None]:
-    """What a test, or podium in it, changes about the log does not hide what the next one logs."""
-    before = structlog.get_config()
+    """What a test, or podium in it, changes about the log does not hide what the next one logs, nor adds to it."""
+    root, before = logging.getLogger(), structlog.get_config()
+    handlers, level, podium_verbosity = list(root.handlers), root.level, verbosity()
     yield
+    set_verbosity(podium_verbosity)
+    root.handlers[:] = handlers
+    root.setLevel(level)
     structlog.configure(**before)
 
 
@@ -66,17 +70,11 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
 
 
 @pytest.fixture
-def json_log() -> Iterator[io.BytesIO]:
-    """What is logged, as lines of JSON; the process's logging is as before afterwards."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+def json_log() -> io.BytesIO:
+    """What is logged, as lines of JSON."""
     stream = io.BytesIO()
     configure_logging(form="json", stream=stream)
-    yield stream
-    set_verbosity(2)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
+    return stream
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 from click.testing import CliRunner, Result
 
 from podium.cli.main import main
@@ -22,7 +20,7 @@ from podium.service.election import LeadershipLostError
 from podium.service.serving import CertificateError, ServingError
 from podium.service.supervision import ComponentFailedError
 from podium.service.tls_limits import TlsLimits
-from podium.telemetry import configure_logging, set_verbosity
+from podium.telemetry import configure_logging
 
 
 class Started:
@@ -59,15 +57,8 @@ class Started:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
-    """The process's logging is as before afterwards."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield Started(monkeypatch)
-    set_verbosity(2)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
+def started(monkeypatch: pytest.MonkeyPatch) -> Started:
+    return Started(monkeypatch)
 
 
 def invoke(*arguments: str) -> Result:
