@@ -14,6 +14,7 @@ from rich.console import Console
 
 from benchmarks import (
     api_server,
+    claims,
     estimates,
     forks,
     growth,
@@ -270,6 +271,15 @@ def measure_growth(options: argparse.Namespace) -> None:
     _show(list(growth.checks(found)))
 
 
+def measure_claims(options: argparse.Namespace) -> None:
+    """The engine's cost for a pod with a claim beside more and more allocated claims."""
+    nodes, attempts = (options.nodes or [claims.NODES])[0], options.pods or claims.ATTEMPTS
+    rates = claims.measure(nodes, attempts=attempts)
+    _console.print(claims.table(rates))
+    _show(claims.checks(rates))
+    _write(options, "claims", _rates(rates))
+
+
 def measure_forks(options: argparse.Namespace) -> None:
     """Worlds: what a fork costs in time and memory, until it is written to and then, and a preemption's many."""
     costs, victims = forks.measure(), forks.measure_victims()
@@ -338,6 +348,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "recorder": measure_recorder,
     "recording": measure_recording,
     "growth": measure_growth,
+    "claims": measure_claims,
     "forks": measure_forks,
     "provisioning": measure_provisioning,
     "profile": profile,

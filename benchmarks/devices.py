@@ -33,6 +33,19 @@ def claims_and_devices(node_count: int, pod_count: int) -> Iterator[Json]:
         yield _claim(number)
 
 
+def allocated_claims(count: int) -> Iterator[Json]:
+    """Claims that hold devices which no node of the cluster can reach."""
+    for number in range(count):
+        claim = _claim(number)
+        claim["metadata"]["name"] = f"held-{number:06}"
+        results = [
+            {"request": "gpus", "driver": _DRIVER, "pool": f"elsewhere-{number:06}", "device": f"gpu-{index}"}
+            for index in range(PER_CLAIM)
+        ]
+        claim["status"] = {"allocation": {"devices": {"results": results}}}
+        yield claim
+
+
 def claim_name(number: int) -> str:
     """The claim of the pod of that number."""
     return f"gpus-{number:06}"

@@ -32,7 +32,7 @@ def measure_all(
         *(Size(nodes, RUNNING[1]) for nodes in MORE_NODES if nodes != NODES),
     ]
     for workload in workloads:
-        rates = measure_in_turn(workload, sizes, attempts // _TURNS, repeat * _TURNS)
+        rates = measure_in_turn([(workload, each) for each in sizes], attempts // _TURNS, repeat * _TURNS)
         for each in rates:
             size = f"{each.nodes:,} nodes, {each.running:,} pods"
             tell(f"{each.workload}, {size}: {each.us_per_attempt:,.0f} µs per attempt")

@@ -139,15 +139,15 @@ class Size:
 
 def measure(workload: Workload, nodes: int, attempts: int, repeat: int) -> Rate:
     """The median of some backlogs, one after the other in one cluster."""
-    return measure_in_turn(workload, [Size(nodes)], attempts, repeat)[0]
+    return measure_in_turn([(workload, Size(nodes))], attempts, repeat)[0]
 
 
-def measure_in_turn(workload: Workload, sizes: Sequence[Size], attempts: int, rounds: int) -> list[Rate]:
+def measure_in_turn(cases: Sequence[tuple[Workload, Size]], attempts: int, rounds: int) -> list[Rate]:
     """The median of some rounds, in which each cluster has its turn: what disturbs the machine disturbs them all.
 
     The first attempts build columns: not counted.
     """
-    return _rates_in_turn([_Backlog(workload, each, attempts, rounds) for each in sizes], rounds)
+    return _rates_in_turn([_Backlog(workload, size, attempts, rounds) for workload, size in cases], rounds)
 
 
 def measure_with_recorder(workload: Workload, nodes: int, attempts: int, rounds: int) -> list[Rate]:

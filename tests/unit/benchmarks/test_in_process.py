@@ -17,7 +17,8 @@ def test_the_engine_places_every_pod_of_a_workload(name: str) -> None:
 
 @pytest.mark.parametrize("name", ENGINE)
 def test_there_is_room_for_the_measured_pods_beside_many_that_run(name: str) -> None:
-    rates = measure_in_turn(WORKLOADS[name], [Size(60, running=180), Size(50)], attempts=2, rounds=3)
+    cases = [(WORKLOADS[name], size) for size in (Size(60, running=180), Size(50))]
+    rates = measure_in_turn(cases, attempts=2, rounds=3)
     assert [(each.nodes, each.attempts) for each in rates] == [(60, 2), (50, 2)]
     assert (rates[0].running, rates[1].running) == (180, WORKLOADS[name].running_count(50))
     assert all(each.cpu_s > 0 for each in rates)
