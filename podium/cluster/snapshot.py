@@ -67,6 +67,8 @@ class Snapshot:
         self.images = ImageIndex()
         self.node_changes: ChangeLog[int] = ChangeLog(CHANGES_KEPT)
         """The rows whose nodes were added, removed, or changed in a way that can matter to a pod."""
+        self.usage_changes: ChangeLog[int] = ChangeLog(CHANGES_KEPT)
+        """The rows whose usage has changed; not those where a pod's labels have, or it has begun to terminate."""
         self.closed: Mapping[int, str] = {}
         """The rows of closed nodes, which take no new pods, and why: something there cannot be parsed in full."""
         self.pod_counts: PodCounter = PodCounts(self.pods)
@@ -304,6 +306,7 @@ class Snapshot:
         twin = object.__new__(Snapshot)
         twin.__dict__.update(self.__dict__)
         twin._is_fork = twin._shares_nodes = twin._shares_pods = True
+        twin.usage_changes = self.usage_changes.branch()
         twin._usage = self._usage.copy()
         twin._shown_usage = _shown(twin._usage)
         return twin
@@ -357,6 +360,7 @@ class Snapshot:
 
     def _count(self, row: int, pod_usage: PodUsage, sign: int) -> None:
         usage = self._usage
+        self.usage_changes.append(row)
         usage[_POD_COUNT, row] += sign
         usage[_NONZERO_CPU, row] += sign * pod_usage.nonzero_cpu_milli
         usage[_NONZERO_MEMORY, row] += sign * pod_usage.nonzero_memory_bytes

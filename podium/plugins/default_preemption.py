@@ -23,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from podium.cluster import Rows, Snapshot
+from podium.cluster import Snapshot
 from podium.config import Extender
 from podium.config.args import DefaultPreemptionArgs
 from podium.framework.contract.cluster_event import (
@@ -42,7 +42,7 @@ from podium.framework.contract.interface import (
     PreEnqueuePlugin,
 )
 from podium.framework.contract.status import Code, ScheduleError, Status, error_status, unresolvable, unschedulable
-from podium.framework.cycle.diagnosis import Diagnosis, FitError, Rejection
+from podium.framework.cycle.diagnosis import Diagnosis, none_available
 from podium.framework.cycle.extenders import narrow_by_extenders
 from podium.framework.cycle.questions import Victims
 from podium.framework.cycle.steps import AskingPostFilterPlugin, GroupHelp, PodGroupPostFilterPlugin, Steps
@@ -109,20 +109,30 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
             return None, _NEVER
         if self._waits_for_victims(pod, snapshot, filtered):
             return None, _VICTIMS_LEAVING
-        rows = snapshot.order[filtered.codes().take(snapshot.order) == _UNSCHEDULABLE]
-        if not len(rows):
-            return _not_helpful(snapshot, rows, {})
-        rows, held_back = self._held_back(pod, snapshot, rows)
-        if not len(rows):
+        count = filtered.count(Code.UNSCHEDULABLE)
+        if not count:
+            return _not_helpful(snapshot, 0, {})
+        rows = held_back = snapshot.order[:0]
+        loops_on = self._preemptions.held_back_from(pod)
+        has_lower = self._lowest.of(snapshot) < pod.priority
+        # Mostly no node of the cluster has a victim, and which nodes there are to try does not matter.
+        if loops_on or np.count_nonzero(has_lower):
+            rows = snapshot.order[filtered.codes().take(snapshot.order) == _UNSCHEDULABLE]
+            is_held_back = np.isin(rows, [row for name in loops_on if (row := snapshot.row_of.get(name)) is not None])
+            rows, held_back = rows[~is_held_back], rows[is_held_back]
+            count = len(rows)
+        if not count:
             return None, _HELD_BACK
         budgets = Budgets(self._budgets.list())
         importance = Importance(self._clock.now(), self._is_protected(budgets))
-        rotated = self._rotated(rows)
-        have_lower = self._lowest.of(snapshot)[rotated] < pod.priority
+        # Start at a random row, so that the same nodes are not always tried first.
+        start = self._random.randrange(count)
+        rotated = np.concatenate((rows[start:], rows[:start]))
+        have_lower = has_lower[rotated]
         tried = yield from dry_run_preemption(
             filtered,
             rotated[have_lower],
-            self._wanted(len(rows)),
+            self._wanted(count),
             pod,
             budgets,
             importance,
@@ -135,7 +145,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
             return PostFilterResult(best.node_name, best.victims), None
         if errors := errors_of(tried.rejected.values()):
             return None, error_status(_PREFIX + errors)
-        without_victims = rotated[~have_lower]
+        without_victims = count - int(np.count_nonzero(have_lower))
         return _not_helpful(snapshot, without_victims, tried.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
 
     def _refused_in_group(self, pod: Pod) -> Status | None:
@@ -173,14 +183,6 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
             return is_protected
         return lambda victim: is_protected(victim) or budgets.forbid(victim)
 
-    def _held_back(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Rows, Rows]:
-        """The rows where the pod may preempt, and those where it is held back because of a preemption loop."""
-        names = self._preemptions.held_back_from(pod)
-        if not names:
-            return rows, rows[:0]
-        is_held_back = np.isin(rows, [row for name in names if (row := snapshot.row_of.get(name)) is not None])
-        return rows[~is_held_back], rows[is_held_back]
-
     def _among(
         self, candidates: Sequence[Candidate], pod: Pod, snapshot: Snapshot, extenders: Sequence[Extender]
     ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
@@ -204,11 +206,6 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
             return False
         return any(each.priority < pod.priority and _is_leaving(each) for each in snapshot.node(row).pods)
 
-    def _rotated(self, rows: Rows) -> Rows:
-        """The rows starting at a random one, so that the same nodes are not always tried first."""
-        start = self._random.randrange(len(rows))
-        return np.concatenate((rows[start:], rows[:start]))
-
     def _wanted(self, node_count: int) -> int:
         """How many candidates a search looks for before it stops."""
         return min(max(node_count * self._percentage // 100, self._absolute), node_count)
@@ -231,15 +228,13 @@ def _is_leaving(pod: Pod) -> bool:
     return condition is not None and (condition.status, condition.reason) == ("True", "PreemptionByScheduler")
 
 
-def _not_helpful(
-    snapshot: Snapshot, without_victims: Rows, tried: dict[int, Status]
-) -> tuple[PostFilterResult, Status]:
+def _not_helpful(snapshot: Snapshot, without_victims: int, tried: dict[int, Status]) -> tuple[PostFilterResult, Status]:
     """The result if no node helps: clear the nomination, and count the reasons of the nodes in the message.
 
     Args:
-        without_victims: the rows without pods of lower priority, mostly hundreds. As a dry run would find.
+        without_victims: how many nodes have no pods of lower priority, mostly hundreds. As a dry run would find.
     """
-    verdicts = np.ones(len(without_victims), np.int64)
-    rejections = [Rejection(without_victims, verdicts, {1: NO_VICTIMS})]
-    error = FitError(len(snapshot), Diagnosis(len(snapshot.nodes), rejections, tried, absent=_NOT_HELPFUL))
-    return PostFilterResult(""), unschedulable(_PREFIX + error.message)
+    reasons = Diagnosis(single=tried).reasons(len(tried))
+    reasons[NO_VICTIMS.message] += without_victims
+    reasons[_NOT_HELPFUL.message] += len(snapshot) - without_victims - len(tried)
+    return PostFilterResult(""), unschedulable(_PREFIX + none_available(len(snapshot), reasons))

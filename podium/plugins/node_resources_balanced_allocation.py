@@ -102,9 +102,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
         return _HALF + (_HALF + _evenness(with_pod) - _evenness(without)) // 2
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """PODS_ON_NODE: the score depends on what the pods on the node request; CLUSTER if devices count."""
+        """USAGE: the score depends on what the pods on the node request together; CLUSTER if devices count."""
         has_devices = self._totals is not None and self._totals.classes(pod_requests(spec))
-        return Scope.CLUSTER if has_devices else Scope.PODS_ON_NODE
+        return Scope.CLUSTER if has_devices else Scope.USAGE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """None: the plugin rejects no node."""

@@ -219,9 +219,9 @@ class NodeResourcesFit(
         return Scope.USAGE
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """PODS_ON_NODE: the answer depends on what the pods on the node request; CLUSTER if devices count."""
+        """USAGE: the score depends on what the pods on the node request together; CLUSTER if devices count."""
         has_devices = self._totals is not None and self._totals.classes(scoring_requests(spec))
-        return Scope.CLUSTER if has_devices else Scope.PODS_ON_NODE
+        return Scope.CLUSTER if has_devices else Scope.USAGE
 
     # ------------------------------------------------------------ requeueing
 

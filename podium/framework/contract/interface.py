@@ -28,7 +28,7 @@ from podium.framework.contract.cluster_event import ALL_EVENTS, EventRegistratio
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.pod_groups import Placement, PodGroups, ProposedGroup
 from podium.framework.contract.queued_pod import QueuedPodInfo
-from podium.framework.contract.status import PluginError, Status, short_repr
+from podium.framework.contract.status import Code, PluginError, Status, short_repr
 from podium.lib.clock import Clock
 from podium.objects.core import Pod, PodSpec
 from podium.objects.resource_types import ObjectT, ResourceType
@@ -211,7 +211,7 @@ class Scope(enum.IntEnum):
     NODE = 0
     """The node itself: labels, taints, allocatable resources."""
     USAGE = 1
-    """The node, the number of pods on it, and the sum of their requests."""
+    """The node, the number of pods on it, and the sum of their requests, also as `nonzero_requested` counts them."""
     PODS_ON_NODE = 2
     """The node, and the pods on it."""
     CLUSTER = 3
@@ -445,6 +445,9 @@ class FilteredNodes(Protocol):
 
         Shape: one entry per row of the snapshot.
         """
+
+    def count(self, code: Code) -> int:
+        """How many nodes have this status code."""
 
     def status(self, row: int) -> Status:
         """The status of one row."""

@@ -131,10 +131,11 @@ class CachedFilters:
         Shape: one entry per row of `rows`.
         """
         numbers = self._numbers.take(rows)
-        if not np.count_nonzero(numbers):
-            return None
         fails = numbers != 0
-        return fails, Rejection(rows[fails], numbers[fails], self._meanings.of)
+        places = fails.nonzero()[0]
+        if not len(places):
+            return None
+        return fails, Rejection(rows[places], numbers[places], self._meanings.of)
 
     def resize(self, size: int) -> None:
         """Make room for more rows."""

@@ -59,14 +59,14 @@ class Rejection:
         for row, verdict in zip(self.rows.tolist(), self.verdicts.tolist(), strict=True):
             yield row, self.meanings[verdict]
 
-    def until(self, kept: NDArray[np.bool_]) -> Rejection:
+    def only(self, kept: NDArray[np.bool_] | slice) -> Rejection:
         """Only the entries at these positions."""
         return Rejection(self.rows[kept], self.verdicts[kept], self.meanings)
 
     def without(self, row: int) -> Rejection:
         """All entries but those of that row."""
         kept = self.rows != row
-        return self if kept.all() else self.until(kept)
+        return self if kept.all() else self.only(kept)
 
     def codes(self) -> IntArray | int:
         """The status code of each row; a single one if all have the same."""
@@ -110,7 +110,8 @@ def rejection_of(rows: Rows, filtered: tuple[IntArray, Explain] | None) -> tuple
     fails = verdicts != 0
     if not np.count_nonzero(fails):
         return None
-    rejection = Rejection.of(rows[fails], verdicts[fails], explain)
+    places = fails.nonzero()[0]
+    rejection = Rejection.of(rows[places], verdicts[places], explain)
     for status, _ in rejection.counted():
         if not status.is_rejected:
             raise PluginError(failure_text(status))
@@ -204,6 +205,13 @@ class Diagnosis:
             codes[row] = int(status.code)
         return codes
 
+    def count(self, code: Code, node_count: int) -> int:
+        """How many of the nodes have this status code."""
+        count = node_count - self.rejected_count if self.absent.code is code else 0
+        for rejection in self.rejections:
+            count += sum(number for status, number in rejection.counted() if status.code is code)
+        return count + sum(status.code is code for status in self.single.values())
+
     def status(self, row: int) -> Status:
         """The status of one row."""
         if row in self.single:
@@ -246,13 +254,17 @@ class FitError:
     def message(self) -> str:
         """The text that ends in the pod's condition and Event."""
         diagnosis = self.diagnosis
-        text = f"0/{self.node_count} nodes are available:"
         if diagnosis.pre_filter_message:
-            text += f" {diagnosis.pre_filter_message}."
+            text = f"0/{self.node_count} nodes are available: {diagnosis.pre_filter_message}."
         else:
-            lines = sorted(f"{count} {reason}" for reason, count in diagnosis.reasons(self.node_count).items())
-            text += f" {', '.join(lines)}." if lines else ""
+            text = none_available(self.node_count, diagnosis.reasons(self.node_count))
         return f"{text} {self.post_filter_message}" if self.post_filter_message else text
+
+
+def none_available(node_count: int, reasons: Mapping[str, int]) -> str:
+    """The text that says on how many of the nodes each reason holds."""
+    lines = sorted(f"{count} {reason}" for reason, count in reasons.items() if count)
+    return f"0/{node_count} nodes are available:" + (f" {', '.join(lines)}." if lines else "")
 
 
 def rejected_on(row: int, status: Status) -> FitError:

@@ -183,7 +183,7 @@ class FilterRun:
         self._state = cycle.state
         self._pod = cycle.pod
         self._snapshot = cycle.snapshot
-        signature = cycle.signature
+        self._signature = signature = cycle.signature
         self._in_bulk: Sequence[Filter | CachedFilters] = (
             self._filters if signature is None else signature.active_filters(cycle.state.skipped_filters)
         )
@@ -267,7 +267,9 @@ class FilterRun:
             self.found = min(wanted, count)
             return rows[(start + np.arange(self.found)) % max(count, 1)]
         start %= max(count, 1)
-        size = max(wanted + wanted // 8 + 1, _CHUNK_ROWS_MIN)
+        signature = self._signature
+        is_scarce = signature is not None and signature.is_scarce
+        size = count if is_scarce else max(wanted + wanted // 8 + 1, _CHUNK_ROWS_MIN)
         parts: list[Rows] = []
         enough = False
         offset = 0
@@ -280,15 +282,17 @@ class FilterRun:
             missing = wanted - self.found
             if len(passed) > missing:
                 end = passed[missing]
-                rejected = [(at[at < end], rejection.until(at < end)) for at, rejection in rejected]
+                rejected = [(at, rejection.only(slice(at.searchsorted(end)))) for at, rejection in rejected]
                 passed, enough = passed[:missing], True
-            for at, rejection in rejected:
-                if len(at):
+            for _, rejection in rejected:
+                if len(rejection.rows):
                     diagnosis.reject(rejection)
             parts.append(chunk[passed] if rejected else chunk[: len(passed)])
             self.found += len(passed)
             if enough:
                 break
+        if signature is not None:
+            signature.is_scarce = not enough
         return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else rows[:0]
 
     def _filter_in_turns(self, rows: Rows, turn: Turn) -> Steps[tuple[Rows, list[tuple[Rows, Rejection]]]]:
@@ -386,8 +390,9 @@ class FilterRun:
             if outcome is None:
                 continue
             fails, rejection = outcome
-            rejected.append((positions[fails], rejection))
-            positions, left = positions[~fails], left[~fails]
+            rejected.append((positions[fails.nonzero()[0]], rejection))
+            passes = (~fails).nonzero()[0]
+            positions, left = positions[passes], left[passes]
         return positions, rejected
 
     def _ask(

@@ -130,7 +130,8 @@ class PodSignature:
     """The cached answers for the pods of one spec.
 
     `pre_filters` and `pre_scores` hold the cached answers. `filters` are the filters that are not skipped, with runs
-    of cached ones in place of their members; `live_scorers` are the scorers that must be called.
+    of cached ones in place of their members; `live_scorers` are the scorers that must be called. `is_scarce` is whether
+    the last search found too few nodes, so that the next one had better begin with all of them.
     """
 
     def __init__(self, framework: Profile, pod: Pod, snapshot: Snapshot) -> None:
@@ -146,10 +147,11 @@ class PodSignature:
         self.filters: list[Filter | CachedFilters] = []
         self.scores = CachedScores()
         self.live_scorers: list[tuple[Scorer, int]] = []
+        self.is_scarce = False
         self._framework = framework
         self._state = CycleState()
         self._filtered, self._scored = _Followed(), _Followed(self.scores)
-        self._are_scores_read = False
+        self._are_scores_read = self._sees_pods = False
         self._settle(pod)
         self._choose_filters(pod)
         self._choose_scorers(pod)
@@ -173,7 +175,7 @@ class PodSignature:
         They are not for a pod that fitted nowhere the last time, and are renewed now. False if a plugin fails then.
         """
         filtered, scored = self._filtered, self._scored
-        nodes_end, pods_end = snapshot.node_changes.end, snapshot.pod_counts.changes.end
+        nodes_end, pods_end = snapshot.node_changes.end, self._pods_end
         if snapshot is not self.snapshot or filtered.nodes_seen != nodes_end or filtered.pods_seen != pods_end:
             return False
         self._are_scores_read = True
@@ -229,6 +231,7 @@ class PodSignature:
                 self.filters.append(run)
                 self._filtered.answers.append(run)
             run.append(each, scope)
+            self._sees_pods |= scope is Scope.PODS_ON_NODE
 
     def _choose_scorers(self, pod: Pod) -> None:
         skipped, asked_before = self.pre_scores.skipped, {plugin.name for plugin in self.pre_scores.asked}
@@ -242,6 +245,7 @@ class PodSignature:
                 self.live_scorers.append((scorer, weight))
             else:
                 self.scores.append(CachedScore(scorer, weight, scope))
+                self._sees_pods |= scope is Scope.PODS_ON_NODE
 
     def _has_basis(self, scorer: Scorer, pod: Pod) -> bool:
         """Whether the plugin's `score_basis` works; if it fails, its scores are not cached."""
@@ -263,14 +267,27 @@ class PodSignature:
             lambda plugin, point, times: observer.count_evaluations(plugin, point, profile, times),
         )
 
+    @property
+    def _pods_end(self) -> int:
+        log = self.snapshot.pod_counts.changes if self._sees_pods else self.snapshot.usage_changes
+        return log.end
+
+    def _pods_since(self, number: int) -> set[int] | None:
+        """The rows whose usage has changed, or where any pod has, if that matters; None if too much has changed."""
+        if not self._sees_pods:
+            rows = self.snapshot.usage_changes.since(number)
+            return None if rows is None else set(rows)
+        changes = self.snapshot.pod_counts.changes.since(number)
+        return None if changes is None else {change.row for change in changes}
+
     def _follow(self, parts: Sequence[_Followed], pod: Pod) -> None:
         """Call the plugins again for the rows that have changed. All parts have seen the same changes."""
         snapshot, first = self.snapshot, parts[0]
-        nodes_end, pods_end = snapshot.node_changes.end, snapshot.pod_counts.changes.end
+        nodes_end, pods_end = snapshot.node_changes.end, self._pods_end
         if first.size and first.nodes_seen == nodes_end and first.pods_seen == pods_end:
             return
         nodes = snapshot.node_changes.since(first.nodes_seen)
-        pods = snapshot.pod_counts.changes.since(first.pods_seen)
+        pods = self._pods_since(first.pods_seen)
         asking, changes_max = self._asking(pod), max(len(snapshot) // 2, FEW_ROWS)
         if not first.size or nodes is None or pods is None or len(nodes) + len(pods) > changes_max:
             self._look_at_all(parts, asking)
@@ -280,7 +297,7 @@ class PodSignature:
                 self._update(parts, asking, set(nodes), Scope.NODE)
                 if self._scored in parts:
                     self.scores.update_bases(asking)
-            self._update(parts, asking, {change.row for change in pods}.difference(nodes), Scope.USAGE)
+            self._update(parts, asking, pods.difference(nodes), Scope.USAGE)
         for part in parts:
             part.nodes_seen, part.pods_seen = nodes_end, pods_end
 

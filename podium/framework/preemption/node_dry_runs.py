@@ -21,7 +21,7 @@ from podium.cluster.pod_usage import readable_pod_usage
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Basis
-from podium.framework.contract.status import ScheduleError, Status, error_status
+from podium.framework.contract.status import Code, ScheduleError, Status, error_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.search import FilterRun
 from podium.objects.core import Pod
@@ -139,6 +139,10 @@ class AfterFiltering:
     def codes(self) -> IntArray:
         """The status code by row."""
         return self._cycle.diagnosis.codes()
+
+    def count(self, code: Code) -> int:
+        """How many nodes have this status code."""
+        return self._cycle.diagnosis.count(code, len(self._cycle.snapshot.order))
 
     def status(self, row: int) -> Status:
         """The status of one row."""
