@@ -49,15 +49,15 @@ class NodeInfo:
 
     def allocatable(self, resource: str) -> int:
         """What the node offers of a resource; cpu in milli."""
-        return self.snapshot.allocatable(resource).item(self.row)
+        return self.snapshot.allocatable_on(self.row, resource)
 
     def requested(self, resource: str) -> int:
         """What the pods on the node request of a resource; cpu in milli."""
-        return self.snapshot.requested(resource).item(self.row)
+        return self.snapshot.requested_on(self.row, resource)
 
     def nonzero_requested(self, resource: str) -> int:
         """As `requested`, where containers that request no cpu or memory count with a default amount."""
-        return self.snapshot.nonzero_requested(resource).item(self.row)
+        return self.snapshot.nonzero_requested_on(self.row, resource)
 
     def __repr__(self) -> str:
         return f"NodeInfo({self.name!r})"

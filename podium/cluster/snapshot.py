@@ -150,6 +150,24 @@ class Snapshot:
             return self._usage_row(_NONZERO_MEMORY)
         return self.requested(resource)
 
+    def allocatable_on(self, row: int, resource: str) -> int:
+        """What one node offers of the resource."""
+        index = self._resource_index.get(resource)
+        return self._allocatable.item(index, row) if index is not None else 0
+
+    def requested_on(self, row: int, resource: str) -> int:
+        """What the pods on one node request of the resource."""
+        index = self._resource_index.get(resource)
+        return self._usage.item(_FIRST_RESOURCE + index, row) if index is not None else 0
+
+    def nonzero_requested_on(self, row: int, resource: str) -> int:
+        """As `requested_on`, where containers that request no cpu or memory count with a default amount."""
+        if resource == CPU:
+            return self._usage.item(_NONZERO_CPU, row)
+        if resource == MEMORY:
+            return self._usage.item(_NONZERO_MEMORY, row)
+        return self.requested_on(row, resource)
+
     def label_column(self, key: str) -> LabelColumn:
         """The values of one label over all rows. Cost: one pass over the nodes the first time a key is used."""
         known = self._labels.get(key)

@@ -106,13 +106,16 @@ class StatusWrites:
         if earlier is not None:
             earlier.waiting = write.in_place_of(earlier.waiting)
             return
+        # Of most pods that still do not fit, the condition says so already.
+        if write.patch(self._clock.now()) is None:
+            return
         mine = self._on_their_way[uid] = _OnItsWay(write)
         try:
             with mine.scope:
                 while mine.waiting is not None:
-                    if mine.waiting.patch(self._clock.now()) is None:
-                        break
                     await self._send(mine, mine.waiting)
+                    if mine.waiting is not None and mine.waiting.patch(self._clock.now()) is None:
+                        break
         finally:
             if self._on_their_way.get(uid) is mine:
                 del self._on_their_way[uid]

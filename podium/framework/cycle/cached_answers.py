@@ -10,14 +10,15 @@ call in table form. An attempt costs one gather per run of filters, and one for 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import mul
 from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import MAX_NODE_SCORE, Scope, Scoring
 from podium.framework.contract.status import PluginError, Status, failure_text
@@ -26,7 +27,7 @@ from podium.framework.cycle.score_history import ScoreHistory, SmallScores
 from podium.framework.profile.forms import Filter, Scorer, one_integer, one_integer_each
 from podium.objects.core import Pod
 
-FEW_ROWS: Final = 4
+FEW_ROWS: Final = 5
 """Up to this many changed rows, one call per row in node form is cheaper than one call in table form."""
 
 CountEvaluations: TypeAlias = Callable[[str, str, int], None]
@@ -97,16 +98,21 @@ class _Verdicts:
             places = places[~fails]
         self.numbers[rows] = found
 
-    def filter_one(self, asking: Asking, row: int, meanings: Meanings) -> None:
-        node = asking.snapshot.node(row)
-        number = 0
+    def filter_few(self, asking: Asking, nodes: Sequence[NodeInfo], meanings: Meanings) -> None:
+        state, pod, numbers, left = asking.state, asking.pod, self.numbers, nodes
         for each in self.filters:
-            asking.count(each.name, "Filter", 1)
-            status = each.filter_one(asking.state, asking.pod, node)
-            if status is not None:
-                number = meanings.number(status)
+            if not left:
                 break
-        self.numbers[row] = number
+            asking.count(each.name, "Filter", len(left))
+            passed: list[NodeInfo] = []
+            for node in left:
+                status = each.filter_one(state, pod, node)
+                if status is None:
+                    numbers[node.row] = 0
+                    passed.append(node)
+                else:
+                    numbers[node.row] = meanings.number(status)
+            left = passed
 
 
 class CachedFilters:
@@ -137,6 +143,10 @@ class CachedFilters:
             return None
         return fails, Rejection(rows[places], numbers[places], self._meanings.of)
 
+    def rejects(self, row: int) -> bool:
+        """Whether the row is rejected."""
+        return self._numbers.item(row) != 0
+
     def resize(self, size: int) -> None:
         """Make room for more rows."""
         for part in self._parts:
@@ -155,13 +165,15 @@ class CachedFilters:
                 first = np.where(numbers, numbers, first)
             self._numbers[rows] = first
 
-    def update_one(self, asking: Asking, row: int, changed: Scope) -> None:
-        """As `update`, for one row."""
+    def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], changed: Scope) -> None:
+        """As `update`, node by node."""
         for part in self._parts:
             if part.scope >= changed:
-                part.filter_one(asking, row, self._meanings)
+                part.filter_few(asking, nodes, self._meanings)
         if len(self._parts) > 1:
-            self._numbers[row] = next((number for part in self._parts if (number := part.numbers[row])), 0)
+            columns = [part.numbers for part in self._parts]
+            for node in nodes:
+                self._numbers[node.row] = next((number for column in columns if (number := column[node.row])), 0)
 
 
 # ---------------------------------------------------------------- scorers
@@ -198,17 +210,19 @@ class CachedScore:
             self.uniform = None
         self.raw[rows] = scores
 
-    def score_one(self, asking: Asking, row: int) -> None:
-        """Score one row anew."""
-        asking.count(self.scorer.name, "Score", 1)
-        score = self.scorer.score_one(asking.state, asking.pod, asking.snapshot.node(row))
-        if type(score) is not int:
-            score = one_integer(score)
-        if self.is_absolute:
-            _demand_score(score)
-        elif score != self.uniform:
-            self.uniform = None
-        self.raw[row] = score
+    def score_few(self, asking: Asking, nodes: Sequence[NodeInfo]) -> None:
+        """Score the nodes anew, one by one."""
+        asking.count(self.scorer.name, "Score", len(nodes))
+        state, pod, raw, score_one = asking.state, asking.pod, self.raw, self.scorer.score_one
+        for node in nodes:
+            score = score_one(state, pod, node)
+            if type(score) is not int:
+                score = one_integer(score)
+            if self.is_absolute:
+                _demand_score(score)
+            elif score != self.uniform:
+                self.uniform = None
+            raw[node.row] = score
 
     def find_uniform(self, asking: Asking) -> None:
         """Find out whether all nodes have the same raw score, so that it only needs to be normalised once."""
@@ -284,20 +298,21 @@ class CachedScores:
         self._sum_up(rows)
         self._sort_out()
 
-    def update_one(self, asking: Asking, row: int, changed: Scope) -> None:
-        """As `update`, for one row."""
-        if self.history is not None and not self.history.note(row):
-            self._begin_history()
-        level = 0
+    def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], changed: Scope) -> None:
+        """As `update`, node by node."""
+        if self.history is not None:
+            for node in nodes:
+                if not self.history.note(node.row):
+                    self._begin_history()
         for score in self.all.values():
             if score.scope >= changed:
                 uniform = score.uniform
-                score.score_one(asking, row)
+                score.score_few(asking, nodes)
                 if uniform != score.uniform:
                     self._sort_out()
-            if score.is_absolute:
-                level += score.weight * int(score.raw[row])
-        self._level[row] = level
+        weights = [*self.weights.values()]
+        for node in nodes:
+            self._level[node.row] = sum(map(mul, weights, self._table[node.row].tolist()))
 
     def update_bases(self, asking: Asking) -> None:
         """Score all nodes again for each scorer whose basis has changed."""

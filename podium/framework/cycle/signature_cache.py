@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from podium.objects.core import Pod, PodSpec
 from podium.objects.pod_limits import excess
 
 P = TypeVar("P", bound=Plugin)
+A = TypeVar("A", CachedFilters, CachedScores)
 
 ROWS_MAX: Final = 1 << 19
 """The most rows of all signatures together, at about 70 bytes each. The least recently used signature goes first."""
@@ -116,12 +117,12 @@ class CachedAnswers(Generic[P]):
                 yield plugin
 
 
-class _Followed:
+class _Followed(Generic[A]):
     """Cached answers, and up to which changes of the snapshot they are current; a size of 0 stands for no answers."""
 
     __slots__ = ("answers", "nodes_seen", "pods_seen", "size")
 
-    def __init__(self, *answers: CachedFilters | CachedScores) -> None:
+    def __init__(self, *answers: A) -> None:
         self.answers = [*answers]
         self.size = self.nodes_seen = self.pods_seen = 0
 
@@ -150,7 +151,10 @@ class PodSignature:
         self.is_scarce = False
         self._framework = framework
         self._state = CycleState()
-        self._filtered, self._scored = _Followed(), _Followed(self.scores)
+        self._filtered: _Followed[CachedFilters] = _Followed()
+        self._scored = _Followed(self.scores)
+        self._stale: set[int] = set()
+        """The rows that are rejected and have not been scored again since they changed."""
         self._are_scores_read = self._sees_pods = False
         self._settle(pod)
         self._choose_filters(pod)
@@ -165,7 +169,9 @@ class PodSignature:
         """
         filtered, scored = self._filtered, self._scored
         are_alike = scored.nodes_seen == filtered.nodes_seen and scored.pods_seen == filtered.pods_seen
-        parts = [filtered, scored] if self._are_scores_read and scored.size and are_alike else [filtered]
+        parts: list[_Followed[Any]] = (
+            [filtered, scored] if self._are_scores_read and scored.size and are_alike else [filtered]
+        )
         self._are_scores_read = False
         self._follow(parts, pod)
 
@@ -280,7 +286,7 @@ class PodSignature:
         changes = self.snapshot.pod_counts.changes.since(number)
         return None if changes is None else {change.row for change in changes}
 
-    def _follow(self, parts: Sequence[_Followed], pod: Pod) -> None:
+    def _follow(self, parts: Sequence[_Followed[Any]], pod: Pod) -> None:
         """Call the plugins again for the rows that have changed. All parts have seen the same changes."""
         snapshot, first = self.snapshot, parts[0]
         nodes_end, pods_end = snapshot.node_changes.end, self._pods_end
@@ -301,34 +307,47 @@ class PodSignature:
         for part in parts:
             part.nodes_seen, part.pods_seen = nodes_end, pods_end
 
-    def _look_at_all(self, parts: Sequence[_Followed], asking: Asking) -> None:
+    def _look_at_all(self, parts: Sequence[_Followed[Any]], asking: Asking) -> None:
         self._resize(parts)
         for part in parts:
             for each in part.answers:
                 each.update(asking, self.snapshot.order, Scope.NODE)
         if self._scored in parts:
+            self._stale.clear()
             self.scores.update_bases(asking)
             self.scores.find_uniform(asking)
 
-    def _update(self, parts: Sequence[_Followed], asking: Asking, changed: Iterable[int], scope: Scope) -> None:
+    def _update(self, parts: Sequence[_Followed[Any]], asking: Asking, changed: Iterable[int], scope: Scope) -> None:
         nodes = self.snapshot.nodes
         rows = [row for row in changed if nodes[row] is not None]
-        many = np.array(rows, np.intp) if len(rows) > FEW_ROWS else None
         for part in parts:
-            for each in part.answers:
-                if many is not None:
-                    each.update(asking, many, scope)
-                    continue
-                for row in rows:
-                    each.update_one(asking, row, scope)
+            if part is not self._scored:
+                _update(part, asking, rows, scope)
+                continue
+            # Nobody reads the score of a row that is rejected, and only another change can make it pass again.
+            passing = [row for row in rows if not any(run.rejects(row) for run in self._filtered.answers)]
+            stale, self._stale = self._stale, self._stale.union(rows).difference(passing)
+            _update(part, asking, [row for row in passing if row not in stale], scope)
+            _update(part, asking, [row for row in passing if row in stale], Scope.NODE)
 
-    def _resize(self, parts: Sequence[_Followed]) -> None:
+    def _resize(self, parts: Sequence[_Followed[Any]]) -> None:
         size = len(self.snapshot.nodes)
         for part in parts:
             if size != part.size:
                 part.size = size
                 for each in part.answers:
                     each.resize(size)
+
+
+def _update(part: _Followed[Any], asking: Asking, rows: Sequence[int], scope: Scope) -> None:
+    if len(rows) > FEW_ROWS:
+        many = np.array(rows, np.intp)
+        for each in part.answers:
+            each.update(asking, many, scope)
+    elif rows:
+        few = [*map(asking.snapshot.node, rows)]
+        for each in part.answers:
+            each.update_few(asking, few, scope)
 
 
 class SignatureCache:

@@ -142,12 +142,9 @@ class TableScorer:
         self.plugin = plugin
         self.normalize = plugin.normalize_scores
         self.score = plugin.score_rows
-        self._in_node_form = plugin.score if isinstance(plugin, ScorePlugin) else None
+        self.score_one = plugin.score if isinstance(plugin, ScorePlugin) else self._score_one
 
-    def score_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """The raw score of one node, by the node form if the plugin has one."""
-        if self._in_node_form is not None:
-            return self._in_node_form(state, pod, node)
+    def _score_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         return int(one_integer_each(self.score(state, pod, node.snapshot, np.array([node.row], np.intp)), 1)[0])
 
 
