@@ -112,10 +112,9 @@ class StatusWrites:
         mine = self._on_their_way[uid] = _OnItsWay(write)
         try:
             with mine.scope:
-                while mine.waiting is not None:
+                await self._send(mine, write)
+                while mine.waiting is not None and mine.waiting.patch(self._clock.now()) is not None:
                     await self._send(mine, mine.waiting)
-                    if mine.waiting is not None and mine.waiting.patch(self._clock.now()) is None:
-                        break
         finally:
             if self._on_their_way.get(uid) is mine:
                 del self._on_their_way[uid]

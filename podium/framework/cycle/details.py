@@ -27,7 +27,10 @@ def details_of(cycle: Cycle) -> str:
     Cost: one step for each distinct status, and one gather over the rows of each filter that has details.
     """
     framework, found = cycle.framework, Counter[str]()
-    for plugin, rows in _rejected_by(framework.detailing, cycle.diagnosis).items():
+    rejected_by = _rejected_by(framework.detailing, cycle.diagnosis)
+    if not rejected_by:
+        return ""
+    for plugin, rows in rejected_by.items():
         found.update(_asked(framework, plugin, cycle.pod, cycle.snapshot, rows))
     shown = [f"{text} on {count} node(s)" for text, count in found.most_common(_SHOWN_MAX)]
     if len(found) > _SHOWN_MAX:

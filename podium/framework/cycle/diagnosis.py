@@ -5,7 +5,7 @@ Source: kubernetes pkg/scheduler/framework/types.go (Diagnosis, FitError), v1.36
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -222,15 +222,15 @@ class Diagnosis:
                 return rejection.meanings[int(rejection.verdicts[found[0]])]
         return self.absent
 
-    def reasons(self, node_count: int) -> Counter[str]:
+    def reasons(self, node_count: int) -> dict[str, int]:
         """On how many nodes each reason holds."""
-        reasons: Counter[str] = Counter()
+        reasons: dict[str, int] = defaultdict(int)
         for rejection in self.rejections:
             for status, count in rejection.counted():
                 for reason in status.all_reasons:
                     reasons[reason] += count
         # Hundreds of nodes mostly share one object, which is counted without a call for each of them.
-        times = Counter(map(id, self.single.values()))
+        times = Counter(map(id, self.single.values())) if self.single else {}
         for status in {id(status): status for status in self.single.values()}.values():
             for reason in status.all_reasons:
                 reasons[reason] += times[id(status)]

@@ -53,19 +53,22 @@ class NominatedAhead:
         self._pod = pod
         self._snapshot = snapshot
         self._nominated = nominated
+        self._found: list[tuple[int, Nomination]] | None = None
 
     def on(self, row: int) -> Sequence[Pod]:
         """The pods nominated to one node."""
         return self._nominated.ahead_on(self._pod, self._snapshot.name(row))
 
-    @cached_property
+    @property
     def _all(self) -> list[tuple[int, Nomination]]:
-        row_of = self._snapshot.row_of
-        return [
-            (row, each)
-            for each in self._nominated.ahead_of(self._pod)
-            if (row := row_of.get(each.node_name)) is not None
-        ]
+        if self._found is None:
+            row_of = self._snapshot.row_of
+            self._found = [
+                (row, each)
+                for each in self._nominated.ahead_of(self._pod)
+                if (row := row_of.get(each.node_name)) is not None
+            ]
+        return self._found
 
     @cached_property
     def by_row(self) -> Mapping[int, Sequence[Pod]]:

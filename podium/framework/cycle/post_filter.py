@@ -6,7 +6,7 @@ Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPostFilterPl
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias, get_args
 
@@ -90,7 +90,8 @@ def _in_steps(
                 return _failed(cycle, plugin, error)
             answer = yield step
     finally:
-        if isinstance(steps, Generator):
+        if steps is not None:
+            # It may be anything: the plugin has made it.
             with suppress(BaseException):
                 steps.close()
 

@@ -9,18 +9,17 @@ beyond the last one that upstream would have examined are left out of the diagno
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.pod_usage import readable_pod_usage
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Scope
@@ -34,6 +33,9 @@ from podium.framework.cycle.pre_filter import run_pre_filter
 from podium.framework.cycle.steps import PAUSE, Pause, Steps, run_unasked
 from podium.framework.profile.forms import Filter, active
 from podium.objects.core import Pod
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MIN_FEASIBLE_NODES = 100
 MIN_PERCENTAGE_OF_NODES = 5
@@ -399,29 +401,23 @@ class FilterRun:
         self, each: Filter, state: CycleState, snapshot: Snapshot, rows: Rows
     ) -> tuple[NDArray[np.bool_], Rejection] | None:
         rows.setflags(write=False)
-        with self._observed(each, len(rows)):
-            return rejection_of(rows, each.filter(state, self._pod, snapshot, rows))
+        return self._observed(each, len(rows), _rejection, each, state, self._pod, snapshot, rows)
 
     def _first_rejection(self, row: int, state: CycleState, snapshot: Snapshot) -> Status | None:
         node = snapshot.node(row)
         for each in self._filters:
-            with self._observed(each, 1):
-                status = each.filter_one(state, self._pod, node)
-                if status is None:
-                    continue
-                if status.is_rejected:
-                    return status
-                raise PluginError(failure_text(status))
+            status = self._observed(each, 1, _status, each, state, self._pod, node)
+            if status is not None:
+                return status
         return None
 
-    @contextmanager
-    def _observed(self, each: Filter, nodes: int) -> Iterator[None]:
+    def _observed(self, each: Filter, nodes: int, ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Count and time the call of a filter for this many nodes, and turn its exception into a ScheduleError."""
         framework = self._framework
         framework.observer.count_evaluations(each.name, "Filter", framework.name, nodes)
         started_s = framework.clock.monotonic()
         try:
-            yield
+            return ask(*args, **kwargs)
         except FilterInterrupted:
             raise
         except BaseException as error:
@@ -450,6 +446,19 @@ class FilterRun:
         finally:
             for uid in reversed(added):
                 snapshot.remove_pod(row, uid)
+
+
+def _rejection(
+    each: Filter, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows
+) -> tuple[NDArray[np.bool_], Rejection] | None:
+    return rejection_of(rows, each.filter(state, pod, snapshot, rows))
+
+
+def _status(each: Filter, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    status = each.filter_one(state, pod, node)
+    if status is None or status.is_rejected:
+        return status
+    raise PluginError(failure_text(status))
 
 
 def _around(rows: Rows, start: int, count: int) -> Rows:
