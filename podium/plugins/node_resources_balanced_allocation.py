@@ -91,9 +91,11 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
         del state
         without: list[float] = []
         with_pod: list[float] = []
+        snapshot, row = node.snapshot, node.row
         classes = {} if self._totals is None else self._totals.classes(pod_requests_with_status(pod))
         for resource, wanted in self._counted(pod):
-            allocatable, in_use = node.allocatable(resource.name), node.requested(resource.name)
+            allocatable = snapshot.allocatable_on(row, resource.name)
+            in_use = snapshot.requested_on(row, resource.name)
             if self._totals is not None and not allocatable and resource.name in classes:
                 allocatable, in_use = self._totals.of(node, classes[resource.name])
             if allocatable:

@@ -163,9 +163,12 @@ class NodeResourcesFit(
         del state
         reasons = ["Too many pods"] if len(node.pods) + 1 > node.allowed_pods else []
         unresolvable_too = False
+        snapshot, row = node.snapshot, node.row
         for resource, amount in self._held_demands(pod.spec):
-            allocatable = node.allocatable(resource)
-            if amount > allocatable - node.requested(resource) and not self._are_devices(resource, allocatable):
+            allocatable = snapshot.allocatable_on(row, resource)
+            if amount > allocatable - snapshot.requested_on(row, resource) and not self._are_devices(
+                resource, allocatable
+            ):
                 reasons.append(f"Insufficient {resource}")
                 unresolvable_too |= amount > allocatable
         return Status(_code(unresolvable_too), tuple(reasons)) if reasons else None

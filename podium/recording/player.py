@@ -335,10 +335,16 @@ class Player(Surroundings):
         # Most readings by far: whatever is recorded comes next, and is taken without further ado.
         if entry[0] == _MONOTONIC and not self.is_over:
             self._advance()
-            return self._note_time(self._steady.take(entry[1]))
-        if self._is_read(tape.MONOTONIC):
-            self._steady.take(self.take(tape.MONOTONIC)[1])
-        return self._note_time(self._steady.last_s)
+            now_s = self._steady.take(entry[1])
+        else:
+            if self._is_read(tape.MONOTONIC):
+                self._steady.take(self.take(tape.MONOTONIC)[1])
+            now_s = self._steady.last_s
+        outcome = self.outcome
+        if outcome.started_s is None:
+            outcome.started_s = now_s
+        outcome.ended_s = now_s
+        return now_s
 
     @property
     def time_s(self) -> float:
@@ -352,13 +358,6 @@ class Player(Surroundings):
     def last_monotonic(self) -> float:
         """The last reading of the clock."""
         return self._steady.last_s
-
-    def _note_time(self, now_s: float) -> float:
-        outcome = self.outcome
-        if outcome.started_s is None:
-            outcome.started_s = now_s
-        outcome.ended_s = now_s
-        return now_s
 
     def random_number(self) -> Any:
         """The next random number; 0 after the end, and where only another configuration draws one."""

@@ -27,7 +27,7 @@ from podium.framework.cycle.score_history import ScoreHistory, SmallScores
 from podium.framework.profile.forms import Filter, Scorer, one_integer, one_integer_each
 from podium.objects.core import Pod
 
-FEW_ROWS: Final = 5
+FEW_ROWS: Final = 6
 """Up to this many changed rows, one call per row in node form is cheaper than one call in table form."""
 
 CountEvaluations: TypeAlias = Callable[[str, str, int], None]
@@ -202,7 +202,7 @@ class CachedScore:
             return
         asking.count(self.scorer.name, "Score", len(rows))
         scores = one_integer_each(self.scorer.score(asking.state, asking.pod, asking.snapshot, rows), len(rows))
-        least, greatest = int(scores.min()), int(scores.max())
+        least, greatest = int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))
         if self.is_absolute:
             _demand_score(least)
             _demand_score(greatest)
@@ -341,11 +341,7 @@ class CachedScores:
         self._sort_out()
 
     def _sum_up(self, rows: Rows) -> None:
-        level = np.zeros(len(rows), np.int64)
-        for score in self.all.values():
-            if score.is_absolute:
-                level += np.multiply(score.raw[rows], score.weight, dtype=np.int64)
-        self._level[rows] = level
+        self._level[rows] = self._table.take(rows, axis=0) @ np.array([*self.weights.values()], np.int64)
 
     def _sort_out(self) -> None:
         known = [score for score in self.all.values() if not score.is_absolute]

@@ -110,9 +110,11 @@ class Strategy(ABC):
     def score(self, requests: Requests, node: NodeInfo, totals: DeviceTotals | None = None) -> int:
         """The score of one node; 0 if no resource counts."""
         total = weight = 0
+        snapshot, row = node.snapshot, node.row
         classes = {} if totals is None else totals.classes(requests)
         for resource, amount in self._counted.of(requests):
-            allocatable, in_use = node.allocatable(resource.name), node.nonzero_requested(resource.name)
+            allocatable = snapshot.allocatable_on(row, resource.name)
+            in_use = snapshot.nonzero_requested_on(row, resource.name)
             if totals is not None and allocatable == 0 and resource.name in classes:
                 allocatable, in_use = totals.of(node, classes[resource.name])
             if allocatable == 0:
