@@ -319,16 +319,23 @@ class PodSignature:
 
     def _update(self, parts: Sequence[_Followed[Any]], asking: Asking, changed: Iterable[int], scope: Scope) -> None:
         nodes = self.snapshot.nodes
-        rows = [row for row in changed if nodes[row] is not None]
+        rows: Sequence[int] = [row for row in changed if nodes[row] is not None]
         for part in parts:
-            if part is not self._scored:
-                _update(part, asking, rows, scope)
-                continue
-            # Nobody reads the score of a row that is rejected, and only another change can make it pass again.
-            passing = [row for row in rows if not any(run.rejects(row) for run in self._filtered.answers)]
-            stale, self._stale = self._stale, self._stale.union(rows).difference(passing)
-            _update(part, asking, [row for row in passing if row not in stale], scope)
-            _update(part, asking, [row for row in passing if row in stale], Scope.NODE)
+            if part is self._scored:
+                rows = self._to_score(asking, rows)
+            _update(part, asking, rows, scope)
+
+    def _to_score(self, asking: Asking, changed: Sequence[int]) -> Sequence[int]:
+        """Those of the rows whose scores may be read: none that is rejected, until another change makes it pass."""
+        passing = changed
+        for run in self._filtered.answers:
+            passing = run.passing(passing)
+        if not self._stale and len(passing) == len(changed):
+            return passing
+        again = self._stale.intersection(passing)
+        _update(self._scored, asking, [*again], Scope.NODE)
+        self._stale = self._stale.union(changed).difference(passing)
+        return [row for row in passing if row not in again]
 
     def _resize(self, parts: Sequence[_Followed[Any]]) -> None:
         size = len(self.snapshot.nodes)

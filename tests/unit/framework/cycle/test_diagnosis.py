@@ -80,6 +80,14 @@ def test_status_of_every_row_by_row():
     assert diagnosis.rejected_count == 3
 
 
+def test_nodes_of_one_code_are_counted_with_those_that_have_no_entry():
+    diagnosis = Diagnosis(table_size=6, absent=unschedulable("absent"))
+    diagnosis.reject(rejection({4: 2, 1: 1}, CPU, TAINT))
+    diagnosis.reject_one(3, BOTH)
+    assert diagnosis.count(Code.UNSCHEDULABLE, 5) == diagnosis.codes()[:5].tolist().count(Code.UNSCHEDULABLE)
+    assert diagnosis.count(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, 5) == 1
+
+
 def test_codes_without_any_rejection_are_the_absent_ones():
     assert Diagnosis(table_size=2).codes().tolist() == [3, 3]
 

@@ -23,6 +23,7 @@ from tests.unit.framework.profiles import (
     Nominated,
     Recorder,
     cluster,
+    decide,
     framework,
     node_filter,
     node_scorer,
@@ -187,6 +188,19 @@ def test_search_looks_for_one_success_too_many_across_chunks(border):
     assert made.names == [f"n{index}" for index in range(100)]
     assert list(made.statuses) == [f"n{index}" for index in range(100, border)]
     assert made.rotation.next_start == border
+
+
+def test_search_begins_with_all_nodes_where_the_last_one_for_such_a_pod_found_too_few():
+    verdicts, asked = np.ones(300, np.int64), []
+    judge = table_filter(
+        "F", lambda snapshot, rows: asked.append(len(rows)) or verdicts[rows], lambda verdict: unschedulable("no")
+    )
+    profile, snapshot = framework(judge, SCORER), cluster(300)
+    for passes, chunks in ((0, [163, 137]), (0, [163, 137]), (0, [300]), (300, [300]), (300, [163])):
+        verdicts[:passes] = 0
+        asked.clear()
+        decide(profile, pod(), snapshot)
+        assert asked == chunks
 
 
 def test_without_filters_the_first_nodes_from_the_start_are_taken():

@@ -48,6 +48,7 @@ class Counting:
 
     def __init__(self, scope: Scope = Scope.NODE, rejected: tuple[str, ...] = ()) -> None:
         self.asked: list[str] = []
+        self.scored: list[str] = []
         self.filter = node_filter("F", self._judge, filter_scope=lambda _, spec: scope)
         self.scorer = node_scorer("S", self._score, score_scope=lambda _, spec: scope)
         self.rejected = rejected
@@ -58,6 +59,7 @@ class Counting:
         return unschedulable("no") if name in self.rejected else None
 
     def _score(self, name: str) -> int:
+        self.scored.append(name)
         return int(name[1:]) % 101
 
     def attempts(self, cache: Cache, number: int) -> list[str]:
@@ -88,6 +90,28 @@ def test_plugin_is_asked_again_where_something_in_its_scope_has_changed(scope, a
     assert counting.attempts(cache, 1) == after_label
     cache.put_node(node("n1", labels={"disk": "ssd"}))  # a heartbeat
     assert counting.attempts(cache, 1) == nobody_changed
+
+
+@pytest.mark.parametrize(("scope", "asked"), [(Scope.USAGE, []), (Scope.PODS_ON_NODE, ["n0"])])
+def test_new_labels_of_a_pod_on_the_node_change_no_usage(scope, asked):
+    counting, cache = Counting(scope), cache_of(node("n0"), node("n1"))
+    cache.add_pod(pod("other", node="n0"))
+    counting.attempts(cache, 3)
+    cache.update_pod(pod("other", node="n0", labels={"zone": "a"}))
+    assert counting.attempts(cache, 1) == asked
+
+
+def test_rejected_node_is_scored_when_it_passes_again_and_for_all_that_has_changed_meanwhile():
+    counting, cache = Counting(rejected=("n2",)), cache_of(node("n0"), node("n1"), node("n2"))
+    counting.attempts(cache, 3)
+    counting.scored.clear()
+    cache.put_node(node("n2", labels={"disk": "ssd"}))
+    counting.attempts(cache, 1)
+    assert counting.scored == []
+    counting.rejected = ()
+    cache.put_node(node("n2"))
+    assert decide(counting.profile, pod("last"), cache.snapshot()).node_name == "n2"
+    assert counting.scored == ["n2"]
 
 
 def test_row_that_is_given_to_another_node_is_looked_at_again():
