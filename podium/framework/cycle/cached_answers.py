@@ -118,12 +118,13 @@ class _Verdicts:
 class CachedFilters:
     """A run of neighbouring filters with cached verdicts. It takes the place of the first of them."""
 
-    __slots__ = ("_meanings", "_numbers", "_parts")
+    __slots__ = ("_meanings", "_numbers", "_of_all", "_parts")
 
     def __init__(self) -> None:
         self._parts: list[_Verdicts] = []
         self._meanings = Meanings()
         self._numbers: IntArray = np.zeros(0, np.int64)
+        self._of_all: tuple[Rows, Rejection | None] | None = None
 
     def append(self, each: Filter, scope: Scope) -> None:
         """Append the next filter of the run."""
@@ -143,6 +144,13 @@ class CachedFilters:
             return None
         return fails, Rejection(rows[places], numbers[places], self._meanings.of)
 
+    def rejection_of_all(self, order: Rows) -> Rejection | None:
+        """The rejection if none of the nodes passes, which is the same one until a node or its pods change."""
+        if self._of_all is None or self._of_all[0] is not order:
+            rejects_all = np.count_nonzero(numbers := self._numbers.take(order)) == len(order)
+            self._of_all = order, Rejection(order, numbers, self._meanings.of) if rejects_all else None
+        return self._of_all[1]
+
     def passing(self, rows: Sequence[int]) -> Sequence[int]:
         """Those of the rows that pass."""
         number_of = self._numbers.item
@@ -156,6 +164,7 @@ class CachedFilters:
 
     def update(self, asking: Asking, rows: Rows, changed: Scope) -> None:
         """Refresh rows where something in that scope has changed."""
+        self._of_all = None
         for part in self._parts:
             if part.scope >= changed:
                 part.filter(asking, rows, self._meanings)
@@ -168,6 +177,7 @@ class CachedFilters:
 
     def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], changed: Scope) -> None:
         """As `update`, node by node."""
+        self._of_all = None
         for part in self._parts:
             if part.scope >= changed:
                 part.filter_few(asking, nodes, self._meanings)

@@ -271,6 +271,9 @@ class FilterRun:
         start %= max(count, 1)
         signature = self._signature
         is_scarce = signature is not None and signature.is_scarce
+        if is_scarce and rows is self._snapshot.order and (rejection := self._rejection_of_all(rows)) is not None:
+            diagnosis.reject(rejection)
+            return rows[:0]
         size = count if is_scarce else max(wanted + wanted // 8 + 1, _CHUNK_ROWS_MIN)
         parts: list[Rows] = []
         enough = False
@@ -296,6 +299,12 @@ class FilterRun:
         if signature is not None:
             signature.is_scarce = not enough
         return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else rows[:0]
+
+    def _rejection_of_all(self, order: Rows) -> Rejection | None:
+        """The rejection of all nodes by cached filters, if these come first and nothing else counts."""
+        if self._snapshot.closed or self._nominated or not isinstance(first := self._in_bulk[0], CachedFilters):
+            return None
+        return first.rejection_of_all(order)
 
     def _filter_in_turns(self, rows: Rows, turn: Turn) -> Steps[tuple[Rows, list[tuple[Rows, Rejection]]]]:
         """As `filter`; whenever a filter is interrupted, the filters are run again after a pause, and it goes on."""
