@@ -161,9 +161,9 @@ class NodeResourcesFit(
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Return success, Unschedulable or UnschedulableAndUnresolvable."""
         del state
-        reasons = ["Too many pods"] if len(node.pods) + 1 > node.allowed_pods else []
-        unresolvable_too = False
         snapshot, row = node.snapshot, node.row
+        reasons = ["Too many pods"] if len(snapshot.pods[row]) >= snapshot.allowed_pods.item(row) else []
+        unresolvable_too = False
         for resource, amount in self._held_demands(pod.spec):
             allocatable = snapshot.allocatable_on(row, resource)
             if amount > allocatable - snapshot.requested_on(row, resource) and not self._are_devices(

@@ -154,7 +154,7 @@ class PodSignature:
         self._filtered: _Followed[CachedFilters] = _Followed()
         self._scored = _Followed(self.scores)
         self._stale: set[int] = set()
-        """The rows that are rejected and have not been scored again since they changed."""
+        """The rows that were rejected when their node changed, and have not been scored since."""
         self._are_scores_read = self._sees_pods = False
         self._settle(pod)
         self._choose_filters(pod)
@@ -322,20 +322,20 @@ class PodSignature:
         rows: Sequence[int] = [row for row in changed if nodes[row] is not None]
         for part in parts:
             if part is self._scored:
-                rows = self._to_score(asking, rows)
+                rows = self._to_score(asking, rows, scope)
             _update(part, asking, rows, scope)
 
-    def _to_score(self, asking: Asking, changed: Sequence[int]) -> Sequence[int]:
+    def _to_score(self, asking: Asking, changed: Sequence[int], scope: Scope) -> Sequence[int]:
         """Those of the rows whose scores may be read: none that is rejected, until another change makes it pass."""
         passing = changed
         for run in self._filtered.answers:
             passing = run.passing(passing)
-        if not self._stale and len(passing) == len(changed):
-            return passing
-        again = self._stale.intersection(passing)
-        _update(self._scored, asking, [*again], Scope.NODE)
-        self._stale = self._stale.union(changed).difference(passing)
-        return [row for row in passing if row not in again]
+        if scope is Scope.NODE:
+            self._stale = self._stale.union(changed).difference(passing)
+        elif again := self._stale.intersection(passing):
+            _update(self._scored, asking, [*again], Scope.NODE)
+            self._stale -= again
+        return passing
 
     def _resize(self, parts: Sequence[_Followed[Any]]) -> None:
         size = len(self.snapshot.nodes)
