@@ -185,7 +185,9 @@ class FilterRun:
         self._state = cycle.state
         self._pod = cycle.pod
         self._snapshot = cycle.snapshot
-        self._signature = signature = cycle.signature
+        signature = cycle.signature
+        # Where the pods like this one leave whether their last search found too few nodes.
+        self._alike = cycle.framework if signature is None else signature
         self._in_bulk: Sequence[Filter | CachedFilters] = (
             self._filters if signature is None else signature.active_filters(cycle.state.skipped_filters)
         )
@@ -269,8 +271,8 @@ class FilterRun:
             self.found = min(wanted, count)
             return rows[(start + np.arange(self.found)) % max(count, 1)]
         start %= max(count, 1)
-        signature = self._signature
-        is_scarce = signature is not None and signature.is_scarce
+        # A guess, which would cost a long filter more than it saves.
+        is_scarce = turn is None and self._alike.is_scarce
         if is_scarce and rows is self._snapshot.order and (rejection := self._rejection_of_all(rows)) is not None:
             diagnosis.reject(rejection)
             return rows[:0]
@@ -296,8 +298,7 @@ class FilterRun:
             self.found += len(passed)
             if enough:
                 break
-        if signature is not None:
-            signature.is_scarce = not enough
+        self._alike.is_scarce = not enough
         return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else rows[:0]
 
     def _rejection_of_all(self, order: Rows) -> Rejection | None:

@@ -155,6 +155,8 @@ class Framework:
         self.clock = handle.clock
         self.observer = observer
         self.measures_plugins = False
+        self.is_scarce = False
+        """As `PodSignature.is_scarce`, for the pods without a signature, whose specs are new."""
         self._attempts = 0
         plugins = expanded(profile, classes)
         self._plugins = {

@@ -201,6 +201,10 @@ def test_search_begins_with_all_nodes_where_the_last_one_for_such_a_pod_found_to
         asked.clear()
         decide(profile, pod(), snapshot)
         assert asked == chunks
+    for number, chunks in enumerate(([300], [163])):
+        asked.clear()
+        decide(profile, pod(cpu=f"{number + 1}m"), snapshot)
+        assert asked == chunks
 
 
 def test_without_filters_the_first_nodes_from_the_start_are_taken():
