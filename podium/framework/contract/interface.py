@@ -441,10 +441,7 @@ class FilteredNodes(Protocol):
     """The filter result of every node, for PostFilter plugins."""
 
     def codes(self) -> IntArray:
-        """The status code by row. Rows without a status have the code of nodes that were not examined.
-
-        Shape: one entry per row of the snapshot.
-        """
+        """The status code by row, also of nodes that were not examined. Shape: one entry per row of the snapshot."""
 
     def count(self, code: Code) -> int:
         """How many nodes have this status code."""
