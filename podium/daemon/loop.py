@@ -160,38 +160,40 @@ class SchedulingLoop:
         """Decide on a few pods, or until an attempt must wait; False if no pod is left to decide on."""
         clock, queue, executor = self._clock, self._queue, self._executor
         # If other schedulers bind pods too, each binding is sent, and counted, before the next decision.
-        ends_s = clock.monotonic() + (_TURN_S_MAX if self._backlog.unconfirmed() is None else 0.0)
+        now_s = clock.monotonic()
+        ends_s = now_s + (_TURN_S_MAX if self._backlog.unconfirmed() is None else 0.0)
         rejections = executor.rejections
         for _ in range(REQUESTS_WAITING_MAX):
-            info = queue.pop()
+            info = queue.pop(now_s)
             if info is None:
                 return False
-            unfinished = self._attempt(info, tasks)
+            unfinished = self._attempt(info, now_s, tasks)
             if unfinished is not None:
                 return unfinished
+            now_s = clock.monotonic()
             # Of gangs that begin together, none would ever find what the one before has given up.
-            if clock.monotonic() >= ends_s or executor.rejections != rejections:
+            if now_s >= ends_s or executor.rejections != rejections:
                 break
         return True
 
     # ------------------------------------------------------------ scheduling cycle
 
-    def _attempt(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> Unfinished | None:
+    def _attempt(self, info: QueuedPodInfo, started_s: float, tasks: asyncio.TaskGroup) -> Unfinished | None:
         """One scheduling cycle, or its first part. No await: the cluster state must not change during it."""
         pod = info.pod
         if self._groups is not None and pod.spec.scheduling_group is not None:
-            return self._attempt_group(self._groups, self._groups.pop_with(info), tasks)
+            return self._attempt_group(self._groups, self._groups.pop_with(info), started_s, tasks)
         framework = self._frameworks.get(pod.spec.scheduler_name)
         if framework is None:
             log.error("No profile for the pod's scheduler name", pod=pod.key, profile=pod.spec.scheduler_name)
         if framework is None or self._needs_no_attempt(pod):
             self._queue.done(pod.uid)
             return None
-        begun = Attempt(info, self._engine.cycle(framework, pod), self._clock.monotonic())
+        begun = Attempt(info, self._engine.cycle(framework, pod), started_s)
         return self._begin(begun, self._engine.attempt(begun.cycle), tasks)
 
     def _attempt_group(
-        self, groups: PodGroupAttempts, infos: Sequence[QueuedPodInfo], tasks: asyncio.TaskGroup
+        self, groups: PodGroupAttempts, infos: Sequence[QueuedPodInfo], started_s: float, tasks: asyncio.TaskGroup
     ) -> Unfinished | None:
         """As `_attempt`, for all waiting pods of a group together."""
         wanted = []
@@ -202,7 +204,7 @@ class SchedulingLoop:
                 wanted.append(info)
         if not wanted:
             return None
-        begun = groups.begin(wanted, self._clock.monotonic())
+        begun = groups.begin(wanted, started_s)
         return self._begin(begun, groups.steps(begun), tasks)
 
     def _begin(self, begun: AnyAttempt, steps: Steps[AnyDecision], tasks: asyncio.TaskGroup) -> Unfinished | None:
@@ -282,9 +284,9 @@ class SchedulingLoop:
         if not infos:
             return None
         if isinstance(attempt, Attempt):
-            return self._attempt(attempt.info, tasks)
+            return self._attempt(attempt.info, self._clock.monotonic(), tasks)
         assert self._groups is not None
-        return self._attempt_group(self._groups, infos, tasks)
+        return self._attempt_group(self._groups, infos, self._clock.monotonic(), tasks)
 
     def _needs_no_attempt(self, pod: Pod) -> bool:
         if pod.is_terminating:

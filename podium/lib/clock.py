@@ -36,6 +36,10 @@ class SteadyClock:
         """Seconds since the epoch, unaffected by later changes of the wall clock."""
         return self._offset_s + self.monotonic()
 
+    def at(self, monotonic_s: float) -> float:
+        """The time of this clock when the monotonic clock showed that."""
+        return self._offset_s + monotonic_s
+
     def wall_s(self, at_s: float) -> float:
         """The time of this clock converted to the machine's wall clock as it is set now."""
         moved_s = self._clock.now() - self.now()

@@ -65,13 +65,20 @@ class QueuedPods:
         return chain(self.active, self.backing_off, self.backing_off_after_error, self.unschedulable)
 
     def move(
-        self, info: QueuedPodInfo, move: QueueEvent, event: str, *, coming_from: QueueState = QueueState.GONE
+        self,
+        info: QueuedPodInfo,
+        move: QueueEvent,
+        event: str,
+        *,
+        coming_from: QueueState = QueueState.GONE,
+        now_s: float | None = None,
     ) -> QueueState:
         """Move the pod from its current state to the state that the transition table gives.
 
         Args:
             event: What caused the move, for the pod's history.
             coming_from: The state of a pod that is in none of the containers.
+            now_s: The time, if the caller has just read it.
 
         Returns:
             The previous state.
@@ -94,7 +101,8 @@ class QueuedPods:
             self._places[key] = after
         else:
             self._places.pop(key, None)
-        now_s = self._clock.now()
+        if now_s is None:
+            now_s = self._clock.now()
         if after is QueueState.UNSCHEDULABLE or after is QueueState.GATED:
             info.schedulable_since_s = None
         elif info.schedulable_since_s is None:

@@ -24,7 +24,8 @@ _NOMINATING = (UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label)
 class Requeuing:
     """Moves pods between their states; PreEnqueue plugins may gate them on the way.
 
-    `coming_from` is the state of a pod that does not wait yet: it is new, or in flight.
+    `coming_from` is the state of a pod that does not wait yet: it is new, or in flight. `now_s` is the time, if it
+    has just been read.
 
     Args:
         has_groups: whether pods are scheduled in groups. Then a pod of a group, which backs off after every attempt, is
@@ -62,19 +63,34 @@ class Requeuing:
             return self._to_backoff(info, event, coming_from)
         return self.to_active(info, event, coming_from=coming_from)
 
-    def to_active(self, info: QueuedPodInfo, event: str, *, coming_from: QueueState = QueueState.GONE) -> bool:
+    def to_active(
+        self,
+        info: QueuedPodInfo,
+        event: str,
+        *,
+        coming_from: QueueState = QueueState.GONE,
+        now_s: float | None = None,
+    ) -> bool:
         """Move the pod to the active queue; False if it is gated instead."""
         if not self._pre_enqueue_check.admits(info):
             self._hold_back(info, event, coming_from)
             return False
-        self.admitted_to_active(info, event, coming_from=coming_from)
+        self.admitted_to_active(info, event, coming_from=coming_from, now_s=now_s)
         return True
 
-    def admitted_to_active(self, info: QueuedPodInfo, event: str, *, coming_from: QueueState = QueueState.GONE) -> None:
+    def admitted_to_active(
+        self,
+        info: QueuedPodInfo,
+        event: str,
+        *,
+        coming_from: QueueState = QueueState.GONE,
+        now_s: float | None = None,
+    ) -> None:
         """Like `to_active`, for a pod that has passed the PreEnqueue plugins since it last failed."""
+        now_s = self._clock.now() if now_s is None else now_s
         if info.initial_attempt_timestamp_s is None:
-            info.initial_attempt_timestamp_s = self._clock.now()
-        self._queued.move(info, QueueEvent.ENQUEUE, event, coming_from=coming_from)
+            info.initial_attempt_timestamp_s = now_s
+        self._queued.move(info, QueueEvent.ENQUEUE, event, coming_from=coming_from, now_s=now_s)
         self._observer.incoming("active", event)
         if event in _NOMINATING:
             self._nominator.add(info.pod)

@@ -114,7 +114,7 @@ class SchedulingQueue:
         known = self._queued.get(pod.key)
         if known is not None:
             self._discard(known, _POD_ADDED)
-        self._requeuing.to_active(QueuedPodInfo(pod, self._clock.now()), _POD_ADDED)
+        self._add_new(pod, _POD_ADDED)
 
     def update(self, old: Pod, new: Pod) -> None:
         """Update a pod that is to be scheduled."""
@@ -124,13 +124,17 @@ class SchedulingQueue:
             return
         info = self._queued.get(new.key)
         if info is None:
-            self._requeuing.to_active(QueuedPodInfo(new, self._clock.now()), _POD_UPDATED)
+            self._add_new(new, _POD_UPDATED)
             return
         info.pod = new
         self._queued.replaced(info)
         self.nominator.update(old, new)
         if self._queued.state_of(new.key) in (QueueState.UNSCHEDULABLE, QueueState.GATED):
             self._reconsider(info, old, new)
+
+    def _add_new(self, pod: Pod, event: str) -> None:
+        now_s = self._clock.now()
+        self._requeuing.to_active(QueuedPodInfo(pod, now_s), event, now_s=now_s)
 
     def _reconsider(self, info: QueuedPodInfo, old: Pod, new: Pod) -> None:
         for event in pod_changes(old, new):
@@ -152,10 +156,13 @@ class SchedulingQueue:
 
     # ------------------------------------------------------------ attempts
 
-    def pop(self) -> QueuedPodInfo | None:
+    def pop(self, monotonic_s: float | None = None) -> QueuedPodInfo | None:
         """The next pod to attempt, which is now in flight; None if there is none, or the queue is closed.
 
         If no pod is active, a pod is popped before its backoff ends, except after an error.
+
+        Args:
+            monotonic_s: what the monotonic clock shows, if the caller has just read it.
         """
         if self._is_closed:
             return None
@@ -167,7 +174,7 @@ class SchedulingQueue:
                 if info is None:
                     return None
                 self._observer.incoming("active", event)
-            if self._take(info, event):
+            if self._take(info, event, None if monotonic_s is None else self._clock.at(monotonic_s)):
                 return info
 
     def pop_with(self, first: QueuedPodInfo, others: Iterable[Pod]) -> list[QueuedPodInfo]:
@@ -186,15 +193,15 @@ class SchedulingQueue:
                 infos.append(info)
         return sorted(infos, key=lambda info: (-info.pod.priority, info.initial_attempt_timestamp_s or 0.0))
 
-    def _take(self, info: QueuedPodInfo, event: str) -> bool:
+    def _take(self, info: QueuedPodInfo, event: str, now_s: float | None = None) -> bool:
         """Take a waiting pod out to be attempted; False if it is in flight already, which is reported."""
         info.attempts += 1
         self._count_rejectors(info, -1)
         if info.pod.uid in self._in_flight:
-            self._queued.move(info, QueueEvent.DELETE, event)
+            self._queued.move(info, QueueEvent.DELETE, event, now_s=now_s)
             self._observer.unexpected_state(info, "the same pod is tracked in multiple places in the scheduler")
             return False
-        self._queued.move(info, QueueEvent.POP, event)
+        self._queued.move(info, QueueEvent.POP, event, now_s=now_s)
         self._in_flight.add(info)
         return True
 

@@ -203,6 +203,11 @@ class NameHasher:
         """The object as values that decode to it, with its names hashed."""
         return self._struct(item)
 
+    def values(self, item: Any) -> list[Any]:
+        """The values of the object's fields in order, with its names hashed."""
+        kind = type(item).__name__
+        return [self._field(item, kind, name, getattr(item, name)) for name in item.__struct_fields__]
+
     def _struct(self, item: msgspec.Struct) -> dict[str, Any]:
         kind = type(item)
         is_whole = kind.__name__ in _WHOLE
@@ -250,20 +255,8 @@ class NameHasher:
 
     # ------------------------------------------------------------ entries and descriptions
 
-    def entry(self, entry: tape.Entry) -> tape.Entry:
-        """The entry with its names hashed; an object in it becomes what `tape.encode` takes for one."""
-        kind = entry[0]
-        if kind == tape.PUT:
-            return (*entry[:2], tape.AsValues(type(entry[2]).__name__, self.item(entry[2])))
-        if kind == tape.REMOVE:
-            return (*entry[:2], self.text(entry[2]))
-        if kind == tape.DECIDED:
-            return (kind, *self._decided(tape.Decided(*entry[1:])))
-        if kind == tape.FAILED:
-            return (kind, self.text(entry[1]), entry[2], self.message(entry[3]))
-        return self._answer(entry) if kind == tape.ANSWER else entry
-
-    def _decided(self, decided: tape.Decided) -> tape.Decided:
+    def decided(self, decided: tape.Decided) -> tape.Decided:
+        """The decision with its names hashed."""
         return decided._replace(
             uid=self.text(decided.uid),
             pod=self.text(decided.pod),
@@ -272,17 +265,18 @@ class NameHasher:
             victims=tuple(map(self.text, decided.victims)),
         )
 
-    def _answer(self, entry: tape.Entry) -> tape.Entry:
-        kind, call, outcome, value = entry
-        if outcome == tape.OBJECT:
-            return (kind, call, outcome, tape.AsValues(type(value).__name__, self.item(value)))
+    def failed(self, failed: tuple[str, str, str]) -> tuple[str, str, str]:
+        """The uid, the result and the message of a `FAILED` with the names hashed."""
+        uid, result, message = failed
+        return self.text(uid), result, self.message(message)
+
+    def answer(self, outcome: int, value: Any) -> Any:
+        """What an `ANSWER` without an object says, with the names hashed."""
         if outcome == tape.REFUSED:
             name, message, *rest = value
-            return (kind, call, outcome, (name, self.message(message), *rest))
-        if outcome == tape.RAISED:
-            return (kind, call, outcome, self.message(value))
-        # A word of the API, such as the reason why a pod has failed.
-        return entry
+            return (name, self.message(message), *rest)
+        # The value of a call is a word of the API, such as the reason why a pod has failed.
+        return self.message(value) if outcome == tape.RAISED else value
 
     def description(self, described: Mapping[str, Any]) -> dict[str, Any]:
         """What a recording says of its scheduler, with the names hashed; of plugins' files only their own names."""

@@ -23,7 +23,7 @@ from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.framework.contract.interface import Plugin
 from podium.lib import build, garbage_collection
-from podium.recording import tape
+from podium.recording import columns, tape
 from podium.recording.limits import Pace, Until
 from podium.recording.player import Diverged, LastReadings, Outcome, Player, Scores
 from podium.recording.replay_loop import ReplayLoop
@@ -132,7 +132,7 @@ def entries_of(segments: Segments) -> Iterator[tape.Entry]:
 def _blocks_of(segments: Segments) -> Iterator[list[tape.Entry]]:
     for content in segments.blocks():
         try:
-            yield tape.decode(content)
+            yield columns.entries_of(content)
         except ValueError as error:
             segments.damage = f"{segments.directory}: a block that is whole cannot be understood: {error}"
             return

@@ -1,7 +1,8 @@
 """The files of a recording: segments of compressed blocks, each with its number and checksum.
 
 Owns the format. Never knows what is in a block. A directory holds one recording; a segment begins with a header, so
-that a foreign or newer file is told by its first bytes. Whatever ends the writer, all complete blocks can be read.
+that a foreign file, or one of another format, is told by its first bytes. Whatever ends the writer, all complete blocks
+can be read.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import msgspec
 
 from podium.lib.error_text import UserFacingError
 
-FORMAT: Final = 1
-"""The version of the format that is written, and the newest one that is read."""
+FORMAT: Final = 2
+"""The version of the format that is written, and the only one that is read."""
 _MAGIC: Final = b"podium recording"
 _HEADER: Final = struct.Struct(">16sHIII")
 """Magic, format, number of the segment, length and checksum of the description."""
@@ -34,6 +35,8 @@ BLOCK_BYTES_MAX: Final = 1 << 25
 """Of the content of a block. One that claims more was not written by podium, and is not read into memory."""
 _LEVEL: Final = 1
 """Of compression. Higher levels cost several times as much and save a tenth."""
+_NO_HEADER: Final = -zlib.MAX_WBITS
+"""Of zlib's: a block has a checksum of its own, and one of its content would cost as much as its compression."""
 
 
 class RecordingError(UserFacingError):
@@ -73,7 +76,7 @@ class SegmentWriter:
         if len(content) > BLOCK_BYTES_MAX:
             raise ValueError(f"a block has {len(content)} bytes, and may have {BLOCK_BYTES_MAX}")
         file = self._open(now_s)
-        stored = zlib.compress(content, _LEVEL)
+        stored = zlib.compress(content, _LEVEL, _NO_HEADER)
         lengths = _LENGTHS.pack(self._blocks, len(stored), len(content))
         block = lengths + zlib.crc32(stored, zlib.crc32(lengths)).to_bytes(4, "big") + stored
         file.write(block)
@@ -168,7 +171,7 @@ class Segments:
             return "is damaged: its checksum does not match"
         if number != expected:
             return f"has number {number} where number {expected} was expected: blocks are missing"
-        unpacker = zlib.decompressobj()
+        unpacker = zlib.decompressobj(_NO_HEADER)
         try:
             content = unpacker.decompress(stored, content_bytes)
         except zlib.error as error:
@@ -185,7 +188,7 @@ def open_segments(directory: Path) -> Segments:
     """The recording in the directory.
 
     Raises:
-        RecordingError: there is none, or the first file is foreign, damaged at its head, or of a newer format.
+        RecordingError: there is none, or the first file is foreign, damaged at its head, or of another format.
     """
     paths = segment_paths(directory)
     if not paths:
@@ -223,10 +226,9 @@ def _read_header(file: BinaryIO, path: Path, place: int) -> dict[str, Any]:
     if len(head) < _HEADER.size:
         raise RecordingError(f"{path} ends within its header, after {len(head)} bytes")
     _, version, number, length, checksum = _HEADER.unpack(head)
-    if version > FORMAT:
-        raise RecordingError(
-            f"{path} has format {version}, and this podium reads formats up to {FORMAT}: a newer podium is needed"
-        )
+    if version != FORMAT:
+        needed = "a newer podium is needed" if version > FORMAT else "replay it with the podium that recorded it"
+        raise RecordingError(f"{path} has format {version}, and this podium reads format {FORMAT}: {needed}")
     if number != place:
         raise RecordingError(f"{path} is segment {number} where segment {place} was expected: segments are missing")
     description = _read(file, length)

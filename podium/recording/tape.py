@@ -1,7 +1,6 @@
-"""What a recording holds: entries in the order in which the scheduling path met them, as bytes and back.
+"""What a recording holds: entries in the order in which the scheduling path met them.
 
-Owns the kinds of entries and their encoding. Never knows where the bytes lie. What it decodes has the form of entries,
-whoever wrote the bytes.
+Owns the kinds of entries and what they mean. Never knows how they are written.
 
 An entry is a tuple that begins with its kind:
 
@@ -23,16 +22,13 @@ An entry is a tuple that begins with its kind:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from random import Random
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-import msgspec
+import numpy as np
 
-from podium.lib.error_text import error_text
-from podium.objects import resource_types, unreadable
 from podium.objects.api_errors import ApiError, OutcomeUnknown, TooManyRequests, may_have_happened
-from podium.objects.objects_with_json import NodeWithJson, PodWithJson
 
 NOW, MONOTONIC, READ, PUT, REMOVE, SIGNAL, RESUME, COMPOSE, ANSWER, DECIDED, FAILED, TIME, END = range(13)
 NAMES: Final = (
@@ -56,7 +52,7 @@ VALUE, OBJECT, REFUSED, CANCELLED, RAISED = range(5)
 """The outcomes of a call."""
 
 Entry: TypeAlias = Any
-"""A tuple when it is noted; a list when it is read."""
+"""A tuple."""
 
 
 class Decided(NamedTuple):
@@ -80,13 +76,6 @@ class Decided(NamedTuple):
     victims: tuple[str, ...]
 
 
-class AsValues(NamedTuple):
-    """An object in an entry as the values that it is encoded to, and the name of its type."""
-
-    kind: str
-    values: Any
-
-
 class Times:
     """Turns readings of a clock into steps and back, exactly: nanoseconds since the last one, or the reading itself."""
 
@@ -94,12 +83,17 @@ class Times:
         self._last_ns = 0
         self.last_s = 0.0
 
-    def step(self, now_s: float) -> int | float:
-        """The step from the last reading to this one."""
-        now_ns = round(now_s * 1e9)
-        last_ns, self._last_ns = self._last_ns, now_ns
-        self.last_s = now_s
-        return now_ns - last_ns if now_ns / 1e9 == now_s else now_s
+    def steps(self, readings_s: Sequence[float]) -> list[int | float]:
+        """The steps from the last reading to each of the next ones."""
+        if not readings_s:
+            return []
+        now_s = np.array(readings_s, np.float64)
+        now_ns = np.rint(now_s * 1e9).astype(np.int64)
+        found: list[int | float] = np.diff(now_ns, prepend=self._last_ns).tolist()
+        for at in np.flatnonzero(now_ns / 1e9 != now_s).tolist():
+            found[at] = readings_s[at]
+        self._last_ns, self.last_s = int(now_ns[-1]), readings_s[-1]
+        return found
 
     def take(self, step: Any) -> float:
         """The reading after this step."""
@@ -111,59 +105,6 @@ class Times:
         return self.last_s
 
 
-_KINDS: Final[tuple[type[Any], ...]] = (
-    *(each.type for each in resource_types.ALL),
-    *unreadable.PARTIAL,
-    PodWithJson,
-    NodeWithJson,
-)
-_DECODERS: Final = {kind.__name__: msgspec.msgpack.Decoder(kind) for kind in _KINDS}
-_encode: Final = msgspec.msgpack.Encoder().encode
-_decode: Final = msgspec.msgpack.Decoder(list[list[Any]]).decode
-_outline: Final = msgspec.msgpack.Decoder(
-    Annotated[list[Annotated[list[msgspec.Raw], msgspec.Meta(max_length=10)]], msgspec.Meta(max_length=10_000)]
-).decode
-_LISTS: Final = frozenset((*range(0x80, 0xA0), *range(0xDC, 0xE0)))
-"""The first bytes of lists and mappings."""
-_LISTS_BYTES_MAX: Final = 1 << 20
-"""Of the lists within all entries of a block: a byte of them may take 70 bytes of memory."""
-_OBJECT_BYTES_MAX: Final = 1 << 22
-"""More than an API server accepts."""
-
-_NUMBER: Final = ((int, int), (int, float))
-_TEXT_OR_NONE: Final = (str, type(None))
-_FORMS: Final[Mapping[Any, frozenset[tuple[type, ...]]]] = {
-    kind: frozenset(forms)
-    for kind, forms in {
-        NOW: _NUMBER,
-        MONOTONIC: _NUMBER,
-        TIME: _NUMBER,
-        READ: [(int, each) for each in (int, float, bool, type(None))],
-        PUT: [(int, str, str, bytes)],
-        REMOVE: [(int, str, str)],
-        SIGNAL: [(int, int)],
-        RESUME: [(int, int)],
-        COMPOSE: [(int, int)],
-        ANSWER: [
-            *((int, int, int, each) for each in (bool, str, type(None), list)),
-            (int, int, int, str, bytes),
-        ],
-        DECIDED: [(int, str, str, str, str, int, int, int, each, list) for each in _TEXT_OR_NONE],
-        FAILED: [(int, str, str, str)],
-        END: [(int,)],
-    }.items()
-}
-"""The types that the parts of an entry of each kind may have."""
-_NUMBERED: Final = frozenset(kind for kind, forms in _FORMS.items() if (int, int) in forms)
-_OUTCOMES: Final = {
-    VALUE: (bool, str, type(None)),
-    OBJECT: (bytes,),
-    REFUSED: (list,),
-    CANCELLED: (type(None),),
-    RAISED: (str,),
-}
-"""The types that the last part of an `ANSWER` may have, by its outcome."""
-_FLOAT_MAX: Final = 1e15
 _BITS_MAX: Final = 64
 
 
@@ -179,80 +120,21 @@ class EntryRandom(Random):
         raise NotImplementedError
 
 
-def encode(entries: Iterable[Entry]) -> bytes:
-    """The entries as bytes."""
-    return _encode([_with_bytes(entry) if entry[0] == PUT or entry[0] == ANSWER else entry for entry in entries])
-
-
-def decode(content: bytes) -> list[Entry]:
-    """The entries, with their objects.
-
-    Raises:
-        ValueError: this is not what `encode` returns.
-    """
-    try:
-        if len(content) > _LISTS_BYTES_MAX:
-            lists = (part for entry in _outline(content) for part in entry if memoryview(part)[0] in _LISTS)
-            if sum(memoryview(part).nbytes for part in lists) > _LISTS_BYTES_MAX:
-                raise ValueError("its lists are too long")
-        entries: list[Entry] = _decode(content)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
-    for at, entry in enumerate(entries):
-        try:
-            # Most entries by far.
-            if len(entry) == 2 and type(entry[1]) is int and type(entry[0]) is int and entry[0] in _NUMBERED:
-                continue
-            if tuple(map(type, entry)) not in _FORMS[entry[0]] or not _is_sound(entry):
-                raise ValueError("its parts are not those of its kind")
-            if entry[0] == PUT or (entry[0] == ANSWER and entry[2] == OBJECT):
-                if len(entry[-1]) > _OBJECT_BYTES_MAX:
-                    raise ValueError("its object is too large")
-                entry[-2:] = (_DECODERS[entry[-2]].decode(entry[-1]),)
-        except (IndexError, KeyError, TypeError, ValueError, RecursionError, msgspec.DecodeError) as error:
-            raise ValueError(f"its entry {at} is not as podium writes it: {error_text(error)}") from None
-    return entries
-
-
-def _is_sound(entry: Entry) -> bool:
-    """Whether an entry whose parts have the right types makes sense by itself."""
-    kind, last = entry[0], entry[-1]
-    if type(last) is float:
-        return -_FLOAT_MAX < last < _FLOAT_MAX
-    if kind == DECIDED:
-        return all(isinstance(each, str) for each in last)
-    if kind != ANSWER:
-        return True
-    if type(last) not in _OUTCOMES[entry[2]]:
-        return False
-    return entry[2] != REFUSED or error_of(last) is not None
-
-
-def _with_bytes(entry: Entry) -> Entry:
-    """The entry with its object, if it holds one, as the name of its type and its bytes."""
-    *head, item = entry
-    if entry[0] == ANSWER and entry[2] != OBJECT:
-        return entry
-    if isinstance(item, AsValues):
-        return (*head, item.kind, _encode(item.values))
-    return (*head, type(item).__name__, _encode(item))
-
-
 def item_of(entry: Entry) -> Any:
     """The object in a `PUT`, or in an `ANSWER` with the outcome `OBJECT`."""
     return entry[-1]
 
 
-def outcome_of(call: int, error: BaseException) -> Entry:
-    """The `ANSWER` for a call that has raised."""
+def outcome_of(error: BaseException) -> tuple[int, Any]:
+    """The outcome of a call that has raised, and what an `ANSWER` says of it."""
     if isinstance(error, ApiError):
         is_server_wide = isinstance(error, TooManyRequests) and error.is_server_wide
         fields = (type(error).__name__, error.message, error.code, error.reason, error.retry_after_s, is_server_wide)
         followed = error.__cause__ or error.__context__
-        return (ANSWER, call, REFUSED, (*fields, True) if may_have_happened(followed) else fields)
+        return REFUSED, (*fields, True) if may_have_happened(followed) else fields
     if isinstance(error, Exception):
-        return (ANSWER, call, RAISED, f"{type(error).__name__}: {error}")
-    return (ANSWER, call, CANCELLED, None)
+        return RAISED, f"{type(error).__name__}: {error}"
+    return CANCELLED, None
 
 
 def error_of(fields: list[Any]) -> ApiError:

@@ -92,12 +92,12 @@ class WatchRecorder:
     def put(self, resource: ResourceType[Any], item: Any, *, is_complete: bool = True) -> None:
         """An object was added or has changed."""
         self._begin(is_complete=is_complete)
-        self._recorder.note((tape.PUT, resource.path, item))
+        self._recorder.put(resource.path, item)
 
     def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
         """An object was deleted."""
         self._begin(is_complete=self._is_complete is True)
-        self._recorder.note((tape.REMOVE, resource.path, item.key))
+        self._recorder.note(tape.REMOVE, (resource.path, item.key))
 
     def _begin(self, *, is_complete: bool) -> None:
         if not self.changes:
@@ -106,7 +106,7 @@ class WatchRecorder:
         self._clock.monotonic()
         if is_complete is not self._is_complete:
             self._is_complete = is_complete
-            self._recorder.note((tape.READ, is_complete))
+            self._recorder.note(tape.READ, is_complete)
 
 
 class RecordApp:

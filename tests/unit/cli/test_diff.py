@@ -8,6 +8,7 @@ from pathlib import Path
 from podium.recording import tape
 from podium.recording.segments import SegmentWriter
 from tests.unit.cli.commands import run
+from tests.unit.recording.contents import content_of
 
 
 def recorded(directory: Path, *nodes: str) -> Path:
@@ -17,7 +18,7 @@ def recorded(directory: Path, *nodes: str) -> Path:
         tape.Decided(str(at), f"default/web-{at}", "Suggested", node, 3, 3, 100, None, ())
         for at, node in enumerate(nodes)
     ]
-    writer.write(tape.encode([(tape.DECIDED, *each) for each in decisions]), 0.0)
+    writer.write(content_of(*((tape.DECIDED, each) for each in decisions)), 0.0)
     writer.close()
     return directory
 

@@ -13,6 +13,7 @@ from podium.framework.contract.cluster_event import (
     QueueingHint,
     on,
 )
+from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.queues import (
     AlreadyQueued,
@@ -21,10 +22,11 @@ from podium.queues import (
     QueueState,
     QueueStatistics,
     QueueTimes,
+    SchedulingQueue,
     build_hint_map,
 )
 from tests.builders import pod
-from tests.unit.queues.builders import PROFILE, Gates, QueueBench, Rejecter
+from tests.unit.queues.builders import PROFILE, ByPriority, Gates, QueueBench, Rejecter
 
 FIT = Rejecter("Fit", on(EventResource.NODE, ActionType.ADD))
 LABELS = Rejecter("Labels", on(EventResource.POD, ActionType.UPDATE_POD_LABEL))
@@ -283,6 +285,26 @@ def test_the_story_tells_the_whole_way() -> None:
         ("Pop", "in flight"),
         ("Done", "gone"),
     ]
+
+
+def test_a_pod_is_added_and_popped_at_one_reading_of_the_clock() -> None:
+    """A recorder notes each reading."""
+    readings: list[float] = []
+
+    class Counting(ManualClock):
+        def monotonic(self) -> float:
+            readings.append(super().monotonic())
+            return readings[-1]
+
+    queue = SchedulingQueue([QueueProfile(PROFILE, [], {})], ByPriority(), Counting(), {}.get, wake=lambda: None)
+    readings.clear()
+    queue.add(pod())
+    assert len(readings) == 1
+    info = queue.pop(monotonic_s=readings[0] + 2.0)
+    assert len(readings) == 1
+    assert info is not None
+    added, popped = info.transitions.entries
+    assert popped.at_s == added.at_s + 2.0 == info.timestamp_s + 2.0 == (info.initial_attempt_timestamp_s or 0.0) + 2.0
 
 
 # ---------------------------------------------------------------- coming back

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from podium.objects.resource_types import PODS
-from podium.recording import tape
 from podium.recording.outside import Outside, read_outside
 from podium.recording.tape import DECIDED, MONOTONIC, PUT, REMOVE, RESUME, Decided
 from tests.builders import pod
@@ -14,7 +13,7 @@ SECOND = 1_000_000_000
 
 
 def outside(*entries: Any) -> Outside:
-    return read_outside(tape.decode(tape.encode(entries)))
+    return read_outside(entries)
 
 
 def decided(uid: str, node: str = "", victims: tuple[str, ...] = ()) -> Any:

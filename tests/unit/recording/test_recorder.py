@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.lib.clock import ManualClock
-from podium.recording import tape
+from podium.recording import columns, tape
 from podium.recording.recorder import Recorder
 from podium.recording.replay import entries_of
 from podium.recording.segments import SegmentWriter, open_segments
@@ -44,27 +44,11 @@ def test_more_random_bits_than_an_entry_holds_are_several_draws(tmp_path: Path) 
 def test_many_entries_at_once_are_written_in_several_blocks(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path, {})
     for number in range(25_000):
-        recorder.note((tape.SIGNAL, number))
+        recorder.note(tape.SIGNAL, number)
     recorder.close()
     blocks = list(open_segments(tmp_path).blocks())
-    assert max(len(tape.decode(each)) for each in blocks) == 2_000
+    assert max(len(columns.entries_of(each)) for each in blocks) == 2_000
     assert [entry[1] for entry in entries_of(open_segments(tmp_path))] == list(range(25_000))
-
-
-def test_large_entries_are_written_in_blocks_that_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.recording.recorder.BLOCK_BYTES_MAX", 1000)
-    recorder = Recorder(tmp_path, {})
-    for number in range(50):
-        recorder.note((tape.FAILED, str(number), "unschedulable", "x" * 100))
-    recorder.close()
-    assert all(len(each) <= 1000 for each in open_segments(tmp_path).blocks())
-    assert [entry[1] for entry in entries_of(open_segments(tmp_path))] == [str(each) for each in range(50)]
-
-
-def test_times_are_exact() -> None:
-    for readings in ([0.1, 0.1 + 1e-12, 3.0, 1e9 / 7], [1_700_000_000.123456, 1_700_000_000.2]):
-        there, back = tape.Times(), tape.Times()
-        assert [back.take(there.step(each)) for each in readings] == readings
 
 
 def test_full_disk_ends_the_recording_with_one_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +58,7 @@ def test_full_disk_ends_the_recording_with_one_warning(tmp_path: Path, monkeypat
     monkeypatch.setattr(SegmentWriter, "write", refuse)
     with capture_logs() as logs:
         recorder = Recorder(tmp_path, {})
-        recorder.note((tape.READ, 1))
+        recorder.note(tape.READ, 1)
         recorder.close()
     (entry,) = logs
     assert (entry["log_level"], "No space left on device" in entry["error"]) == ("warning", True)
@@ -85,6 +69,6 @@ def test_full_disk_ends_the_recording_with_one_warning(tmp_path: Path, monkeypat
 def test_object_that_cannot_be_encoded_ends_the_recording(tmp_path: Path) -> None:
     with capture_logs() as logs:
         recorder = Recorder(tmp_path, {})
-        recorder.note((tape.READ, 10**30))
+        recorder.note(tape.READ, 10**30)
         recorder.close()
     assert [entry["event"] for entry in logs] == ["The recording has ended: it cannot be written"]

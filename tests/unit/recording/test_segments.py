@@ -115,6 +115,7 @@ def test_segment_of_another_recording_ends_the_reading(tmp_path: Path) -> None:
         (b"apiVersion: v1\n", "is not a segment of a podium recording"),
         (b"podium recording", "ends within its header, after 16 bytes"),
         (b"podium recording" + (FORMAT + 1).to_bytes(2, "big") + bytes(12), "a newer podium is needed"),
+        (b"podium recording" + (FORMAT - 1).to_bytes(2, "big") + bytes(12), "with the podium that recorded it"),
     ],
 )
 def test_file_that_is_no_segment_says_what_is_wrong(tmp_path: Path, content: bytes, told: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.objects.resource_types import NODES, PODS
-from podium.recording import tape, timeline
+from podium.recording import timeline
 from podium.recording.tape import MONOTONIC, NOW, PUT, REMOVE
 from podium.recording.timeline import ABSENT, LOOKS_MAX, NODES_MAX, Onlooker, Timeline, read_timeline
 from tests.builders import node, pod
@@ -17,7 +17,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 def read(*entries: Any, seconds: float | None = None) -> Timeline:
-    return read_timeline(tape.decode(tape.encode(entries)), ["podium"], seconds=seconds)
+    return read_timeline(entries, ["podium"], seconds=seconds)
 
 
 def test_pod_waits_and_then_fills_its_node() -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from podium.objects.resource_types import PODS
-from podium.recording import tape
 from podium.recording.tape import DECIDED, FAILED, MONOTONIC, PUT, Decided
 from podium.recording.trace import trace_events
 from tests.builders import pod
 
 
 def events(*entries: Any) -> list[Any]:
-    return [each for each in trace_events(tape.decode(tape.encode(entries))) if each["ph"] != "M"]
+    return [each for each in trace_events(entries) if each["ph"] != "M"]
 
 
 def decided(uid: str, node: str) -> Any:
