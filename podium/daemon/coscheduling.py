@@ -15,19 +15,16 @@ from typing import Any, Final
 import anyio
 
 from podium.client.informer_set import InformerSet
-from podium.daemon.face import Face
-from podium.daemon.scheduler import Scheduler
 from podium.framework.contract.interface import ApiClient
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, NotFound
 from podium.objects.core import Pod
 from podium.objects.coscheduling import MIN_MEMBER, CoschedulingPodGroup, gang_of
-from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, PODS
+from podium.objects.resource_types import COSCHEDULING_POD_GROUPS
 from podium.objects.times import format_time
 from podium.objects.wire import BrokenObject
 from podium.plugins.contrib.coscheduling.gangs import Gang, Gangs
-from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.queues import SchedulingQueue
 
 log = get_logger("scheduler")
@@ -99,8 +96,7 @@ class PodGroupKeeper:
         """An object cannot be decoded; another handler reports it."""
 
     async def run(self) -> None:
-        """Look at what has changed, every second, until cancelled."""
-        await self._informers.wait_synced()
+        """Look at what has changed, every second, until cancelled. The informers have synced."""
         if self._informers.is_absent(COSCHEDULING_POD_GROUPS):
             log.info(
                 "The API server serves no PodGroups: pods say how many members their group needs",
@@ -136,15 +132,3 @@ class PodGroupKeeper:
                 self._changed[key] = None
                 continue
             self._sent[key] = status
-
-
-def coscheduling(scheduler: Scheduler) -> Face:
-    """The status of the PodGroups of Coscheduling, if a profile enables it."""
-    plugins = (framework.plugins.get(Coscheduling.name) for framework in scheduler.frameworks.values())
-    plugin = next((each for each in plugins if isinstance(each, Coscheduling)), None)
-    if plugin is None:
-        return Face()
-    keeper = PodGroupKeeper(
-        plugin.gangs, scheduler.queue, scheduler.writes.client, scheduler.informers, scheduler.clock
-    )
-    return Face(handlers={PODS: keeper, COSCHEDULING_POD_GROUPS: keeper}, scheduling_tasks={"pod groups": keeper.run})

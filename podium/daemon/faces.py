@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Final
 
 from podium.daemon.cache_dump import CacheDump
-from podium.daemon.coscheduling import coscheduling
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.profile_pages import ProfilePages
 from podium.daemon.queue_page import queue_page
@@ -76,7 +75,6 @@ FACES: Final[tuple[MakeFace, ...]] = (
     cache_dump,
     stray_pods,
     stall_watch,
-    coscheduling,
     configuration_reload,
     profiles,
     tracing,

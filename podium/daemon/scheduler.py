@@ -27,6 +27,7 @@ from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
 from podium.daemon.boundary import Boundary
 from podium.daemon.conflicts import Conflicts
+from podium.daemon.coscheduling import PodGroupKeeper
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
@@ -54,7 +55,15 @@ from podium.framework.cycle.scoring import NearBest, choose
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
-from podium.objects.resource_types import DEVICE_CLASSES, DEVICE_TAINT_RULES, NODES, POD_GROUPS, PODS, RESOURCE_CLAIMS
+from podium.objects.resource_types import (
+    COSCHEDULING_POD_GROUPS,
+    DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    RESOURCE_CLAIMS,
+)
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.shared.cluster_devices import ClusterDevices
@@ -170,16 +179,19 @@ class Scheduler:
         self.loop = self._make_loop()
         informers.consistency.on_consistent(boundary.signal(self._wake_up.set))
         self._handle_events()
+        self._pod_group_keeper = self._make_pod_group_keeper()
         self._export_statistics()
 
     @property
     def tasks(self) -> Tasks:
         """What runs while this process schedules."""
+        keeper = self._pod_group_keeper
         return {
             "conflicts": self.conflicts.run,
             "confirmations": self.binding_cycles.confirmations.run,
             "preemption loops": self._preemption.wake_released,
             "scheduling loop": self.loop.run,
+            **({} if keeper is None else {"pod groups": keeper.run}),
         }
 
     def leader(self) -> str | None:
@@ -400,6 +412,16 @@ class Scheduler:
             if resource == DEVICE_CLASSES:
                 informers.informer(resource).add_handler(DeviceClassHandler(self.frameworks.values()))
             informers.informer(resource).add_handler(handler)
+
+    def _make_pod_group_keeper(self) -> PodGroupKeeper | None:
+        plugins = (framework.plugins.get(Coscheduling.name) for framework in self.frameworks.values())
+        plugin = next((each for each in plugins if isinstance(each, Coscheduling)), None)
+        if plugin is None:
+            return None
+        keeper = PodGroupKeeper(plugin.gangs, self.queue, self.writes.client, self.informers, self._decision_clock)
+        self._pods.add_handler(keeper)
+        self.informers.informer(COSCHEDULING_POD_GROUPS).add_handler(keeper)
+        return keeper
 
     def _export_statistics(self) -> None:
         queue = self.queue

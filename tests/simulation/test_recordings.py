@@ -46,10 +46,10 @@ def test_seed_equals_its_replay(recorded: Path) -> None:
     assert first.virtual_s > 100
 
 
-@pytest.mark.parametrize(("seed", "devices"), [(2, False), (3, True)])
-def test_other_seeds_equal_their_replays(seed: int, devices: bool, tmp_path: Path) -> None:
-    assert simulate(seed, 40, devices=devices, recorded_to=tmp_path).violation is None
-    assert_same(replay_all(tmp_path))
+@pytest.mark.parametrize(("seed", "devices", "gangs"), [(2, False, False), (3, True, False), (4, False, True)])
+def test_other_seeds_equal_their_replays(seed: int, devices: bool, gangs: bool, tmp_path: Path) -> None:
+    assert simulate(seed, 40, devices=devices, gangs=gangs, recorded_to=tmp_path).violation is None
+    assert_same(replay_all(tmp_path, configuration(gangs=gangs)))
 
 
 def test_recording_changes_no_history(recorded: Path, tmp_path: Path) -> None:
