@@ -33,6 +33,9 @@ _LENGTHS: Final = struct.Struct(">III")
 _NAME: Final = re.compile(r"\d{6}\.podium")
 BLOCK_BYTES_MAX: Final = 1 << 25
 """Of the content of a block. One that claims more was not written by podium, and is not read into memory."""
+_WINDOW_BYTES: Final = 1 << 15
+"""Of what stands before a block in its segment: the block is compressed as its continuation, since a few attempts by
+themselves hardly repeat anything."""
 _LEVEL: Final = 1
 """Of compression. Higher levels cost several times as much and save a tenth."""
 _NO_HEADER: Final = -zlib.MAX_WBITS
@@ -65,6 +68,7 @@ class SegmentWriter:
         self._segments = self._blocks = 0
         self._opened_at_s = 0.0
         self._file: BinaryIO | None = None
+        self._before = b""
         self.bytes_total = 0
 
     def write(self, content: bytes, now_s: float) -> None:
@@ -76,7 +80,9 @@ class SegmentWriter:
         if len(content) > BLOCK_BYTES_MAX:
             raise ValueError(f"a block has {len(content)} bytes, and may have {BLOCK_BYTES_MAX}")
         file = self._open(now_s)
-        stored = zlib.compress(content, _LEVEL, _NO_HEADER)
+        packer = zlib.compressobj(_LEVEL, wbits=_NO_HEADER, zdict=self._before)
+        stored = packer.compress(content) + packer.flush()
+        self._before = _end_of(self._before, content)
         lengths = _LENGTHS.pack(self._blocks, len(stored), len(content))
         block = lengths + zlib.crc32(stored, zlib.crc32(lengths)).to_bytes(4, "big") + stored
         file.write(block)
@@ -97,6 +103,7 @@ class SegmentWriter:
         self.close()
         path = self._directory / f"{self._segments + 1:06}.podium"
         # Its owner alone may read it: names and labels may be confidential.
+        self._before = b""
         file = self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         self._segments, self._opened_at_s = self._segments + 1, now_s
         checksum = zlib.crc32(self._description)
@@ -141,24 +148,26 @@ class Segments:
                 if description != self.description:
                     self._note(f"{path} belongs to another recording", is_cut=False)
                     return
+                before = b""
                 while True:
                     at = file.tell()
                     head = file.read(_BLOCK.size)
                     if not head:
                         break
-                    content = self._content(file, head, number)
+                    content = self._content(file, head, number, before)
                     if isinstance(content, str):
                         is_cut = content == _INCOMPLETE and place == len(paths)
                         self._note(f"{path}: the block at byte {at} {content}", is_cut=is_cut)
                         return
                     number += 1
+                    before = _end_of(before, content)
                     yield content
 
     def _note(self, damage: str, *, is_cut: bool) -> None:
         self.damage, self.is_cut = damage, is_cut
 
-    def _content(self, file: BinaryIO, head: bytes, expected: int) -> bytes | str:
-        """The content of the block with that head, or what is wrong with it."""
+    def _content(self, file: BinaryIO, head: bytes, expected: int, before: bytes) -> bytes | str:
+        """The content of the block with that head and what stands before it, or what is wrong with the block."""
         if len(head) < _BLOCK.size:
             return _INCOMPLETE
         number, stored_bytes, content_bytes, checksum = _BLOCK.unpack(head)
@@ -171,7 +180,7 @@ class Segments:
             return "is damaged: its checksum does not match"
         if number != expected:
             return f"has number {number} where number {expected} was expected: blocks are missing"
-        unpacker = zlib.decompressobj(_NO_HEADER)
+        unpacker = zlib.decompressobj(_NO_HEADER, before)
         try:
             content = unpacker.decompress(stored, content_bytes)
         except zlib.error as error:
@@ -182,6 +191,11 @@ class Segments:
 
 
 _INCOMPLETE: Final = "is incomplete"
+
+
+def _end_of(before: bytes, content: bytes) -> bytes:
+    """What stands before the next block."""
+    return (before + content)[-_WINDOW_BYTES:]
 
 
 def open_segments(directory: Path) -> Segments:

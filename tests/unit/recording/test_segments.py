@@ -36,6 +36,16 @@ def test_random_blocks_are_read_as_they_were_written(tmp_path: Path) -> None:
         assert (segments.description, segments.damage) == (DESCRIPTION, "")
 
 
+def test_what_an_earlier_block_holds_takes_hardly_any_room(tmp_path: Path) -> None:
+    writer, content = SegmentWriter(tmp_path, {}), Random(1).randbytes(10_000)
+    writer.write(content, 0.0)
+    first = writer.bytes_total
+    writer.write(b"more" + content, 1.0)
+    assert writer.bytes_total - first < 300
+    writer.close()
+    assert list(open_segments(tmp_path).blocks()) == [content, b"more" + content]
+
+
 def test_segments_are_rotated_by_age(tmp_path: Path) -> None:
     writer = SegmentWriter(tmp_path, DESCRIPTION, segment_bytes=1 << 20, segment_s=100.0)
     for now_s in (0.0, 99.0, 100.0, 201.0):
