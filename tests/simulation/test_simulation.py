@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -129,21 +129,22 @@ def _bind_without_writing_claims(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plant", "checker", "more"),
+    ("plant", "checker", "more", "seeds"),
     [
-        (_start_alone, "gang in part", "gangs"),
-        (_wait_for_ever, "held on", "gangs"),
-        (_wait_for_members_that_nobody_needs, "gang forgotten", "gangs"),
-        (_see_no_devices_in_use, "device twice", "devices"),
-        (_keep_answers_for_ever, "device twice", "devices"),
-        (_bind_without_writing_claims, "bound without", "devices"),
+        (_start_alone, "gang in part", "gangs", _SEEDS_TRIED),
+        (_wait_for_ever, "held on", "gangs", _SEEDS_TRIED),
+        # Few calms have a gang that waits and would fit.
+        (_wait_for_members_that_nobody_needs, "gang forgotten", "gangs", (20, 22)),
+        (_see_no_devices_in_use, "device twice", "devices", _SEEDS_TRIED),
+        (_keep_answers_for_ever, "device twice", "devices", _SEEDS_TRIED),
+        (_bind_without_writing_claims, "bound without", "devices", _SEEDS_TRIED),
     ],
 )
 def test_the_checkers_of_gangs_and_devices_find_what_is_planted(
-    plant: Plant, checker: str, more: str, monkeypatch: pytest.MonkeyPatch
+    plant: Plant, checker: str, more: str, seeds: Sequence[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    violations = (simulate(seed, CALM_EVERY, **{more: True}).violation for seed in _SEEDS_TRIED)
+    violations = (simulate(seed, CALM_EVERY, **{more: True}).violation for seed in seeds)
     assert next(each for each in violations if each is not None).checker == checker
 
 
