@@ -13,9 +13,11 @@ from structlog.testing import capture_logs
 
 from podium.lib.clock import ManualClock
 from podium.recording import columns, tape
+from podium.recording import recorder as recorder_module
 from podium.recording.recorder import Recorder
 from podium.recording.replay import entries_of
 from podium.recording.segments import SegmentWriter, open_segments
+from tests.patience import PATIENCE_S
 
 
 def test_entries_are_read_as_they_were_noted(tmp_path: Path) -> None:
@@ -64,6 +66,23 @@ def test_full_disk_ends_the_recording_with_one_warning(tmp_path: Path, monkeypat
     assert (entry["log_level"], "No space left on device" in entry["error"]) == ("warning", True)
     assert "No space left on device" in recorder.failure
     assert recorder.reading(lambda: 7)() == 7
+
+
+def test_disk_that_is_too_slow_ends_the_recording_with_one_warning_and_nothing_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder_module, "_WAITING_MAX", 100)
+    monkeypatch.setattr(recorder_module, "_FLUSH_EVERY_S", PATIENCE_S)
+    with capture_logs() as logs:
+        recorder = Recorder(tmp_path, {})
+        for _ in range(2):
+            for number in range(101):
+                recorder.note(tape.SIGNAL, number)
+            recorder._write_waiting_or_give_up()
+        assert not len(recorder._noted)
+        recorder.close()
+    (entry,) = logs
+    assert "does not take entries as fast" in entry["error"]
 
 
 def test_object_that_cannot_be_encoded_ends_the_recording(tmp_path: Path) -> None:
