@@ -86,12 +86,13 @@ def command(
     files.demand_one_stdin((*clusters, *steps["apply"], *steps["steps"]))
     with errors_shown():
         from podium.insight.steps import carried_out, pods_applied
+        from podium.insight.what_if import outcome_of
 
         made = _Steps(plugins, any_scheduler=config is None).of(in_order)
         loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, pods_applied(made))
 
         trial = carried_out(loaded.cluster, made)
-        found = trial.outcome()
+        found = outcome_of(trial)
     from podium.cli.cluster_source import warn_of_missing
 
     warn_of_missing(loaded.missed())
@@ -182,6 +183,6 @@ class _Steps:
                 }
                 more = (replace(config.profiles[0], scheduler_name=each) for each in sorted(names))
                 config = replace(config, profiles=(*config.profiles, *more))
-            return type(cluster)(config, cluster.store.fork(), good.plugins)
+            return type(cluster)(config, cluster.store.fork(), good.plugins, admission=cluster.admission)
 
         return UseProfiles(name, good.config, rebuilt)

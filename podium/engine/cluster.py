@@ -25,7 +25,9 @@ from podium.config import (
     unsupported,
 )
 from podium.config import Plugin as EnabledPlugin
-from podium.engine.admission import Admission
+from podium.engine.derivation.admission import Admission
+from podium.engine.derivation.claims import may_have_claims, with_claims
+from podium.engine.derivation.volumes import bound_at_once, controller_writes
 from podium.engine.cluster_state import SEED, ClusterState
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
@@ -42,10 +44,17 @@ from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Fail
 from podium.framework.profile.runtime import Framework, registry_of
 from podium.lib.error_text import error_text
 from podium.lib.nearest import nearest
-from podium.objects.core import Node, Pod
+from podium.objects.core import Node, Pod, PodResourceClaimStatus, PodStatus
 from podium.objects.errors import FieldError
 from podium.objects.requests import filter_requests
-from podium.objects.resource_types import ALL, NODES, PODS, ResourceType
+from podium.objects.resource_types import (
+    ALL,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    RESOURCE_CLAIMS,
+    ResourceType,
+)
 from podium.plugins import IN_TREE
 
 _NO_CLASSES: Final = Admission(())
@@ -163,7 +172,7 @@ class Cluster:
         Raises:
             ManifestError: the object cannot be read, a scheduler does not read its kind, or its name is taken.
         """
-        resource, item = self._read(manifest)
+        resource, item = self.read(manifest)
         if self._state.store.get(resource, item.key) is not None:
             raise ManifestError(f"{resource.kind} {item.key} already exists")
         self.put(resource, item)
@@ -174,7 +183,7 @@ class Cluster:
         Raises:
             ManifestError: the object cannot be read, or no object has its name.
         """
-        resource, item = self._read(manifest)
+        resource, item = self.read(manifest)
         self._demand(resource, item.key)
         self.put(resource, item)
 
@@ -289,6 +298,9 @@ class Cluster:
             state.engine.take_back(placed)
             return Placement(pod, None, written)
         carry_out(state.store, written)
+        bound = list(controller_writes(state.store, written, decision.node_name))
+        carry_out(state.store, bound)
+        written = [*written, *bound]
         before = state.store.get(PODS, pod.key)
         state.store.put(PODS, pod.on_node(decision.node_name))
         return Placement(pod, decision.node_name, writes=written, state=cycle.state, placed=placed, before=before)
@@ -338,12 +350,12 @@ class Cluster:
         leaving = [each for each in self._state.cache.pods_on(node) if not stays_on_node(each)]
         state = self._own()
         state.put(NODES, msgspec.structs.replace(known, spec=msgspec.structs.replace(known.spec, unschedulable=True)))
-        unbound = []
+        pending = []
         for pod in sorted(leaving, key=_before_others):
-            gone = Pod(metadata=pod.metadata, spec=pod.spec)
-            state.put(PODS, gone)
-            unbound.append(gone)
-        return self.place_all(unbound)
+            evicted = unbound(pod)
+            state.put(PODS, evicted)
+            pending.append(evicted)
+        return self.place_all(pending)
 
     # ------------------------------------------------------------ for the command line and other packages
 
@@ -363,8 +375,8 @@ class Cluster:
         return self._state.frameworks.keys()
 
     def put_pending(self, pod: Pod) -> None:
-        """Add a pod without a node, or replace the one of its name."""
-        self.put(PODS, Pod(metadata=pod.metadata, spec=pod.spec))
+        """Add a pod without a node, or replace the one of its name. Of its status it keeps only its claims."""
+        self.put(PODS, unbound(pod))
 
     def put(self, resource: ResourceType[Any], item: Any) -> None:
         """Add a typed object, or replace the one of its name.
@@ -406,6 +418,44 @@ class Cluster:
         """The objects. Do not change them."""
         return self._state.store
 
+    @property
+    def admission(self) -> Admission:
+        """What the API server does to objects on their creation."""
+        return self._state.admission
+
+    def create(self, resource: ResourceType[Any], item: Any) -> None:
+        """As `put`, for an object that did not exist: a claim that does not wait is bound if a volume suits it."""
+        self.put(resource, item)
+        if resource is PERSISTENT_VOLUME_CLAIMS:
+            carry_out(self._own().store, bound_at_once(self._state.store, item))
+
+    def admit_by(self, admission: Admission) -> None:
+        """Let objects be created with this admission from now on."""
+        self._own().admission = admission
+
+    def create_claims(self, pod: Pod) -> Pod:
+        """Create the claims that exist because the pod does, and return the pod with their names.
+
+        Raises:
+            ManifestError: a claim cannot be read.
+        """
+        if not may_have_claims(pod):
+            return pod
+        store = self._state.store
+        kinds = {each.kind: each for each in (PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIMS)}
+        manifest, claims = with_claims(
+            as_manifest(PODS, pod),
+            self.admission.objects,
+            lambda kind, key: store.get(kinds[kind], key) is not None,
+        )
+        for claim in claims:
+            self.create(*self.read(claim))
+        statuses = manifest.get("status", {}).get("resourceClaimStatuses", [])
+        claimed = msgspec.convert(statuses, tuple[PodResourceClaimStatus, ...])
+        return msgspec.structs.replace(
+            pod, status=msgspec.structs.replace(pod.status, resource_claim_statuses=claimed)
+        )
+
     def framework_for(self, pod: Pod) -> Framework:
         """The profile that the pod asks for.
 
@@ -434,7 +484,7 @@ class Cluster:
         """
         if isinstance(pod, Pod):
             return pod
-        resource, item = self._read(pod)
+        resource, item = self.read(pod)
         if resource is not PODS:
             raise ManifestError(f"kind: expected a Pod, got a {resource.kind}")
         return cast(Pod, item)
@@ -447,7 +497,12 @@ class Cluster:
             self._state = self._state.fork()
         return self._state
 
-    def _read(self, manifest: object) -> tuple[ResourceType[Any], Any]:
+    def read(self, manifest: object) -> tuple[ResourceType[Any], Any]:
+        """The typed object, with missing fields filled in, and its resource type.
+
+        Raises:
+            ManifestError: it cannot be read, or a scheduler does not read its kind.
+        """
         resource = resource_of(manifest) if isinstance(manifest, Mapping) else None
         if resource is None:
             raise ManifestError("expected an object of a kind that schedulers read, with apiVersion and kind")
@@ -518,6 +573,12 @@ def with_plugins(config: KubeSchedulerConfiguration, plugins: Iterable[type[Plug
 
 def _before_others(pod: Pod) -> tuple[int, str, str]:
     return -pod.priority, pod.metadata.namespace, pod.metadata.name
+
+
+def unbound(pod: Pod) -> Pod:
+    """The pod without a node, and of its status only the claims that were made for it."""
+    status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
+    return Pod(metadata=pod.metadata, spec=pod.spec, status=status)
 
 
 def stays_on_node(pod: Pod) -> bool:

@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
-from podium.engine.admission import Admission
+from podium.engine.derivation.admission import Admission
 from podium.engine.errors import ManifestError
 from podium.engine.evaluation import Evaluation
 from podium.engine.offline import OfflineHandle
@@ -21,7 +21,15 @@ from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
-from podium.objects.resource_types import NODES, PODS, KubeObject, ResourceType
+from podium.objects.resource_types import (
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    RESOURCE_CLAIMS,
+    KubeObject,
+    ResourceType,
+)
 from podium.objects.unreadable import kind_of
 from podium.queues import Nominator
 
@@ -29,6 +37,9 @@ _NOW_S: Final = 4_102_444_800.0
 """2100-01-01: later than every date in the objects."""
 
 SEED: Final = 1
+
+_FOLLOWED: Final = frozenset({PERSISTENT_VOLUMES.path, PERSISTENT_VOLUME_CLAIMS.path, RESOURCE_CLAIMS.path})
+"""The kinds whose changes plugins follow, because binding a pod changes them."""
 
 
 class ClusterState:
@@ -115,8 +126,8 @@ class ClusterState:
         if isinstance(item, Pod):
             if not item.node_name and item.spec.scheduler_name in self.frameworks:
                 self.nominator.add(item)
-        elif not isinstance(item, Node):
-            # Plugins cache what they derive from objects other than pods and nodes, so they are built again.
+        elif resource.path not in _FOLLOWED and not isinstance(item, Node):
+            # Plugins cache what they derive from other objects, so they are built again.
             self._frameworks = None
 
     def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
@@ -125,7 +136,7 @@ class ClusterState:
             self._stop_counting(item.key)
         elif isinstance(item, Node):
             self.cache.remove_node(item.name)
-        else:
+        elif resource.path not in _FOLLOWED:
             self._frameworks = None
         self.store.drop(resource, item)
 

@@ -17,7 +17,7 @@ def writes_before_binding(
 ) -> Sequence[ObjectWrite] | str:
     """What PreBind of all plugins writes, or the message of the one that fails."""
     writes: list[ObjectWrite] = []
-    for plugin in framework.writing:
+    for plugin in framework.binding_writers:
         try:
             writes += plugin.writes_before_binding(state, pod, node_name)
         except PluginError as error:

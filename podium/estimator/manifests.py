@@ -14,13 +14,13 @@ import msgspec
 
 from podium.cluster import CacheError
 from podium.config import default_configuration
-from podium.engine.admission import Admission
+from podium.engine.derivation.admission import Admission
 from podium.engine.cluster import Cluster, read_object
 from podium.engine.errors import ManifestError
 from podium.engine.files import Found
 from podium.engine.manifests import Manifest, read_manifest, resource_of
 from podium.engine.store import ObjectStore
-from podium.engine.templates import asked_pod
+from podium.engine.derivation.pods import asked_pod
 from podium.estimator.accurate import without_preemption
 from podium.estimator.cluster_objects import Cluster as KarmadaCluster
 from podium.estimator.errors import EstimateError

@@ -8,13 +8,13 @@ from typing import Any
 
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
-from podium.engine.admission import Admission
+from podium.engine.derivation.admission import Admission
 from podium.engine.cluster import Cluster, read_all, read_object
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation, as_status
 from podium.engine.files import Found, read_objects
 from podium.engine.store import ObjectStore
-from podium.engine.templates import asked_pod
+from podium.engine.derivation.pods import asked_pod
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import Status
 from podium.framework.cycle.details import detail_of_node

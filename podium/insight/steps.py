@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-import msgspec
-
 from podium.config import KubeSchedulerConfiguration
-from podium.engine.admission import Admission
-from podium.engine.cluster import read_object
+from podium.engine.derivation.control_objects import is_control_kind, mapping_at, namespace_of
+from podium.engine.derivation.manager import KINDS
+from podium.engine.derivation.pods import named_pod, pod_of, sample_pod
+from podium.engine.derivation.workload_kinds import REPLICAS_MAX, replicas_of, templates_in
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import Found
-from podium.engine.manifests import Manifest, resource_of
-from podium.engine.templates import REPLICAS_MAX, pod_like, replicas_of, template_of
+from podium.engine.manifests import Manifest, is_namespaced, resource_of
 from podium.insight.cluster import Cluster
-from podium.insight.loading import node_named
+from podium.insight.loading import node_named, pod_named
 from podium.insight.node_edits import added_node
-from podium.insight.what_if import Trial
+from podium.insight.trial import Trial
 from podium.lib.nearest import nearest
 from podium.objects.core import Pod
-from podium.objects.resource_types import ALL, NODES, PODS, REPLICA_SETS
+from podium.objects.resource_types import ALL, NODES, PODS, REPLICA_SETS, ResourceType
 
 NODES_MAX: Final = 10_000
 """How many nodes one step may add."""
 
 _KINDS = {each.kind.lower(): each for each in ALL}
+_WORKLOADS = {kind.lower(): kind for kind in KINDS}
 _ABOVE = {"ReplicaSet": "Deployment", "Job": "CronJob"}
 
 
@@ -47,7 +47,7 @@ class Step(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """Cordon a node and move its pods."""
+    """Cordon a node and evict its pods."""
 
     node: str
 
@@ -57,9 +57,8 @@ class Drain:
         return f"drain {self.node}"
 
     def carry_out(self, trial: Trial) -> None:
-        """Move the pods. Raises: ClusterError: there is no such node."""
-        node_named(trial.world, self.node)
-        trial.note_all(trial.world.drain(self.node))
+        """Evict the pods. Raises: ClusterError: there is no such node."""
+        trial.drain(node_named(trial.world, self.node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +80,12 @@ class AddNodes:
             _, edit = added_node(like, trial.world.store.objects(NODES).keys())
             assert edit.manifest is not None
             trial.world.add(edit.manifest)
+        trial.on_nodes()
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Add objects, or replace those of the same name. A workload's pods are created from its template."""
+    """Add objects, or apply manifests to those of the same name. Controllers create the pods of workloads."""
 
     name: str
     objects: Sequence[Found]
@@ -96,45 +96,70 @@ class Apply:
         return f"apply {self.name}"
 
     def carry_out(self, trial: Trial) -> None:
-        """Put the objects. Raises: ManifestError: one of them cannot be read, or there are none."""
-        if all(resource_of(each.manifest) is None and template_of(each.manifest) is None for each in self.objects):
-            kinds = ", ".join(dict.fromkeys(str(each.manifest["kind"]) for each in self.objects)) or "nothing"
-            raise ManifestError(f"the file holds nothing that a scheduler reads: it holds {kinds}")
-        admission = Admission(each.manifest for each in self.objects)
-        for found in self.objects:
-            resource = resource_of(found.manifest)
-            if (
-                resource is not None
-                and resource is not REPLICA_SETS
-                and template_of(found.manifest) in (None, found.manifest)
-            ):
-                item = read_object(found, resource, admission)
-                known = trial.world.store.get(resource, item.key)
-                if known is None:
-                    trial.world.add(found.manifest)
-                else:
-                    trial.world.replace(found.manifest)
-            elif (template := template_of(found.manifest)) is not None:
-                self._roll_out(trial, found, pod_like(found.manifest, template), admission)
+        """Apply the objects, each as soon as the one before exists.
 
-    def _roll_out(self, trial: Trial, found: Found, like: Manifest, admission: Admission) -> None:
-        """Replace the pods of the workload by those that its template makes."""
-        manifest = found.manifest
-        pod: Pod = read_object(Found(like, found.where), PODS, admission)
-        namespace, name = pod.metadata.namespace, pod.metadata.name
-        old = pods_of(trial.world, namespace, manifest["kind"], name)
-        count = replicas_of(found, default=len(old) or 1)
-        for each in old:
-            trial.world.remove("Pod", each.metadata.name, namespace)
-        owner = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "name": name, "controller": True}
-        for number in range(count):
-            made = {**like["metadata"], "name": f"{name}-{number}", "ownerReferences": [{**owner, "uid": name}]}
-            trial.world.put_pending(read_object(Found({**like, "metadata": made}, found.where), PODS, admission))
+        Raises:
+            ManifestError: one of them cannot be read, the API server refuses it, or there are none.
+        """
+        if not any(_is_read(item.manifest) for item in self.objects):
+            kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in self.objects)) or "nothing"
+            raise ManifestError(f"the file holds nothing that a scheduler reads: it holds {kinds}")
+        for number, item in enumerate(self.objects):
+            try:
+                self._apply(trial, item, number)
+            except ManifestError as error:
+                raise type(error)(f"{item.where}: {error}") from None
+
+    def _apply(self, trial: Trial, item: Found, number: int) -> None:
+        manifest, world = item.manifest, trial.world
+        resource = resource_of(manifest)
+        if resource is PODS:
+            _apply_pod(trial, named_pod(manifest, number))
+            return
+        if is_control_kind(manifest):
+            trial.controllers.apply(manifest)
+        elif templates_in(manifest):
+            _create_pods(trial, item)
+        if resource is not None:
+            _, typed = world.read(manifest)
+            if world.store.get(resource, typed.key) is None:
+                world.create(resource, typed)
+            else:
+                world.put(resource, typed)
+        trial.on_objects(resource)
+
+
+def _is_read(manifest: Manifest) -> bool:
+    return resource_of(manifest) is not None or is_control_kind(manifest) or bool(templates_in(manifest))
+
+
+def _apply_pod(trial: Trial, manifest: Manifest) -> None:
+    """Create the pod, or replace the one of its name, since little of a pod can be changed."""
+    world = trial.world
+    key = f"{namespace_of(manifest)}/{mapping_at(manifest, 'metadata').get('name')}"
+    before = world.store.get(PODS, key)
+    if before is not None:
+        trial.delete(before, is_replaced=False)
+    trial.create(manifest)
+
+
+def _create_pods(trial: Trial, item: Found) -> None:
+    """Create the pods of a workload whose controller is not known, in place of those that it has."""
+    manifest = item.manifest
+    name, kind = str(mapping_at(manifest, "metadata").get("name") or ""), str(manifest["kind"])
+    old = pods_of(trial.world, namespace_of(manifest), kind, name)
+    for pod in old:
+        trial.delete(pod, is_replaced=False)
+    templates = templates_in(manifest)
+    for template in templates:
+        prefix = f"{name}-{template.name}" if template.name and len(templates) > 1 else name
+        for number in range(replicas_of(item, template, default=len(old) or 1)):
+            trial.create(pod_of(manifest, template.content, f"{prefix}-{number}"))
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Give a workload so many pods, by copying one of its pods or deleting some."""
+    """Give a workload so many pods."""
 
     namespace: str
     kind: str
@@ -147,22 +172,16 @@ class Scale:
         return f"scale {self.namespace}/{self.kind}/{self.name} to {self.replicas}"
 
     def carry_out(self, trial: Trial) -> None:
-        """Add or delete pods. Raises: ClusterError: the workload has no pod."""
-        world = trial.world
-        pods = pods_of(world, self.namespace, self.kind, self.name)
+        """Change the number of replicas. Raises: ClusterError: there is no such workload."""
+        kind = _WORKLOADS.get(self.kind.lower(), self.kind)
+        if trial.controllers.scale(kind, f"{self.namespace}/{self.name}", self.replicas):
+            return
+        pods = pods_of(trial.world, self.namespace, kind, self.name)
         if not pods:
             what = f"{self.namespace}/{self.kind}/{self.name}"
-            advice = nearest(what, _workloads(world)) or "; add it with an apply step"
-            raise ClusterError(f"{what} has no pod here{advice}")
-        names = {each.metadata.name for each in pods}
-        fresh = (name for number in range(self.replicas + 1) if (name := f"{self.name}-scaled-{number}") not in names)
-        for name in list(fresh)[: max(self.replicas - len(pods), 0)]:
-            meta = msgspec.structs.replace(pods[0].metadata, name=name, uid=f"Pod/{self.namespace}/{name}")
-            world.put_pending(Pod(metadata=meta, spec=pods[0].spec))
-        # As a ReplicaSet does: pending pods go first, then the youngest.
-        oldest = sorted(pods, key=lambda pod: (not pod.node_name, pod.metadata.creation_timestamp or "", pod.key))
-        for each in oldest[self.replicas :]:
-            world.remove("Pod", each.metadata.name, each.metadata.namespace)
+            advice = nearest(what, trial.controllers.workloads()) or "; add it with an apply step"
+            raise ClusterError(f"there is no workload {what} here{advice}")
+        trial.scale_unknown(pods, self.replicas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,19 +198,32 @@ class Remove:
         return f"remove {self.kind}/{f'{self.namespace}/' if self.namespace else ''}{self.name}"
 
     def carry_out(self, trial: Trial) -> None:
-        """Delete it. Raises: ClusterError: there is none."""
+        """Delete it. Raises: ClusterError: it does not exist."""
         world = trial.world
         resource = _KINDS.get(self.kind.lower())
-        pods = pods_of(world, self.namespace or "default", self.kind, self.name)
+        kind = _WORKLOADS.get(self.kind.lower(), self.kind)
+        namespace = self.namespace or "default"
         if resource is NODES:
-            node_named(world, self.name)
-            trial.evict([pod for pod in world.pods if pod.node_name == self.name])
-        for each in pods:
-            world.remove("Pod", each.metadata.name, each.metadata.namespace)
-        if resource is None and not pods:
-            raise ClusterError(f"there is no {self.kind} {self.name} with pods{nearest(self.name, _workloads(world))}")
-        if resource is not None and not (pods and resource is REPLICA_SETS):
+            trial.remove_node(node_named(world, self.name))
+            return
+        if resource is PODS:
+            trial.delete(pod_named(world, self.name, namespace))
+            return
+        owned = trial.controllers.remove(kind, f"{namespace}/{self.name}")
+        pods = pods_of(world, namespace, kind, self.name) if owned is None else owned
+        for pod in pods:
+            trial.delete(pod, is_replaced=False)
+        if resource is None and owned is None and not pods:
+            known = trial.controllers.workloads()
+            raise ClusterError(f"there is no {self.kind} {self.name} with pods{nearest(self.name, known)}")
+        is_stored = resource is not None and world.store.get(resource, _key_in(resource, namespace, self.name)) is not None
+        if resource is not None and (is_stored or (owned is None and not pods)):
             world.remove(resource.kind, self.name, self.namespace)
+        trial.on_objects(resource)
+
+
+def _key_in(resource: ResourceType[Any], namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if is_namespaced(resource) else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +242,7 @@ class UseProfiles:
     def carry_out(self, trial: Trial) -> None:
         """Build the cluster again."""
         trial.world = self.rebuilt(trial.world, self.config)
+        trial.on_nodes()
 
 
 def pods_of(cluster: Cluster, namespace: str, kind: str, name: str) -> list[Pod]:
@@ -236,13 +269,6 @@ def _controllers(cluster: Cluster, pod: Pod) -> Iterator[tuple[str, str]]:
     elif owner.kind in _ABOVE:
         # Without the ReplicaSet or Job, its name says whose it is.
         yield _ABOVE[owner.kind], owner.name.rpartition("-")[0]
-
-
-def _workloads(cluster: Cluster) -> set[str]:
-    """All workloads that have pods, as NAMESPACE/KIND/NAME."""
-    return {
-        f"{pod.metadata.namespace}/{kind}/{name}" for pod in cluster.pods for kind, name in _controllers(cluster, pod)
-    }
 
 
 def scale_of(text: str) -> Scale:
@@ -318,13 +344,13 @@ def read_steps(document: Any, others: Mapping[str, Callable[[str], Step]]) -> li
 
 
 def pods_applied(steps: Iterable[Step]) -> list[Found]:
-    """The pods in the files that are applied, and one of each workload."""
+    """The pods in the files that are applied, and one of each template of a workload."""
     return [
-        found if template is found.manifest else Found(pod_like(found.manifest, template), found.where)
+        Found(named_pod(item.manifest) if template.content is item.manifest else sample_pod(item.manifest, template.content), item.where)
         for step in steps
         if isinstance(step, Apply)
-        for found in step.objects
-        if (template := template_of(found.manifest)) is not None
+        for item in step.objects
+        for template in templates_in(item.manifest)
     ]
 
 

@@ -1,54 +1,42 @@
-"""What would happen: steps that change a fork of a cluster, and what differs afterwards.
-
-After each step pending pods are placed as the scheduler would place them, preemption carried out, until nothing moves
-any more. A pod of a workload that was evicted or preempted comes back as a pending pod, as its controller would create
-it.
-"""
+"""What differs after the steps of a what-if question; `trial` carries them out."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from podium.engine.cluster import stays_on_node
-from podium.engine.placement import Placement
 from podium.insight.capacity import ZONE_LABEL
 from podium.insight.cluster import Cluster
+from podium.insight.trial import Blocked, Preemption, Refused, Trial
 from podium.objects.core import Pod
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 from podium.objects.resource_types import NODES, PODS
 
-_ROUNDS_MAX: Final = 20
-"""Pods that preempt each other could move for ever."""
-
-
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod that is elsewhere than before; `before` is "" if it was pending or did not exist."""
+    """A pod that is elsewhere than before.
+
+    Attributes:
+        before: the node of the pod, or of the one that it replaces; "" if there was none.
+        replaces: the key of the pod in whose place it was created; "" if there is none.
+    """
 
     pod: str
     before: str
     after: str
+    replaces: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A pod without a node, and why. `before` is the node that it was on; "" if it was pending or did not exist."""
+    """A pod without a node, and why; `before` and `replaces` as in `Move`."""
 
     pod: str
     before: str
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Preemption:
-    """A pod that made room for another one."""
-
-    pod: str
-    node: str
-    by: str
+    replaces: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +81,23 @@ class Outcome:
 
     Attributes:
         moved: pods that were on a node and are on another one.
-        placed: pods that have a node and had none.
-        pending: pods that have no node.
+        placed: pods that have a node and had none or did not exist.
+        pending: pods that have no node and had one or did not exist.
+        still_pending: pods that had no node before either.
         gone: the keys of pods that do not exist any more.
+        blocked: pods that budgets kept from being evicted.
+        refused: workloads whose pods the API server refuses.
         spread: by workload whose pods changed: before and after.
     """
 
     moved: Sequence[Move]
     placed: Sequence[Move]
     pending: Sequence[Pending]
+    still_pending: Sequence[Pending]
     preempted: Sequence[Preemption]
     gone: Sequence[str]
+    blocked: Sequence[Blocked]
+    refused: Sequence[Refused]
     before: Utilisation
     after: Utilisation
     spread: Mapping[str, tuple[Spread, Spread]]
@@ -112,13 +106,13 @@ class Outcome:
         """The outcome as JSON values."""
         return {
             "moved": [{"pod": each.pod, "from": each.before, "to": each.after} for each in self.moved],
-            "placed": [{"pod": each.pod, "to": each.after} for each in self.placed],
-            "pending": [
-                {"pod": each.pod, "why": each.why, **({"from": each.before} if each.before else {})}
-                for each in self.pending
-            ],
+            "placed": [{"pod": move.pod, "to": move.after, **_origin(move)} for move in self.placed],
+            "pending": [{"pod": pod.pod, "why": pod.why, **_origin(pod)} for pod in self.pending],
+            "still_pending": [{"pod": pod.pod, "why": pod.why} for pod in self.still_pending],
             "preempted": [{"pod": each.pod, "from": each.node, "by": each.by} for each in self.preempted],
             "gone": list(self.gone),
+            "blocked": [{"pod": pod.pod, "budgets": list(pod.budgets)} for pod in self.blocked],
+            "refused": [{"workload": refusal.workload, "reason": refusal.reason} for refusal in self.refused],
             "utilisation": {"before": _as_percent(self.before), "after": _as_percent(self.after)},
             "spread": {
                 workload: {"before": before.as_dict(), "after": after.as_dict()}
@@ -127,95 +121,42 @@ class Outcome:
         }
 
 
-@dataclass
-class Trial:
-    """A private world in which steps are carried out one after the other.
+def _origin(pod: Move | Pending) -> dict[str, str]:
+    """Where the pod, or the one that it replaces, was."""
+    values = {"from": pod.before, "replaces": pod.replaces}
+    return {name: value for name, value in values.items() if value}
 
-    Attributes:
-        world: the cluster as it is after the steps so far.
-    """
 
-    world: Cluster
-    preempted: list[Preemption] = field(default_factory=list)
-    _before: Cluster = field(init=False)
-    _why: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Keep the cluster as it was."""
-        self._before = self.world
-        self.world = self.world.fork()
-
-    def settle(self) -> None:
-        """Place the pending pods in queue order until nothing moves any more.
-
-        Raises:
-            ScheduleError: an attempt failed.
-        """
-        for _ in range(_ROUNDS_MAX):
-            self._why.clear()
-            if not self.note_all(self._place_pending()):
-                return
-
-    def evict(self, pods: Iterable[Pod]) -> None:
-        """Take the pods off their nodes. Those that have a controller come back as pending pods."""
-        for pod in pods:
-            self.world.remove("Pod", pod.metadata.name, pod.metadata.namespace)
-            if pod.metadata.controller is not None and not stays_on_node(pod):
-                self.world.put_pending(pod)
-
-    def note_all(self, placements: Iterable[Placement]) -> bool:
-        """Note attempts that have been made, and return whether any of them changed anything."""
-        return sum(self._note(each) for each in placements) > 0
-
-    def _place_pending(self) -> Sequence[Placement]:
-        """One attempt at each pending pod whose scheduler is known."""
-        profiles = self.world.profiles
-        pending = [each for each in self.world.pods if not each.node_name]
-        for pod in pending:
-            if pod.spec.scheduler_name not in profiles:
-                self._why[pod.key] = f"no profile is named {pod.spec.scheduler_name!r}"
-        known = [each for each in pending if each.spec.scheduler_name in profiles]
-        known.sort(key=lambda pod: (-pod.priority, pod.key))
-        return self.world.place_all(known)
-
-    def _note(self, placement: Placement) -> bool:
-        """Note an attempt, and return whether it changed anything."""
-        pod = placement.pod
-        if placement.node is not None:
-            return True
-        self._why[pod.key] = placement.message
-        if placement.nominated_node is None:
-            return False
-        for victim in placement.victims:
-            self.preempted.append(Preemption(victim.key, placement.nominated_node, pod.key))
-            if victim.metadata.controller is not None:
-                self.world.put_pending(victim)
-        return bool(placement.victims)
-
-    def outcome(self) -> Outcome:
-        """What differs from the cluster as it was."""
-        before = {pod.key: pod for pod in self._before.pods}
-        after = {pod.key: pod for pod in self.world.pods}
-        moved, placed, pending = [], [], []
-        for key, pod in after.items():
-            was = before[key].node_name if key in before else ""
-            if not pod.node_name:
-                pending.append(Pending(key, was, self._why.get(key, "")))
-            elif was and was != pod.node_name:
-                moved.append(Move(key, was, pod.node_name))
-            elif not was:
-                placed.append(Move(key, "", pod.node_name))
-        gone = [key for key in before if key not in after]
-        return Outcome(
-            moved,
-            placed,
-            pending,
-            tuple(self.preempted),
-            gone,
-            utilisation(self._before),
-            utilisation(self.world),
-            _spreads(self._before, self.world),
-        )
+def outcome_of(trial: Trial) -> Outcome:
+    """What differs from the cluster as it was."""
+    before = {pod.key: pod for pod in trial.before.pods}
+    after = {pod.key: pod for pod in trial.world.pods}
+    moved, placed, pending, still_pending = [], [], [], []
+    for key, pod in after.items():
+        replaced = trial.replaced.get(key, "")
+        was = before.get(key) or before.get(replaced)
+        node_before = was.node_name if was is not None else ""
+        if not pod.node_name:
+            is_old = key in before and not node_before
+            entries = still_pending if is_old else pending
+            entries.append(Pending(key, node_before, trial.why.get(key, ""), replaced))
+        elif key in before and node_before and node_before != pod.node_name:
+            moved.append(Move(key, node_before, pod.node_name))
+        elif key not in before or not node_before:
+            placed.append(Move(key, node_before, pod.node_name, replaced))
+    return Outcome(
+        moved=moved,
+        placed=placed,
+        pending=pending,
+        still_pending=still_pending,
+        preempted=tuple(trial.preempted),
+        gone=[key for key in before if key not in after],
+        blocked=tuple(trial.blocked),
+        refused=tuple(trial.refused.values()),
+        before=utilisation(trial.before),
+        after=utilisation(trial.world),
+        spread=_spreads(trial.before, trial.world),
+    )
 
 
 def utilisation(cluster: Cluster) -> Utilisation:

@@ -331,7 +331,12 @@ class ImageVolume(Value, frozen=True):
 
 
 class EphemeralVolume(Value, frozen=True):
-    """A volume with a claim of its own that lives and dies with the pod; only its presence is kept."""
+    """A volume with a claim of its own that lives and dies with the pod.
+
+    The template is what the claim is made from, as parsed JSON.
+    """
+
+    volume_claim_template: dict[str, Any] = {}
 
 
 class Volume(Value, frozen=True):

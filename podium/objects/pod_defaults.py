@@ -9,7 +9,17 @@ Source: kubernetes pkg/apis/core/v1/defaults.go, v1.36.2.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+import msgspec
+
+from podium.objects.core import PodSpec
+from podium.objects.errors import FieldError
+from podium.objects.quantity import Quantity
+from podium.objects.requests import container_limits, container_requests
+from podium.objects.resource_names import CPU, MEMORY, is_hugepages, is_pod_level_resource
+
+_NANO_PER_UNIT: Final = 10**9
 
 
 def with_pod_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -18,9 +28,45 @@ def with_pod_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
     for group in ("containers", "initContainers"):
         if isinstance(containers := filled.get(group), list):
             filled[group] = [_container(each, host_network=filled.get("hostNetwork") is True) for each in containers]
-    if filled.get("resources"):
-        filled["resources"] = _requests_from_limits(filled["resources"])
+    if isinstance(resources := filled.get("resources"), dict) and resources:
+        filled["resources"] = _pod_level(resources, filled)
     return filled
+
+
+def _pod_level(resources: Mapping[str, Any], spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The pod-level resources with their defaults.
+
+    A hugepages limit defaults to the containers' sum. If there is any limit, the requests of cpu and memory default to
+    the containers' sums, and what is still missing then to the limits.
+    """
+    limits, requests = ({**_amounts(resources, name)} for name in ("limits", "requests"))
+    if not limits and not requests:
+        return resources
+    try:
+        typed = msgspec.convert({name: spec.get(name) or [] for name in ("containers", "initContainers")}, PodSpec)
+        sums, limit_sums = container_requests(typed), container_limits(typed)
+    except (msgspec.ValidationError, FieldError):
+        return resources
+    for name, amount in limit_sums.items():
+        if is_hugepages(name) and name not in requests:
+            limits.setdefault(name, _text(amount))
+    if limits:
+        for name, amount in sums.items():
+            if name in (CPU, MEMORY):
+                requests.setdefault(name, _text(amount))
+        requests = {**{name: amount for name, amount in limits.items() if is_pod_level_resource(name)}, **requests}
+    filled = {"limits": limits, "requests": requests}
+    return {**resources, **{name: amounts for name, amounts in filled.items() if amounts}}
+
+
+def _amounts(resources: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    amounts = resources.get(name)
+    return amounts if isinstance(amounts, Mapping) else {}
+
+
+def _text(amount: Quantity) -> str:
+    units, nanos = divmod(amount.nano_value, _NANO_PER_UNIT)
+    return str(units) if not nanos else f"{amount.nano_value}n"
 
 
 def _container(container: Any, *, host_network: bool) -> Any:

@@ -248,6 +248,19 @@ def _sets_pod_level(spec: PodSpec) -> bool:
     return spec.resources is not None and any(is_pod_level_resource(name) for name in spec.resources.requests)
 
 
+def container_requests(spec: PodSpec) -> Mapping[str, Quantity]:
+    """The exact amounts that the containers request together at most, without pod-level values and overhead.
+
+    Raises: as `pod_requests`.
+    """
+    return _containers_total(spec, _spec_requests, {})
+
+
+def container_limits(spec: PodSpec) -> Mapping[str, Quantity]:
+    """As `container_requests`, of the containers' limits."""
+    return _containers_total(spec, lambda container, path: _exact(container.resources.limits, path), {})
+
+
 # ---------------------------------------------------------------- in-place resize
 
 

@@ -137,6 +137,7 @@ class CSINodeDriver(Value, frozen=True):
 
     name: str = ""
     allocatable: VolumeNodeResources | None = None
+    topology_keys: tuple[str, ...] = ()
 
 
 class CSINodeSpec(Value, frozen=True):

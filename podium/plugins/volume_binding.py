@@ -14,7 +14,7 @@ refused; upstream does not see it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -45,6 +45,7 @@ from podium.framework.contract.interface import (
     TableScorePlugin,
 )
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable
+from podium.framework.contract.writing import BindingWriter, ObjectWrite
 from podium.objects import resource_types
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod, PodSpec
@@ -97,6 +98,7 @@ class VolumeBinding(
     ScorePlugin,
     ReservePlugin,
     PreBindPlugin,
+    BindingWriter,
 ):
     """Follows the pod's claims to their volumes, and has waiting claims bound before the pod is bound."""
 
@@ -282,6 +284,25 @@ class VolumeBinding(
         except (ApiError, PluginError) as error:
             return error_status(error)
         return None
+
+    def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
+        """The claimRef of each volume that was chosen, and the selected node of each claim to be provisioned."""
+        del pod, node_name
+        reservation = state.find(Reservation)
+        if reservation is None:
+            return ()
+        return [
+            *(
+                ObjectWrite(resource_types.PERSISTENT_VOLUMES, self._volumes.heard(binding.volume.key), binding.volume)
+                for binding in reservation.bindings
+            ),
+            *(
+                ObjectWrite(
+                    resource_types.PERSISTENT_VOLUME_CLAIMS, self._claims.heard(provision.claim.key), provision.claim
+                )
+                for provision in reservation.provisions
+            ),
+        ]
 
     def filter_scope(self, spec: PodSpec) -> Scope:
         """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""

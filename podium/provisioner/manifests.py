@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.engine.admission import Admission
+from podium.engine.derivation.admission import Admission
 from podium.engine.files import Found
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
-from podium.engine.templates import pod_like, replicas_of, template_of
+from podium.engine.derivation.workload_kinds import replicas_of, template_of, templates_in
 from podium.objects.core import ObjectMeta, Taint
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import ALL, PODS, ResourceType

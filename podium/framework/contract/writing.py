@@ -30,8 +30,8 @@ class BindingInDoubt:
     """In the state of an attempt whose binding failed, but which the API server may still carry out."""
 
 
-class WritingPlugin(Plugin):
-    """Writes objects before a pod is bound, or after it was not; these writes change what the next pod finds."""
+class BindingWriter(Plugin):
+    """Writes objects before a pod is bound; these writes change what the next pod finds."""
 
     @abstractmethod
     def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
@@ -40,6 +40,10 @@ class WritingPlugin(Plugin):
         Raises:
             PluginError: PreBind fails.
         """
+
+
+class WritingPlugin(BindingWriter):
+    """Writes objects also after an attempt or a binding that failed."""
 
     @abstractmethod
     def writes_after_failure(self, state: CycleState, pod: Pod) -> Sequence[ObjectWrite]:

@@ -50,7 +50,7 @@ from podium.framework.contract.status import (
     error_status,
     short_repr,
 )
-from podium.framework.contract.writing import WritingPlugin
+from podium.framework.contract.writing import BindingWriter, WritingPlugin
 from podium.framework.cycle.signature_cache import SignatureCache
 from podium.framework.cycle.steps import PodGroupPostFilterPlugin
 from podium.framework.profile.forms import Filter, Scorer, filter_form, score_form
@@ -190,7 +190,8 @@ class Framework:
             (scorer, plugins.placement_score_weights[scorer.name])
             for scorer in self._at(plugins, ExtensionPoint.PLACEMENT_SCORE, PlacementScorePlugin)
         ]
-        self.writing = [plugin for plugin in self._plugins.values() if isinstance(plugin, WritingPlugin)]
+        self.binding_writers = [plugin for plugin in self._plugins.values() if isinstance(plugin, BindingWriter)]
+        self.writing = [plugin for plugin in self.binding_writers if isinstance(plugin, WritingPlugin)]
 
     def _at(self, plugins: ExpandedPlugins, point: ExtensionPoint, kind: type[T]) -> list[T]:
         built = (self._plugins.get(name) for name in plugins.at.get(point, ()))

@@ -1,0 +1,209 @@
+"""What the API server does to an object on its creation, as far as it affects where pods go.
+
+For objects that no API server has admitted, which have no uid. An admitted object only has missing defaults filled in,
+since dumps may be cut down: a LimitRange or RuntimeClass that came later does not change it.
+
+Source: kubernetes pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go,
+plugin/pkg/admission/{priority,runtimeclass,defaulttolerationseconds,storage/storageclass/setdefault}, v1.36.2.
+Differs: ResourceQuotas, webhooks and admission policies are not consulted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from podium.engine.derivation.control_objects import ControlObjects, items_at, mapping_at, namespace_of
+from podium.engine.derivation.label_keys import with_label_keys
+from podium.engine.derivation.limit_ranges import limit_range_refusals, with_limit_defaults
+from podium.engine.derivation.runtime_classes import runtime_class_refusal, with_runtime_class
+from podium.engine.errors import ManifestError
+from podium.engine.manifests import Manifest
+from podium.objects.pod_defaults import with_pod_defaults
+from podium.objects.resource_types import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, ResourceType
+from podium.objects.wire import without_nulls
+
+_BUILT_IN_PRIORITIES: Final[Mapping[str, Manifest]] = {
+    "system-cluster-critical": {"value": 2_000_000_000},
+    "system-node-critical": {"value": 2_000_001_000},
+}
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_DEFAULT_CLASS: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_NODE_LOST: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+class RefusedError(ManifestError):
+    """The API server would refuse the object."""
+
+
+class Admission:
+    """Does to objects what the API server of one cluster does on their creation.
+
+    Args:
+        objects: all objects of the cluster, or those of them that derivation reads.
+    """
+
+    def __init__(self, objects: Iterable[Manifest] | ControlObjects) -> None:
+        self.objects = objects if isinstance(objects, ControlObjects) else ControlObjects(objects)
+        self._fill: Mapping[ResourceType[Any], Callable[[dict[str, Any]], dict[str, Any]]] = {
+            PODS: self._pod,
+            NODES: _node,
+            NAMESPACES: _namespace,
+            PERSISTENT_VOLUME_CLAIMS: self._claim,
+        }
+
+    def admit(self, manifest: Manifest, resource: ResourceType[Any]) -> Manifest:
+        """The object with its missing fields filled in. Malformed fields are left for the decoder to report."""
+        fill = self._fill.get(resource)
+        is_broken = any(not isinstance(manifest.get(field) or {}, dict) for field in ("metadata", "spec", "status"))
+        return manifest if fill is None or is_broken else fill(without_nulls(dict(manifest)))
+
+    def demand_admission(self, pod: Manifest) -> None:
+        """Refuse a pod that the API server would refuse.
+
+        Raises:
+            RefusedError: the message is the API server's.
+        """
+        if is_admitted(pod):
+            return
+        reasons = [
+            self._priority_refusal(pod),
+            runtime_class_refusal(mapping_at(pod, "spec"), self._runtime_class(pod)),
+            limit_range_refusals(mapping_at(self.admit(pod, PODS), "spec"), self._limit_ranges(pod)),
+        ]
+        if reason := next(filter(None, reasons), ""):
+            metadata = mapping_at(pod, "metadata")
+            name = metadata.get("name") or metadata.get("generateName") or ""
+            raise RefusedError(f'pods "{name}" is forbidden: {reason}')
+
+    def missing_kinds(self, pod: Manifest) -> list[str]:
+        """The plurals of kinds of which the pod names an object, and of which there is none at all."""
+        spec = mapping_at(pod, "spec")
+        names: dict[str, bool] = {
+            "PriorityClass": self._names_unknown_class(spec) and spec.get("priority") is None,
+            "RuntimeClass": bool(spec.get("runtimeClassName")) and not is_admitted(pod),
+            "ResourceClaimTemplate": any(
+                claim.get("resourceClaimTemplateName") for claim in items_at(spec, "resourceClaims")
+            )
+            and not mapping_at(pod, "status").get("resourceClaimStatuses"),
+        }
+        return [_PLURALS[kind] for kind, is_named in names.items() if is_named and self.objects.is_unknown(kind)]
+
+    # ------------------------------------------------------------ pods
+
+    def _pod(self, pod: dict[str, Any]) -> dict[str, Any]:
+        spec = with_pod_defaults(mapping_at(pod, "spec"))
+        is_new = not is_admitted(pod)
+        if is_new:
+            spec = with_limit_defaults(spec, self._limit_ranges(pod))
+        priority_class = self._priority_class(spec)
+        if priority_class is not None:
+            spec.setdefault("priority", priority_class.get("value"))
+            if priority_class.get("preemptionPolicy") is not None:
+                spec.setdefault("preemptionPolicy", priority_class["preemptionPolicy"])
+        if is_new:
+            spec = with_runtime_class(_with_node_lost_tolerations(spec), self._runtime_class(pod))
+            spec = with_label_keys(spec, mapping_at(pod, "metadata", "labels"))
+        return {**pod, "spec": spec}
+
+    def _priority_class(self, spec: Mapping[str, Any]) -> Manifest | None:
+        name = spec.get("priorityClassName")
+        if isinstance(name, str) and name:
+            return self.objects.get("PriorityClass", name) or _BUILT_IN_PRIORITIES.get(name)
+        defaults = [each for each in self.objects.of_kind("PriorityClass").values() if each.get("globalDefault")]
+        # Only one may be the default; if there are more, the API server takes the smallest.
+        return min(defaults, key=lambda each: each.get("value") or 0, default=None)
+
+    def _names_unknown_class(self, spec: Mapping[str, Any]) -> bool:
+        name = spec.get("priorityClassName")
+        return isinstance(name, str) and bool(name) and self._priority_class(spec) is None
+
+    def _priority_refusal(self, pod: Manifest) -> str:
+        spec = mapping_at(pod, "spec")
+        if self._names_unknown_class(spec):
+            is_known = not self.objects.is_unknown("PriorityClass")
+            return f"no PriorityClass with name {spec['priorityClassName']} was found" if is_known else ""
+        priority_class, own = self._priority_class(spec), spec.get("priority")
+        priority = 0 if priority_class is None else priority_class.get("value")
+        if own is not None and own != priority and not self.objects.is_unknown("PriorityClass"):
+            return (
+                f"the integer value of priority ({own}) must not be provided in pod spec; priority admission controller "
+                f"computed {priority} from the given PriorityClass name"
+            )
+        return ""
+
+    def _runtime_class(self, pod: Manifest) -> Manifest | None:
+        """The RuntimeClass that the pod names; an empty one if it does not exist, though others may be known."""
+        name = mapping_at(pod, "spec").get("runtimeClassName")
+        if not isinstance(name, str) or not name or self.objects.is_unknown("RuntimeClass"):
+            return None
+        return self.objects.get("RuntimeClass", name) or {}
+
+    def _limit_ranges(self, pod: Manifest) -> list[Manifest]:
+        return self.objects.in_namespace("LimitRange", namespace_of(pod))
+
+    # ------------------------------------------------------------ claims
+
+    def _claim(self, claim: dict[str, Any]) -> dict[str, Any]:
+        """Name the default StorageClass in a claim that names none, not even in the annotation of old."""
+        spec = dict(mapping_at(claim, "spec"))
+        has_class = "storageClassName" in spec or _BETA_CLASS in mapping_at(claim, "metadata", "annotations")
+        if is_admitted(claim) or has_class:
+            return claim
+        defaults = [each for each in self.objects.of_kind("StorageClass").values() if _is_default_class(each)]
+        if not defaults:
+            return claim
+        newest = max(str(mapping_at(each, "metadata").get("creationTimestamp") or "") for each in defaults)
+        names = [
+            str(metadata["name"])
+            for each in defaults
+            if str((metadata := mapping_at(each, "metadata")).get("creationTimestamp") or "") == newest
+        ]
+        return {**claim, "spec": {**spec, "storageClassName": min(names)}}
+
+
+_PLURALS: Final = {
+    "PriorityClass": "priorityclasses",
+    "RuntimeClass": "runtimeclasses",
+    "ResourceClaimTemplate": "resourceclaimtemplates",
+}
+
+
+def is_admitted(manifest: Manifest) -> bool:
+    """Whether an API server has made the object: it has a uid or a time of creation."""
+    metadata = mapping_at(manifest, "metadata")
+    return bool(metadata.get("uid") or metadata.get("creationTimestamp"))
+
+
+def _is_default_class(storage_class: Manifest) -> bool:
+    annotations = mapping_at(storage_class, "metadata", "annotations")
+    return any(annotations.get(name) == "true" for name in _DEFAULT_CLASS)
+
+
+def _with_node_lost_tolerations(spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec with tolerations of unready and unreachable nodes for five minutes, unless it has others for them."""
+    tolerations = spec.get("tolerations") or []
+    if not isinstance(tolerations, list):
+        return spec
+    own = [each for each in tolerations if isinstance(each, Mapping) and each.get("effect") in (None, "", "NoExecute")]
+    more = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+        for key in _NODE_LOST
+        if not any(each.get("key") in (None, "", key) for each in own)
+    ]
+    return {**spec, "tolerations": [*tolerations, *more]} if more else spec
+
+
+def _node(node: dict[str, Any]) -> dict[str, Any]:
+    """Set `allocatable` to `capacity` if a node only reports the latter."""
+    status = mapping_at(node, "status")
+    if status.get("allocatable") or not status.get("capacity"):
+        return node
+    return {**node, "status": {**status, "allocatable": status["capacity"]}}
+
+
+def _namespace(namespace: dict[str, Any]) -> dict[str, Any]:
+    metadata = mapping_at(namespace, "metadata")
+    labels = {**mapping_at(metadata, "labels"), _NAME_LABEL: metadata.get("name")}
+    return {**namespace, "metadata": {**metadata, "labels": labels}}

@@ -1,0 +1,80 @@
+"""How many pods PodDisruptionBudgets allow to be evicted.
+
+Source: kubernetes pkg/controller/disruption/disruption.go, pkg/registry/core/pod/rest/eviction.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+
+from podium.engine.derivation.control_objects import key_of, mapping_at, namespace_of
+from podium.engine.derivation.scale_down import is_ready
+from podium.engine.manifests import Manifest
+from podium.objects.core import LabelSelector, Pod
+from podium.objects.errors import FieldError
+from podium.objects.selectors import Selector, compile_selector
+
+ExpectedPods: TypeAlias = Callable[[Sequence[Pod]], int]
+"""How many pods the controllers of these pods want together."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A PodDisruptionBudget with its selector compiled."""
+
+    manifest: Manifest
+    selector: Selector
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Budget | None:
+        """The budget; None if its selector cannot be read."""
+        content = mapping_at(manifest, "spec").get("selector")
+        try:
+            return cls(manifest, compile_selector(None if content is None else msgspec.convert(content, LabelSelector)))
+        except (msgspec.ValidationError, FieldError):
+            return None
+
+    @property
+    def key(self) -> str:
+        """Namespace and name."""
+        return key_of(self.manifest)
+
+    def covers(self, pod: Pod) -> bool:
+        """Whether the budget is about the pod."""
+        return pod.metadata.namespace == namespace_of(self.manifest) and self.selector.matches(pod.metadata.labels)
+
+    def allows(self, pod: Pod, pods: Iterable[Pod], expected: ExpectedPods) -> bool:
+        """Whether the pod may be evicted now.
+
+        Args:
+            pods: all pods of the cluster.
+        """
+        covered = [other for other in pods if self.covers(other) and not other.is_terminating]
+        healthy = sum(map(is_ready, covered))
+        least = self._least_healthy(covered, expected)
+        if not is_ready(pod):
+            policy = mapping_at(self.manifest, "spec").get("unhealthyPodEvictionPolicy")
+            return policy == "AlwaysAllow" or (healthy >= least and least > 0)
+        return healthy > least
+
+    def _least_healthy(self, covered: Sequence[Pod], expected: ExpectedPods) -> int:
+        spec = mapping_at(self.manifest, "spec")
+        if (most := spec.get("maxUnavailable")) is not None:
+            total = expected(covered)
+            return max(total - _share(most, total), 0)
+        least = spec.get("minAvailable")
+        if isinstance(least, str):
+            return _share(least, expected(covered))
+        return 1 if least is None else _share(least, 0)
+
+
+def _share(amount: Any, total: int) -> int:
+    """A number, or a percentage of the total, rounded up."""
+    if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
+        return math.ceil(int(amount[:-1]) * total / 100)
+    return amount if isinstance(amount, int) and not isinstance(amount, bool) else 0

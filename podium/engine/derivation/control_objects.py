@@ -1,0 +1,174 @@
+"""The objects that decide what is derived: workloads, templates, classes and limits, as manifests by kind and key."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
+from podium.objects.core import Pod
+
+_CLUSTER_SCOPED: Final = frozenset({"PriorityClass", "RuntimeClass", "StorageClass", "Namespace"})
+_GROUPS: Final[Mapping[str, str]] = {
+    "PriorityClass": "scheduling.k8s.io",
+    "RuntimeClass": "node.k8s.io",
+    "StorageClass": "storage.k8s.io",
+    "LimitRange": "",
+    "ResourceClaimTemplate": "resource.k8s.io",
+    "Deployment": "apps",
+    "ReplicaSet": "apps",
+    "StatefulSet": "apps",
+    "DaemonSet": "apps",
+    "Job": "batch",
+    "ReplicationController": "",
+    "PodDisruptionBudget": "policy",
+}
+
+CONTROL_PATHS: Final[Mapping[str, str]] = {
+    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
+    "LimitRange": "/api/v1/limitranges",
+    "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/resourceclaimtemplates",
+    "Deployment": "/apis/apps/v1/deployments",
+    "DaemonSet": "/apis/apps/v1/daemonsets",
+    "Job": "/apis/batch/v1/jobs",
+}
+"""Where an API server lists the kinds that only derivation reads."""
+
+
+class ControlObjects:
+    """The manifests of one cluster that derivation reads. Other kinds are ignored.
+
+    Args:
+        complete: the kinds whose list is complete, even if it is empty.
+    """
+
+    def __init__(self, manifests: Iterable[Manifest] = (), complete: Collection[str] = ()) -> None:
+        self._complete = frozenset(complete)
+        self._restarts: dict[str, tuple[int, int]] = {}
+        self._latest = ""
+        self._by_kind: dict[str, dict[str, Manifest]] = {}
+        for manifest in manifests:
+            self.put(manifest)
+
+    def fork(self) -> ControlObjects:
+        """A copy that can be changed independently."""
+        twin = ControlObjects(complete=self._complete)
+        twin._restarts, twin._latest = self._restarts, self._latest
+        twin._by_kind = {kind: dict(manifests) for kind, manifests in self._by_kind.items()}
+        return twin
+
+    def put(self, manifest: Manifest) -> None:
+        """Add an object, or replace the one of its name. Objects without a name are ignored."""
+        kind = manifest.get("kind")
+        self._note_time(manifest)
+        if kind == "Pod":
+            self._note_restarts(manifest)
+        if not isinstance(kind, str) or _GROUPS.get(kind) != group_of(manifest):
+            return
+        key = key_of(manifest)
+        if key:
+            self._by_kind.setdefault(kind, {})[key] = manifest
+
+    def drop(self, kind: str, key: str) -> None:
+        """Remove an object if it exists."""
+        self._by_kind.get(kind, {}).pop(key, None)
+
+    def get(self, kind: str, name: str, namespace: str = "") -> Manifest | None:
+        """The object of that name; None if it does not exist."""
+        return self._by_kind.get(kind, {}).get(f"{namespace}/{name}" if namespace else name)
+
+    @property
+    def latest_time(self) -> str:
+        """The latest time in the objects, which stands for the time at which they were read; "" if there is none."""
+        return self._latest
+
+    def restarts_of(self, pod: Pod) -> tuple[int, int]:
+        """The most restarts of a container of the pod, and of a sidecar."""
+        return self._restarts.get(pod.key, (0, 0))
+
+    def _note_time(self, manifest: Manifest) -> None:
+        times = [mapping_at(manifest, "metadata").get("creationTimestamp")]
+        times += [condition.get("lastTransitionTime") for condition in items_at(manifest, "status", "conditions")]
+        self._latest = max(self._latest, *(time for time in times if isinstance(time, str)), "")
+
+    def _note_restarts(self, pod: Manifest) -> None:
+        sidecars = {
+            container.get("name")
+            for container in items_at(pod, "spec", "initContainers")
+            if container.get("restartPolicy") == "Always"
+        }
+        most = max((_restarts(status) for status in items_at(pod, "status", "containerStatuses")), default=0)
+        most_of_sidecars = max(
+            (
+                _restarts(status)
+                for status in items_at(pod, "status", "initContainerStatuses")
+                if status.get("name") in sidecars
+            ),
+            default=0,
+        )
+        if most or most_of_sidecars:
+            self._restarts[key_of(pod)] = most, most_of_sidecars
+
+    def is_unknown(self, kind: str) -> bool:
+        """Whether nothing is known of a kind: there is no object, and the list may be incomplete."""
+        return kind not in self._complete and not self._by_kind.get(kind)
+
+    def of_kind(self, kind: str) -> Mapping[str, Manifest]:
+        """All objects of a kind, by key."""
+        return self._by_kind.get(kind, {})
+
+    def in_namespace(self, kind: str, namespace: str) -> list[Manifest]:
+        """The objects of a kind in one namespace, in order of their names."""
+        return [manifest for key, manifest in sorted(self.of_kind(kind).items()) if key.startswith(f"{namespace}/")]
+
+
+def _restarts(status: Mapping[str, Any]) -> int:
+    return count_at(status, "restartCount", default=0)
+
+
+def is_control_kind(manifest: Manifest) -> bool:
+    """Whether derivation reads objects of this kind."""
+    kind = manifest.get("kind")
+    return isinstance(kind, str) and _GROUPS.get(kind) == group_of(manifest)
+
+
+def group_of(manifest: Manifest) -> str:
+    """The API group of the object, "" for the core one."""
+    return str(manifest.get("apiVersion") or "").rpartition("/")[0]
+
+
+def key_of(manifest: Manifest) -> str:
+    """`namespace/name`, or the name alone for cluster-scoped kinds; "" if the object has no name."""
+    metadata = mapping_at(manifest, "metadata")
+    name = metadata.get("name")
+    if not isinstance(name, str) or not name:
+        return ""
+    return name if manifest.get("kind") in _CLUSTER_SCOPED else f"{namespace_of(manifest)}/{name}"
+
+
+def namespace_of(manifest: Manifest) -> str:
+    """The namespace of a namespaced object."""
+    return str(mapping_at(manifest, "metadata").get("namespace") or DEFAULT_NAMESPACE)
+
+
+def mapping_at(content: Any, *path: str) -> Mapping[str, Any]:
+    """The mapping at that path; an empty one if it is absent or malformed."""
+    value = content
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def items_at(content: Any, *path: str) -> list[Mapping[str, Any]]:
+    """The mappings in the list at that path; none if it is absent or malformed."""
+    *parents, last = path
+    value = mapping_at(content, *parents).get(last)
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list | tuple) else []
+
+
+def count_at(content: Any, *path: str, default: int) -> int:
+    """The number at that path; the default if it is absent or malformed."""
+    *parents, last = path
+    value = mapping_at(content, *parents).get(last)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default

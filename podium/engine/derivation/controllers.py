@@ -1,0 +1,311 @@
+"""What the controllers of workloads do next: which pods they create and which they delete.
+
+Each function is one sync of one controller, a pure function of the workload, its pods and the nodes. Whoever carries the
+answers out decides when pods become ready, and syncs again until nothing is left to do.
+
+Source: kubernetes pkg/controller/{replicaset,deployment,statefulset,daemon,job}, v1.36.2.
+Differs: no time passes: minReadySeconds, backoffs, deadlines and progress are not considered, and a DaemonSet with maxSurge
+is updated as one without.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podium.engine.derivation.control_objects import count_at, items_at, key_of, mapping_at
+from podium.engine.derivation.daemon_nodes import DaemonNodes
+from podium.engine.derivation.pods import (
+    COMPLETION_INDEX,
+    daemon_set_pod,
+    generated_name,
+    job_pod,
+    pod_of,
+    stateful_set_pod,
+)
+from podium.engine.derivation.scale_down import Restarts, is_ready, replica_set_victims, youngest_victims
+from podium.engine.derivation.workload_kinds import REPLICAS_MAX
+from podium.engine.manifests import Manifest
+from podium.objects.core import Node, Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """What a controller does in one sync."""
+
+    create: tuple[Manifest, ...] = ()
+    delete: tuple[Pod, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncContext:
+    """What all controllers share.
+
+    Attributes:
+        now_s: the time of the question.
+        serial: tells apart what is created in one question; it becomes part of generated names.
+    """
+
+    now_s: float
+    restarts: Restarts
+    serial: int
+
+
+def desired_replicas(workload: Manifest) -> int:
+    """The number of pods that the spec asks for."""
+    return min(count_at(workload, "spec", "replicas", default=1), REPLICAS_MAX)
+
+
+def sync_replica_set(replica_set: Manifest, pods: Sequence[Pod], related: Iterable[Pod], context: SyncContext) -> Sync:
+    """One sync of a ReplicaSet or ReplicationController."""
+    active = [pod for pod in pods if not pod.is_terminating]
+    missing = desired_replicas(replica_set) - len(active)
+    if missing < 0:
+        victims = replica_set_victims(active, related, -missing, context.now_s, context.restarts)
+        return Sync(delete=tuple(victims))
+    template, name = mapping_at(replica_set, "spec", "template"), _name(replica_set)
+    return Sync(
+        tuple(pod_of(replica_set, template, _pod_name(name, context, number)) for number in range(missing))
+    )
+
+
+def sync_stateful_set(stateful_set: Manifest, pods: Sequence[Pod], outdated: Collection[str]) -> Sync:
+    """One sync of a StatefulSet.
+
+    Args:
+        outdated: the keys of pods that an older revision of the template has made.
+    """
+    start = count_at(stateful_set, "spec", "ordinals", "start", default=0)
+    is_ordered = mapping_at(stateful_set, "spec").get("podManagementPolicy") != "Parallel"
+    by_ordinal = {ordinal: pod for pod in pods if (ordinal := _ordinal(pod)) is not None}
+    wanted = range(start, start + desired_replicas(stateful_set))
+    missing = [ordinal for ordinal in wanted if ordinal not in by_ordinal]
+    if not is_ordered:
+        if missing:
+            return Sync(tuple(stateful_set_pod(stateful_set, ordinal) for ordinal in missing))
+    else:
+        for ordinal in wanted:
+            if ordinal not in by_ordinal:
+                return Sync((stateful_set_pod(stateful_set, ordinal),))
+            if not is_ready(by_ordinal[ordinal]):
+                return Sync()
+    condemned = sorted((ordinal for ordinal in by_ordinal if ordinal not in wanted), reverse=True)
+    if condemned:
+        return _condemned(by_ordinal, condemned, wanted, is_ordered=is_ordered)
+    return _outdated(stateful_set, [by_ordinal[ordinal] for ordinal in wanted], outdated)
+
+
+def _condemned(by_ordinal: Mapping[int, Pod], condemned: Sequence[int], wanted: range, *, is_ordered: bool) -> Sync:
+    """The pods beyond the replicas go, the highest ordinal first; in order, an unready one blocks those above it."""
+    if not is_ordered:
+        return Sync(delete=tuple(by_ordinal[ordinal] for ordinal in condemned))
+    ordinals = (*wanted, *reversed(condemned))
+    first_unready = next((ordinal for ordinal in ordinals if not is_ready(by_ordinal[ordinal])), None)
+    highest = condemned[0]
+    if not is_ready(by_ordinal[highest]) and highest != first_unready:
+        return Sync()
+    return Sync(delete=(by_ordinal[highest],))
+
+
+def _outdated(stateful_set: Manifest, pods: Sequence[Pod], outdated: Collection[str]) -> Sync:
+    """The next pod that a rolling update replaces, from the highest ordinal down."""
+    strategy = mapping_at(stateful_set, "spec", "updateStrategy")
+    if strategy.get("type") == "OnDelete":
+        return Sync()
+    partition = count_at(strategy, "rollingUpdate", "partition", default=0)
+    for pod in reversed(pods[partition:]):
+        if pod.key in outdated:
+            return Sync(delete=(pod,))
+        if not is_ready(pod):
+            return Sync()
+    return Sync()
+
+
+def sync_daemon_set(
+    daemon_set: Manifest, pods: Sequence[Pod], nodes: Collection[Node], outdated: Collection[str], context: SyncContext
+) -> Sync:
+    """One sync of a DaemonSet.
+
+    Args:
+        outdated: as in `sync_stateful_set`.
+    """
+    daemon_nodes, name = DaemonNodes(daemon_set), _name(daemon_set)
+    on_node = {_target_node(pod): pod for pod in pods if not pod.is_terminating}
+    names = {node.name for node in daemon_nodes.selected(nodes)}
+    create = tuple(
+        daemon_set_pod(daemon_set, generated_name(f"{name}-", node, context.serial), node)
+        for node in sorted(names - on_node.keys())
+    )
+    kept = {node.name for node in daemon_nodes.kept(nodes)}
+    misplaced = tuple(pod for node, pod in sorted(on_node.items()) if node not in kept)
+    if create or misplaced:
+        return Sync(create, misplaced)
+    strategy = mapping_at(daemon_set, "spec", "updateStrategy")
+    if strategy.get("type") == "OnDelete":
+        return Sync()
+    old = [pod for _, pod in sorted(on_node.items()) if pod.key in outdated]
+    unready_new = sum(not is_ready(pod) for pod in on_node.values() if pod.key not in outdated)
+    unready_old = [pod for pod in old if not is_ready(pod)]
+    most = max(_scaled(mapping_at(strategy, "rollingUpdate").get("maxUnavailable", 1), len(names), up=True), 1)
+    room = max(most - unready_new - len(unready_old), 0)
+    return Sync(delete=(*unready_old, *[pod for pod in old if is_ready(pod)][:room]))
+
+
+def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
+    """One sync of a Job whose pods do not end."""
+    active = [pod for pod in pods if not pod.is_terminating]
+    spec = mapping_at(job, "spec")
+    if any(each.get("type") in ("Complete", "Failed") and each.get("status") == "True" for each in items_at(job, "status", "conditions")):
+        return Sync()
+    if spec.get("suspend") is True:
+        return Sync(delete=tuple(active))
+    succeeded = count_at(job, "status", "succeeded", default=0)
+    wanted = min(count_at(spec, "parallelism", default=1), REPLICAS_MAX)
+    is_indexed = spec.get("completionMode") == "Indexed"
+    completions = spec.get("completions")
+    if isinstance(completions, int):
+        wanted = max(min(wanted, completions - succeeded), 0)
+    elif succeeded:
+        wanted = len(active)
+    if len(active) > wanted:
+        return Sync(delete=tuple(youngest_victims(active, len(active) - wanted, context.restarts)))
+    name = _name(job)
+    if not is_indexed:
+        new = range(wanted - len(active))
+        return Sync(tuple(job_pod(job, _pod_name(name, context, number)) for number in new))
+    taken = {pod.metadata.annotations.get(COMPLETION_INDEX) for pod in active}
+    done = _indexes(str(mapping_at(job, "status").get("completedIndexes") or ""))
+    free = [index for index in range(completions or 0) if str(index) not in taken and index not in done]
+    return Sync(
+        tuple(job_pod(job, _pod_name(f"{name}-{index}", context, index), index) for index in free[: wanted - len(active)])
+    )
+
+
+# ---------------------------------------------------------------- Deployments
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSetState:
+    """A ReplicaSet of a Deployment, and how many of its pods are ready."""
+
+    manifest: Manifest
+    ready: int
+
+    @property
+    def replicas(self) -> int:
+        """How many pods it is to have."""
+        return desired_replicas(self.manifest)
+
+
+def sync_deployment(
+    deployment: Manifest, new: ReplicaSetState, old: Sequence[ReplicaSetState], pod_count: int
+) -> dict[str, int]:
+    """The new numbers of replicas of its ReplicaSets, by name; empty if nothing is to do.
+
+    Args:
+        old: the ReplicaSets of older templates, the oldest first.
+        pod_count: how many pods the old ones still have.
+    """
+    wanted = desired_replicas(deployment)
+    strategy = mapping_at(deployment, "spec", "strategy")
+    active = [state for state in old if state.replicas]
+    if not active:
+        # Recreate waits until the old pods are gone.
+        waits = strategy.get("type") == "Recreate" and pod_count
+        return {} if new.replicas == wanted or waits else {_name(new.manifest): wanted}
+    if strategy.get("type") == "Recreate":
+        return {_name(state.manifest): 0 for state in active}
+    surge, unavailable = _fenceposts(strategy, wanted)
+    total = new.replicas + sum(state.replicas for state in active)
+    if new.replicas > wanted:
+        return {_name(new.manifest): wanted}
+    if total < wanted + surge and new.replicas < wanted:
+        return {_name(new.manifest): min(new.replicas + wanted + surge - total, wanted)}
+    return _scaled_down(new, active, total, wanted - unavailable)
+
+
+def _scaled_down(
+    new: ReplicaSetState, old: Sequence[ReplicaSetState], total: int, least_ready: int
+) -> dict[str, int]:
+    """First the unready pods of old ReplicaSets go, then the ready ones that may."""
+    room = total - least_ready - (new.replicas - new.ready)
+    if room <= 0:
+        return {}
+    replicas = {_name(state.manifest): state.replicas for state in old}
+    for state in old:
+        unready = min(max(state.replicas - state.ready, 0), room)
+        replicas[_name(state.manifest)] -= unready
+        room -= unready
+    spare = new.ready + sum(state.ready for state in old) - least_ready
+    for state in old:
+        name = _name(state.manifest)
+        gone = max(min(replicas[name], spare), 0)
+        replicas[name] -= gone
+        spare -= gone
+    return {name: count for name, count in replicas.items() if count != _replicas_of(old, name)}
+
+
+def _replicas_of(states: Sequence[ReplicaSetState], name: str) -> int:
+    return next(state.replicas for state in states if _name(state.manifest) == name)
+
+
+def _fenceposts(strategy: Mapping[str, Any], wanted: int) -> tuple[int, int]:
+    """How many pods more than wanted there may be, and how many fewer may be ready."""
+    update = mapping_at(strategy, "rollingUpdate")
+    surge = _scaled(update.get("maxSurge", "25%"), wanted, up=True)
+    unavailable = min(_scaled(update.get("maxUnavailable", "25%"), wanted, up=False), wanted)
+    return surge, unavailable if surge or unavailable else 1
+
+
+def _scaled(amount: Any, total: int, *, up: bool) -> int:
+    """A number, or a percentage of the total."""
+    if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
+        share = int(amount[:-1]) * total / 100
+        return math.ceil(share) if up else math.floor(share)
+    return amount if isinstance(amount, int) and not isinstance(amount, bool) and amount >= 0 else 0
+
+
+# ---------------------------------------------------------------- names
+
+
+def _name(workload: Manifest) -> str:
+    return str(mapping_at(workload, "metadata").get("name") or "")
+
+
+def _pod_name(prefix: str, context: SyncContext, number: int) -> str:
+    return generated_name(f"{prefix}-", context.serial, number)
+
+
+def _ordinal(pod: Pod) -> int | None:
+    text = pod.metadata.name.rpartition("-")[2]
+    return int(text) if text.isascii() and text.isdecimal() else None
+
+
+def _target_node(pod: Pod) -> str:
+    """The node that a daemon is on or is meant for."""
+    if pod.node_name:
+        return pod.node_name
+    affinity = pod.spec.affinity
+    required = affinity.node_affinity.required if affinity is not None and affinity.node_affinity is not None else None
+    for term in required.node_selector_terms if required is not None else ():
+        for field in term.match_fields:
+            if field.key == "metadata.name" and field.values:
+                return field.values[0]
+    return ""
+
+
+def _indexes(text: str) -> set[int]:
+    """The indexes in a text such as `1,3-5,7`."""
+    indexes: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        if first.isdecimal() and (not last or last.isdecimal()):
+            indexes.update(range(int(first), min(int(last or first), REPLICAS_MAX) + 1))
+    return indexes
+
+
+def workload_key(workload: Manifest) -> tuple[str, str]:
+    """Kind and key, by which a workload is known here."""
+    return str(workload.get("kind")), key_of(workload)

@@ -1,0 +1,62 @@
+"""Label keys of pod affinity and topology spread, merged into their selectors as the API server does on creation.
+
+The scheduler reads `matchLabelKeys` of spread constraints itself, too; the merged requirement changes nothing there. Of
+pod affinity it reads only the selector, so that without this step a rolling update would wait for the old pods.
+
+Source: kubernetes pkg/registry/core/pod/strategy.go, v1.36.2; KEP-3633.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+_TERM_LISTS: Final = (
+    ("requiredDuringSchedulingIgnoredDuringExecution", ""),
+    ("preferredDuringSchedulingIgnoredDuringExecution", "podAffinityTerm"),
+)
+_OPERATORS: Final = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
+
+
+def with_label_keys(spec: dict[str, Any], labels: Mapping[str, Any]) -> dict[str, Any]:
+    """The pod spec with the label keys of its terms merged into their selectors."""
+    affinity = spec.get("affinity")
+    if isinstance(affinity, Mapping):
+        kinds = {kind: _merged_lists(affinity[kind], labels) for kind in ("podAffinity", "podAntiAffinity") if affinity.get(kind)}
+        if kinds:
+            spec = {**spec, "affinity": {**affinity, **kinds}}
+    constraints = spec.get("topologySpreadConstraints")
+    if isinstance(constraints, list) and constraints:
+        spec = {**spec, "topologySpreadConstraints": [_merged(constraint, labels) for constraint in constraints]}
+    return spec
+
+
+def _merged_lists(affinity: Any, labels: Mapping[str, Any]) -> Any:
+    if not isinstance(affinity, Mapping):
+        return affinity
+    merged = dict(affinity)
+    for name, inner in _TERM_LISTS:
+        terms = affinity.get(name)
+        if not isinstance(terms, list):
+            continue
+        merged[name] = [
+            {**term, inner: _merged(term.get(inner), labels)} if inner and isinstance(term, Mapping) else _merged(term, labels)
+            for term in terms
+        ]
+    return merged
+
+
+def _merged(term: Any, labels: Mapping[str, Any]) -> Any:
+    """The term with a requirement for each of its keys that the pod has as a label. No selector matches nothing."""
+    if not isinstance(term, Mapping) or not isinstance(selector := term.get("labelSelector"), Mapping):
+        return term
+    before = selector.get("matchExpressions") or []
+    requirements = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for name, operator in _OPERATORS.items()
+        if isinstance(keys := term.get(name), Sequence) and not isinstance(keys, str)
+        for key in keys
+        if isinstance(key, str) and key in labels
+    ]
+    missing = [each for each in requirements if each not in before]
+    return {**term, "labelSelector": {**selector, "matchExpressions": [*before, *missing]}} if missing else term

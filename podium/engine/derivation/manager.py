@@ -1,0 +1,393 @@
+"""The controller manager of a question: knows the workloads and their pods, and what their controllers do next.
+
+It is told of every change of a pod, and syncs the workloads concerned when asked. It never changes the cluster: whoever
+asks creates and deletes the pods, and tells it.
+
+A workload of which only pods are known is made up from them, so that a dump without workloads can be asked, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from podium.engine.derivation.applying import applied, is_same
+from podium.engine.derivation.control_objects import ControlObjects, items_at, key_of, mapping_at, namespace_of
+from podium.engine.derivation.controllers import (
+    ReplicaSetState,
+    Sync,
+    SyncContext,
+    desired_replicas,
+    sync_daemon_set,
+    sync_deployment,
+    sync_job,
+    sync_replica_set,
+    sync_stateful_set,
+)
+from podium.engine.derivation.pods import TEMPLATE_HASH, generated_name, owner_reference, suffix_of, uid_of
+from podium.engine.derivation.scale_down import is_ready
+from podium.engine.manifests import Manifest, as_manifest
+from podium.objects.core import Node, OwnerReference, Pod
+from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PODS
+from podium.objects.storage import PersistentVolumeClaim
+from podium.objects.times import parse_time
+
+KINDS: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
+"""The kinds whose controllers are known."""
+
+_ABOVE: Final = {"ReplicaSet": "Deployment", "Job": "CronJob"}
+_REVISION: Final = "deployment.kubernetes.io/revision"
+_API_VERSIONS: Final = {"Job": "batch/v1", "ReplicationController": "v1"}
+_WorkloadId = tuple[str, str]
+"""Kind and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadSync:
+    """What the controller of a workload does next."""
+
+    kind: str
+    key: str
+    sync: Sync
+
+
+class ControllerManager:
+    """The controllers of all workloads of a cluster.
+
+    Args:
+        objects: changed as workloads are applied, scaled and removed.
+        nodes: the nodes as they are whenever it is called.
+        claim_of: the claim to storage with that key; None if it does not exist.
+    """
+
+    def __init__(
+        self,
+        objects: ControlObjects,
+        pods: Iterable[Pod],
+        nodes: Callable[[], Collection[Node]],
+        claim_of: Callable[[str], PersistentVolumeClaim | None],
+    ) -> None:
+        self._objects = objects
+        self._nodes = nodes
+        self._claim_of = claim_of
+        self._pods: dict[_WorkloadId, dict[str, Pod]] = {}
+        self._dirty: dict[_WorkloadId, None] = {}
+        self._outdated: set[str] = set()
+        self._changed: set[str] = set()
+        """The keys of Deployments whose template was changed here."""
+        self._current: dict[str, str] = {}
+        """By key of a Deployment: the key of the ReplicaSet of its template."""
+        self._serial = 0
+        for pod in pods:
+            self._index(pod)
+
+    # ------------------------------------------------------------ changes
+
+    def on_pod(self, pod: Pod) -> None:
+        """A pod was created or placed."""
+        self._index(pod)
+        self._touch_owner(pod)
+
+    def on_pod_gone(self, pod: Pod) -> None:
+        """A pod was deleted."""
+        self._touch_owner(pod)
+        self._outdated.discard(pod.key)
+        if (owner := _owner_id(pod)) is not None:
+            self._pods.get(owner, {}).pop(pod.key, None)
+
+    def on_nodes(self) -> None:
+        """A node was added, changed or removed."""
+        for key in self._objects.of_kind("DaemonSet"):
+            self._dirty["DaemonSet", key] = None
+
+    def apply(self, manifest: Manifest) -> None:
+        """A workload was applied."""
+        kind, key = str(manifest.get("kind")), key_of(manifest)
+        self._ensure(kind, key)
+        before = self._objects.get(kind, key)
+        after = manifest if before is None else applied(before, manifest)
+        if before is not None and "replicas" not in mapping_at(manifest, "spec"):
+            after = {**after, "spec": {**mapping_at(after, "spec"), **_only(mapping_at(before, "spec"), "replicas")}}
+        self._objects.put(after)
+        self._dirty[kind, key] = None
+        templates = [mapping_at(each, "spec", "template") for each in (before, after)]
+        if before is None or is_same(*templates):
+            return
+        if kind == "Deployment":
+            self._current.pop(key, None)
+            self._changed.add(key)
+        elif kind in ("StatefulSet", "DaemonSet"):
+            self._outdated.update(self._pods.get((kind, key), ()))
+
+    def scale(self, kind: str, key: str, count: int) -> bool:
+        """A workload was scaled; returns whether it is known."""
+        self._ensure(kind, key)
+        workload = self._objects.get(kind, key)
+        if workload is None:
+            return False
+        field = "parallelism" if kind == "Job" else "replicas"
+        self._objects.put({**workload, "spec": {**mapping_at(workload, "spec"), field: count}})
+        self._dirty[kind, key] = None
+        return True
+
+    def remove(self, kind: str, key: str) -> list[Pod] | None:
+        """A workload was removed; returns the pods that go with it, None if it is not known."""
+        self._ensure(kind, key)
+        if self._objects.get(kind, key) is None:
+            return None
+        pods = list(self._pods.get((kind, key), {}).values())
+        if kind == "Deployment":
+            for replica_set in self._replica_sets(key):
+                pods += self._pods.get(("ReplicaSet", key_of(replica_set)), {}).values()
+                self._objects.drop("ReplicaSet", key_of(replica_set))
+        self._objects.drop(kind, key)
+        return pods
+
+    # ------------------------------------------------------------ questions
+
+    def workloads(self) -> list[str]:
+        """All workloads that are known by themselves or by their pods, as NAMESPACE/KIND/NAME."""
+        known = {(kind, key) for kind in KINDS for key in self._objects.of_kind(kind)}
+        known |= {above for owner, pods in self._pods.items() for above in self._owners(owner, pods) if pods}
+        return sorted(f"{key.partition('/')[0]}/{kind}/{key.partition('/')[2]}" for kind, key in known)
+
+    def expected_pods(self, pods: Sequence[Pod]) -> int:
+        """How many pods the controllers of these pods want together; those without a controller count as one."""
+        total, owners = 0, set()
+        for pod in pods:
+            owner = _owner_id(pod)
+            if owner is None:
+                total += 1
+            elif owner not in owners:
+                owners.add(owner)
+                workload = self._objects.get(*owner)
+                total += len(self._pods.get(owner, ())) if workload is None else desired_replicas(workload)
+        return total
+
+    def is_replaced(self, pod: Pod) -> bool:
+        """Whether a controller that is not known here replaces the pod by one like it once it is deleted."""
+        owner = _owner_id(pod)
+        return owner is not None and owner[0] not in KINDS
+
+    # ------------------------------------------------------------ work
+
+    def sync(self) -> list[WorkloadSync]:
+        """One sync of each workload that has changed since the last call, in the order of the changes."""
+        dirty, self._dirty = list(self._dirty), {}
+        return [WorkloadSync(kind, key, sync) for kind, key in dirty if (sync := self._sync(kind, key)) != Sync()]
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a workload has changed since the last sync."""
+        return bool(self._dirty)
+
+    def _sync(self, kind: str, key: str) -> Sync:
+        workload = self._objects.get(kind, key)
+        if workload is None:
+            return Sync()
+        self._serial += 1
+        pods = list(self._pods.get((kind, key), {}).values())
+        context = SyncContext(self._now_s(), self._objects.restarts_of, self._serial)
+        if kind == "Deployment":
+            self._sync_deployment(workload, key)
+            return Sync()
+        if kind in ("ReplicaSet", "ReplicationController"):
+            return sync_replica_set(workload, pods, self._related(workload), context)
+        if kind == "StatefulSet":
+            return sync_stateful_set(workload, pods, self._outdated)
+        if kind == "Job":
+            return sync_job(workload, pods, context)
+        return sync_daemon_set(workload, pods, self._nodes(), self._outdated, context)
+
+    def _now_s(self) -> float:
+        try:
+            return parse_time(self._objects.latest_time)
+        except ValueError:
+            return 0.0
+
+    def _related(self, replica_set: Manifest) -> list[Pod]:
+        """The pods of all ReplicaSets of the same Deployment."""
+        deployment = _controller_of(replica_set)
+        if deployment is None:
+            return []
+        siblings = self._replica_sets(f"{namespace_of(replica_set)}/{deployment}")
+        return [pod for each in siblings for pod in self._pods.get(("ReplicaSet", key_of(each)), {}).values()]
+
+    # ------------------------------------------------------------ Deployments
+
+    def _sync_deployment(self, deployment: Manifest, key: str) -> None:
+        current = self._current_replica_set(deployment, key)
+        states = [
+            ReplicaSetState(each, sum(map(is_ready, self._pods.get(("ReplicaSet", key_of(each)), {}).values())))
+            for each in self._replica_sets(key)
+        ]
+        (new,) = [state for state in states if key_of(state.manifest) == current]
+        old = [state for state in states if state is not new]
+        pod_count = sum(len(self._pods.get(("ReplicaSet", key_of(state.manifest)), ())) for state in old)
+        for name, replicas in sync_deployment(deployment, new, old, pod_count).items():
+            self.scale("ReplicaSet", f"{namespace_of(deployment)}/{name}", replicas)
+            self._dirty["Deployment", key] = None
+
+    def _current_replica_set(self, deployment: Manifest, key: str) -> str:
+        """The key of the ReplicaSet of the Deployment's template, which is made if it does not exist."""
+        if key in self._current:
+            return self._current[key]
+        template = mapping_at(deployment, "spec", "template")
+        owned = self._replica_sets(key)
+        same = [each for each in owned if is_same(_without_hash(mapping_at(each, "spec", "template")), template)]
+        if not same and key not in self._changed:
+            same = owned  # the same but for defaults that this dump lacks
+        replica_set = same[-1] if same else self._new_replica_set(deployment, template)
+        self._current[key] = key_of(replica_set)
+        return self._current[key]
+
+    def _new_replica_set(self, deployment: Manifest, template: Mapping[str, Any]) -> Manifest:
+        metadata = mapping_at(deployment, "metadata")
+        letters = suffix_of(key_of(deployment), msgspec.json.encode(template))
+        labels = {**mapping_at(template, "metadata", "labels"), TEMPLATE_HASH: letters}
+        replica_set = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {
+                "name": f"{metadata.get('name')}-{letters}",
+                "namespace": namespace_of(deployment),
+                "labels": labels,
+                "ownerReferences": [owner_reference(deployment)],
+            },
+            "spec": {
+                "replicas": 0,
+                "template": {**template, "metadata": {**mapping_at(template, "metadata"), "labels": labels}},
+            },
+        }
+        self._objects.put(replica_set)
+        return replica_set
+
+    def _replica_sets(self, key: str) -> list[Manifest]:
+        """The ReplicaSets of a Deployment, the oldest revision first."""
+        namespace, _, name = key.partition("/")
+        owned = [each for each in self._objects.in_namespace("ReplicaSet", namespace) if _controller_of(each) == name]
+        return sorted(owned, key=_revision)
+
+    # ------------------------------------------------------------ pods and their owners
+
+    def _index(self, pod: Pod) -> None:
+        if (owner := _owner_id(pod)) is not None:
+            self._pods.setdefault(owner, {})[pod.key] = pod
+
+    def _touch_owner(self, pod: Pod) -> None:
+        owner = _owner_id(pod)
+        if owner is None or owner[0] not in KINDS:
+            return
+        self._ensure(*owner)
+        self._dirty[owner] = None
+        if owner[0] == "ReplicaSet" and (replica_set := self._objects.get(*owner)) is not None:
+            deployment = _controller_of(replica_set)
+            key = f"{pod.metadata.namespace}/{deployment}"
+            # A Deployment that nothing has changed has nothing to do, and its template may not be known exactly.
+            if deployment is not None and key in self._current:
+                self._dirty["Deployment", key] = None
+
+    def _owners(self, owner: _WorkloadId, pods: Mapping[str, Pod]) -> list[_WorkloadId]:
+        """What controls these pods, and what controls that: by its name if nothing else says it."""
+        kind, key = owner
+        workload = self._objects.get(kind, key)
+        namespace = key.partition("/")[0]
+        if workload is not None:
+            above = _controller_of(workload)
+            return [owner, (_ABOVE.get(kind, ""), f"{namespace}/{above}")] if above is not None else [owner]
+        has_hash = any(TEMPLATE_HASH in pod.metadata.labels for pod in pods.values())
+        if kind in _ABOVE and (kind != "ReplicaSet" or has_hash or "-" in key):
+            return [owner, (_ABOVE[kind], key.rpartition("-")[0])]
+        return [owner]
+
+    def _ensure(self, kind: str, key: str) -> None:
+        """Make up a workload of which only pods are known."""
+        if kind not in KINDS or self._objects.get(kind, key) is not None:
+            return
+        pods = list(self._pods.get((kind, key), {}).values())
+        if kind == "Deployment":
+            owned = [owner for owner, pods in self._pods.items() if pods and (kind, key) in self._owners(owner, pods)]
+            replica_sets = [owner for owner in owned if owner[0] == "ReplicaSet"]
+            for replica_set in replica_sets:
+                self._ensure(*replica_set)
+            pods = [pod for owner in replica_sets for pod in self._pods[owner].values()]
+        if not pods:
+            return
+        name = key.partition("/")[2]
+        owner_references = []
+        if kind == "ReplicaSet" and (above := self._owners((kind, key), self._pods[kind, key])[1:]):
+            deployment = {"apiVersion": "apps/v1", "kind": above[0][0], "metadata": {"name": above[0][1].partition("/")[2]}}
+            owner_references = [owner_reference(deployment)]
+        metadata = {"name": name, "namespace": pods[0].metadata.namespace, "ownerReferences": owner_references}
+        template = _template_from(kind, pods[0])
+        if kind == "Deployment":
+            template = _without_hash(template)
+        counts = {"replicas": len(pods), "parallelism": len(pods)}
+        claims = self._claim_templates(pods[0]) if kind == "StatefulSet" else []
+        self._objects.put(
+            {
+                "apiVersion": _API_VERSIONS.get(kind, "apps/v1"),
+                "kind": kind,
+                "metadata": metadata,
+                "spec": {**counts, "volumeClaimTemplates": claims, "template": template},
+            }
+        )
+
+    def _claim_templates(self, pod: Pod) -> list[dict[str, Any]]:
+        """The claim templates of a StatefulSet, from the claims of one of its pods."""
+        templates = []
+        for volume in pod.spec.volumes:
+            use = volume.persistent_volume_claim
+            if use is None or use.claim_name != f"{volume.name}-{pod.metadata.name}":
+                continue
+            claim = self._claim_of(f"{pod.metadata.namespace}/{use.claim_name}")
+            if claim is not None:
+                spec = dict(mapping_at(as_manifest(PERSISTENT_VOLUME_CLAIMS, claim), "spec"))
+                spec.pop("volumeName", None)
+                templates.append({"metadata": {"name": volume.name}, "spec": spec})
+        return templates
+
+
+def _template_from(kind: str, pod: Pod) -> dict[str, Any]:
+    """A pod template that makes pods like this one."""
+    manifest = as_manifest(PODS, pod)
+    spec = {name: value for name, value in mapping_at(manifest, "spec").items() if name != "nodeName"}
+    if kind == "DaemonSet":
+        spec.pop("affinity", None)
+    labels = {key: value for key, value in pod.metadata.labels.items() if key != "controller-revision-hash"}
+    metadata = {"labels": labels, "annotations": dict(pod.metadata.annotations)}
+    return {"metadata": metadata, "spec": spec}
+
+
+def _owner_id(pod: Pod) -> _WorkloadId | None:
+    owner: OwnerReference | None = pod.metadata.controller
+    return None if owner is None else (owner.kind, f"{pod.metadata.namespace}/{owner.name}")
+
+
+def _controller_of(workload: Manifest) -> str | None:
+    """The name of what controls the workload."""
+    return next(
+        (str(each.get("name")) for each in items_at(workload, "metadata", "ownerReferences") if each.get("controller")),
+        None,
+    )
+
+
+def _revision(replica_set: Manifest) -> tuple[int, str]:
+    metadata = mapping_at(replica_set, "metadata")
+    text = str(mapping_at(metadata, "annotations").get(_REVISION) or "")
+    is_old = bool(metadata.get("uid"))
+    return (int(text) if text.isdecimal() else 0 if is_old else 1 << 31), str(metadata.get("creationTimestamp") or "")
+
+
+def _without_hash(template: Mapping[str, Any]) -> dict[str, Any]:
+    """The template without the label that its ReplicaSet has added."""
+    metadata = mapping_at(template, "metadata")
+    labels = {key: value for key, value in mapping_at(metadata, "labels").items() if key != TEMPLATE_HASH}
+    return {**template, "metadata": {**metadata, "labels": labels}}
+
+
+def _only(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: content[name] for name in names if name in content}

@@ -1,0 +1,177 @@
+"""The pods that controllers make of workloads: names, labels, owners, volumes and tolerations.
+
+Source: kubernetes pkg/controller/{controller_utils.go,statefulset/stateful_set_utils.go,daemon/util,job/indexed_job_utils.go},
+v1.36.2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from podium.engine.derivation.control_objects import count_at, items_at, key_of, mapping_at, namespace_of
+from podium.engine.derivation.workload_kinds import demand_template
+from podium.engine.files import Found
+from podium.engine.manifests import Manifest
+
+TEMPLATE_HASH: Final = "pod-template-hash"
+"""The label that tells a Deployment's ReplicaSets apart."""
+POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
+COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+REVISION: Final = "controller-revision-hash"
+
+_SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH: Final = 5
+_NAME_LENGTH_MAX: Final = 63
+_DAEMON_TOLERATIONS: Final = (
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+)
+_HOST_NETWORK_TOLERATION: Final = ("node.kubernetes.io/network-unavailable", "NoSchedule")
+
+
+def suffix_of(*parts: object) -> str:
+    """Five letters that an API server could have appended to `generateName`; equal parts have equal letters."""
+    number = int.from_bytes(hashlib.sha256("\0".join(map(str, parts)).encode()).digest()[:8], "big")
+    letters = []
+    for _ in range(_SUFFIX_LENGTH):
+        number, rest = divmod(number, len(_SUFFIX_LETTERS))
+        letters.append(_SUFFIX_LETTERS[rest])
+    return "".join(letters)
+
+
+def generated_name(prefix: str, *parts: object) -> str:
+    """A name as the API server makes it of `generateName`."""
+    return f"{prefix[: _NAME_LENGTH_MAX - _SUFFIX_LENGTH]}{suffix_of(prefix, *parts)}"
+
+
+def named_pod(pod: Manifest, number: int = 0) -> Manifest:
+    """The pod with a name of its own if it has only `generateName`."""
+    metadata = mapping_at(pod, "metadata")
+    if metadata.get("name") or not isinstance(prefix := metadata.get("generateName"), str) or not prefix:
+        return pod
+    return {**pod, "metadata": {**metadata, "name": generated_name(prefix, namespace_of(pod), number)}}
+
+
+def asked_pod(found: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
+    """The pod that a file asks about, unbound, and the other objects of the file, the workload included.
+
+    Args:
+        name: what to call the file.
+
+    Raises:
+        ManifestError: the file holds no pod and no workload, or more than one.
+    """
+    asked, template = demand_template(found, name)
+    if template.content is asked.manifest:
+        return Found(named_pod(asked.manifest), asked.where), [item for item in found if item is not asked]
+    return Found(sample_pod(asked.manifest, template.content), asked.where), list(found)
+
+
+def sample_pod(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
+    """A pod of the workload, by which questions about the workload are answered.
+
+    It has the workload's name, but for a StatefulSet, whose first pod it is. The pod of a DaemonSet may run on any node.
+    """
+    kind = workload.get("kind")
+    if kind == "StatefulSet":
+        return stateful_set_pod(workload, count_at(workload, "spec", "ordinals", "start", default=0))
+    name = str(mapping_at(workload, "metadata").get("name") or "")
+    if kind == "DaemonSet":
+        return daemon_set_pod(workload, name)
+    if kind == "Job":
+        return job_pod(workload, name)
+    if kind == "Deployment":
+        return pod_of(workload, template, name, {TEMPLATE_HASH: suffix_of(key_of(workload), msgspec.json.encode(template))})
+    return pod_of(workload, template, name)
+
+
+def pod_of(
+    workload: Manifest, template: Mapping[str, Any], name: str, labels: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """A pod with the labels, annotations and spec of the template, controlled by the workload."""
+    of_template = mapping_at(template, "metadata")
+    metadata: dict[str, Any] = {
+        "name": name,
+        "namespace": namespace_of(workload),
+        "labels": {**mapping_at(of_template, "labels"), **(labels or {})},
+        "ownerReferences": [owner_reference(workload)],
+    }
+    if annotations := mapping_at(of_template, "annotations"):
+        metadata["annotations"] = annotations
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}
+
+
+def owner_reference(owner: Manifest) -> dict[str, Any]:
+    """The reference that says that this object is the controller of another one."""
+    return {
+        "apiVersion": owner.get("apiVersion") or "",
+        "kind": owner.get("kind") or "",
+        "name": mapping_at(owner, "metadata").get("name") or "",
+        "uid": uid_of(owner),
+        "controller": True,
+    }
+
+
+def uid_of(manifest: Manifest) -> str:
+    """The uid of an object, or one made from its kind and key."""
+    return str(mapping_at(manifest, "metadata").get("uid") or f"{manifest.get('kind')}/{key_of(manifest)}")
+
+
+def stateful_set_pod(stateful_set: Manifest, ordinal: int) -> dict[str, Any]:
+    """The pod of that ordinal, with its own claims in place of the template's volumes of their names."""
+    template = mapping_at(stateful_set, "spec", "template")
+    name = f"{mapping_at(stateful_set, 'metadata').get('name') or ''}-{ordinal}"
+    pod = pod_of(stateful_set, template, name, {POD_NAME: name, "apps.kubernetes.io/pod-index": str(ordinal)})
+    claims = {
+        str(mapping_at(claim, "metadata").get("name") or ""): claim_name(claim, name)
+        for claim in items_at(stateful_set, "spec", "volumeClaimTemplates")
+    }
+    volumes = [volume for volume in items_at(pod["spec"], "volumes") if volume.get("name") not in claims]
+    own = [{"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claims.items()]
+    if claims:
+        pod["spec"] = {**pod["spec"], "volumes": [*own, *volumes]}
+    return pod
+
+
+def claim_name(template: Manifest, pod_name: str) -> str:
+    """The name of a pod's claim that is made from a template of its StatefulSet."""
+    return f"{mapping_at(template, 'metadata').get('name') or ''}-{pod_name}"
+
+
+def daemon_set_pod(daemon_set: Manifest, name: str, node: str = "") -> dict[str, Any]:
+    """A pod with the tolerations of daemons, and with a node the affinity to just that node.
+
+    The affinity replaces the required one of the template, by which the controller has selected the node.
+    """
+    pod = pod_of(daemon_set, mapping_at(daemon_set, "spec", "template"), name)
+    spec = dict(mapping_at(pod, "spec"))
+    keys = [*_DAEMON_TOLERATIONS, *((_HOST_NETWORK_TOLERATION,) if spec.get("hostNetwork") is True else ())]
+    more = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in keys]
+    own = [toleration for toleration in items_at(spec, "tolerations") if toleration not in more]
+    spec["tolerations"] = [*own, *more]
+    if node:
+        term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        affinity = mapping_at(spec, "affinity")
+        spec["affinity"] = {**affinity, "nodeAffinity": {**mapping_at(affinity, "nodeAffinity"), **required}}
+    return {**pod, "spec": spec}
+
+
+def job_pod(job: Manifest, name: str, index: int | None = None) -> dict[str, Any]:
+    """A pod of a Job; with an index it is that one of an indexed Job."""
+    own = {"job-name": str(mapping_at(job, "metadata").get("name") or ""), "controller-uid": uid_of(job)}
+    labels = {**own, **{f"batch.kubernetes.io/{key}": value for key, value in own.items()}}
+    template = mapping_at(job, "spec", "template")
+    if index is None:
+        return pod_of(job, template, name, labels)
+    pod = pod_of(job, template, name, {**labels, COMPLETION_INDEX: str(index)})
+    pod["metadata"]["annotations"] = {**mapping_at(pod, "metadata", "annotations"), COMPLETION_INDEX: str(index)}
+    return pod

@@ -1,0 +1,48 @@
+"""RuntimeClasses: the overhead, node selector and tolerations that they add to pods, and the pods that they refuse.
+
+Source: kubernetes plugin/pkg/admission/runtimeclass, pkg/util/tolerations, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.engine.derivation.control_objects import items_at, mapping_at
+from podium.engine.manifests import Manifest
+
+
+def with_runtime_class(spec: dict[str, Any], runtime_class: Manifest | None) -> dict[str, Any]:
+    """The pod spec with what its RuntimeClass adds; None adds nothing."""
+    if runtime_class is None:
+        return spec
+    overhead = mapping_at(runtime_class, "overhead", "podFixed")
+    selector = mapping_at(runtime_class, "scheduling", "nodeSelector")
+    tolerations = items_at(runtime_class, "scheduling", "tolerations")
+    if overhead:
+        spec = {**spec, "overhead": dict(overhead)}
+    if selector:
+        spec = {**spec, "nodeSelector": {**mapping_at(spec, "nodeSelector"), **selector}}
+    if tolerations:
+        own = spec.get("tolerations")
+        spec = {**spec, "tolerations": [*(own if isinstance(own, list) else ()), *tolerations]}
+    return spec
+
+
+def runtime_class_refusal(spec: Mapping[str, Any], runtime_class: Manifest | None) -> str:
+    """Why the API server refuses a pod of the RuntimeClass, which is empty if it does not exist; "" if it does not."""
+    if runtime_class is None:
+        return ""
+    if not runtime_class:
+        return f'pod rejected: RuntimeClass "{spec.get("runtimeClassName")}" not found'
+    own, fixed = mapping_at(spec, "overhead"), mapping_at(runtime_class, "overhead", "podFixed")
+    if own and fixed and own != fixed:
+        return "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+    selector = mapping_at(spec, "nodeSelector")
+    for key, value in mapping_at(runtime_class, "scheduling", "nodeSelector").items():
+        if selector.get(key, value) != value:
+            return (
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                f"pod.spec.nodeSelector[{key}] = {selector[key]}"
+            )
+    return ""

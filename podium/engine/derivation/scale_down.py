@@ -1,0 +1,126 @@
+"""Which pods a controller deletes when it has too many: those it would be missed least.
+
+Source: ActivePods and ActivePodsWithRanks in kubernetes pkg/controller/controller_utils.go, getPodsToDelete in
+pkg/controller/replicaset/replica_set.go, v1.36.2; KEP-2185 (random rotation by logarithmic age), KEP-2255 (deletion
+cost).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from podium.objects.core import Pod
+from podium.objects.times import parse_time
+
+_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_PHASES: Final = {"Pending": 0, "Unknown": 1}
+_RUNNING: Final = 2
+_NANO_PER_S: Final = 1e9
+
+Restarts: TypeAlias = Callable[[Pod], tuple[int, int]]
+"""The restarts of a pod: the most of a container, and the most of a sidecar."""
+
+
+def is_ready(pod: Pod) -> bool:
+    """Whether the pod counts as running and ready. A pod on a node without a Ready condition does."""
+    if not pod.node_name or pod.is_terminating or pod.status.phase in ("Succeeded", "Failed"):
+        return False
+    condition = next((each for each in pod.status.conditions if each.type == "Ready"), None)
+    return condition is None or condition.status == "True"
+
+
+def replica_set_victims(
+    pods: Sequence[Pod], related: Iterable[Pod], count: int, now_s: float, restarts: Restarts
+) -> list[Pod]:
+    """The pods that a ReplicaSet deletes.
+
+    Args:
+        related: the pods of all ReplicaSets of the same Deployment. A node with several of them is given up first. A
+            ReplicaSet without a Deployment has no related pods, so that it does not look at nodes.
+        count: how many pods to delete.
+        now_s: compared with ages, which count by the logarithm.
+    """
+    on_node = Counter(pod.node_name for pod in related if not pod.has_ended and not pod.is_terminating)
+    ranking = _Ranking(now_s, restarts, on_node)
+    return sorted(pods, key=functools.cmp_to_key(ranking.compare))[:count]
+
+
+def youngest_victims(pods: Sequence[Pod], count: int, restarts: Restarts) -> list[Pod]:
+    """The pods that a Job or a ReplicationController without nodes in mind deletes: the youngest of the ready ones last."""
+    ranking = _Ranking(None, restarts)
+    return sorted(pods, key=functools.cmp_to_key(ranking.compare))[:count]
+
+
+@dataclass(frozen=True)
+class _Ranking:
+    """The order in which pods are deleted.
+
+    Attributes:
+        now_s: None to compare ages exactly, and to ignore deletion costs and nodes.
+    """
+
+    now_s: float | None
+    restarts: Restarts
+    on_node: Counter[str] = field(default_factory=Counter)
+
+    def compare(self, pod: Pod, other: Pod) -> int:
+        """Negative if the first pod is deleted before the second."""
+        for one, two in zip(self._static_rank(pod), self._static_rank(other), strict=True):
+            if one != two:
+                return -1 if one < two else 1
+        if is_ready(pod) and is_ready(other) and (order := self._by_age(pod, other, _ready_time(pod), _ready_time(other))):
+            return order
+        restarts, other_restarts = self.restarts(pod), self.restarts(other)
+        if restarts != other_restarts:
+            return -1 if restarts > other_restarts else 1
+        return self._by_age(pod, other, pod.metadata.creation_timestamp, other.metadata.creation_timestamp)
+
+    def _static_rank(self, pod: Pod) -> tuple[bool, int, bool, int, int]:
+        is_bound = bool(pod.node_name)
+        phase = _PHASES.get(pod.status.phase, _RUNNING) if pod.status.phase or is_bound else 0
+        if self.now_s is None:
+            return is_bound, phase, is_ready(pod), 0, 0
+        return is_bound, phase, is_ready(pod), _deletion_cost(pod), -self.on_node[pod.node_name]
+
+    def _by_age(self, pod: Pod, other: Pod, time: str | None, other_time: str | None) -> int:
+        if time == other_time:
+            return 0
+        if not time or not other_time:
+            return -1 if not time else 1
+        since, other_since = _seconds(time), _seconds(other_time)
+        if self.now_s is None:
+            return -1 if since > other_since else 1
+        rank, other_rank = _log_age(self.now_s - since), _log_age(self.now_s - other_since)
+        if rank != other_rank:
+            return -1 if rank < other_rank else 1
+        return -1 if pod.uid < other.uid else 1
+
+
+def _log_age(age_s: float) -> int:
+    return int(math.log2(age_s * _NANO_PER_S)) if age_s > 0 else -1
+
+
+def _ready_time(pod: Pod) -> str | None:
+    """Since when the pod is ready; a pod placed within the question is so since its creation."""
+    condition = next((each for each in pod.status.conditions if each.type == "Ready"), None)
+    return pod.metadata.creation_timestamp if condition is None else condition.last_transition_time
+
+
+def _deletion_cost(pod: Pod) -> int:
+    text = pod.metadata.annotations.get(_DELETION_COST, "0")
+    try:
+        return int(text)
+    except ValueError:
+        return 0
+
+
+def _seconds(time: str) -> float:
+    try:
+        return parse_time(time)
+    except ValueError:
+        return 0.0

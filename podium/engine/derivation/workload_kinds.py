@@ -1,0 +1,184 @@
+"""Where the kinds of workloads keep their pod templates, and how many pods of each template they ask for.
+
+Only these kinds have pods: `spec.template` of any other kind is something else, such as a Secret or a Machine.
+
+Source: the APIs apps/v1 and batch/v1; of custom resources, the definitions that their projects publish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from podium.engine.derivation.control_objects import group_of, mapping_at
+from podium.engine.errors import ManifestError
+from podium.engine.files import Found
+from podium.engine.manifests import Manifest
+
+REPLICAS_MAX: Final = 100_000
+"""The maximum number of pods of one workload in a question."""
+
+_MANY: Final = "*"
+"""In a path: each item of a list, or each value of a mapping."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The path of a pod template, and the field with the number of its pods, in the path's last mapping that has it."""
+
+    path: tuple[str, ...]
+    count: str = "replicas"
+
+
+def _places(*paths: str, count: str = "replicas") -> tuple[_Place, ...]:
+    return tuple(_Place(tuple(path.split(".")), count) for path in paths)
+
+
+_TEMPLATE: Final = _places("spec.template")
+_PLACES: Final[Mapping[tuple[str, str], tuple[_Place, ...]]] = {
+    ("", "PodTemplate"): _places("template"),
+    ("", "ReplicationController"): _TEMPLATE,
+    ("apps", "Deployment"): _TEMPLATE,
+    ("apps", "ReplicaSet"): _TEMPLATE,
+    ("apps", "StatefulSet"): _TEMPLATE,
+    ("apps", "DaemonSet"): _TEMPLATE,
+    ("extensions", "Deployment"): _TEMPLATE,
+    ("batch", "Job"): _places("spec.template", count="parallelism"),
+    ("batch", "CronJob"): _places("spec.jobTemplate.spec.template", count="parallelism"),
+    ("apps.kruise.io", "CloneSet"): _TEMPLATE,
+    ("apps.kruise.io", "StatefulSet"): _TEMPLATE,
+    ("apps.kruise.io", "DaemonSet"): _TEMPLATE,
+    ("apps.openshift.io", "DeploymentConfig"): _TEMPLATE,
+    ("argoproj.io", "Rollout"): _TEMPLATE,
+    ("serving.knative.dev", "Service"): _TEMPLATE,
+    ("serving.knative.dev", "Configuration"): _TEMPLATE,
+    ("batch.volcano.sh", "Job"): _places("spec.tasks.*.template"),
+    ("jobset.x-k8s.io", "JobSet"): _places("spec.replicatedJobs.*.template.spec.template", count="parallelism"),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _places("spec.leaderWorkerTemplate.workerTemplate", count="size"),
+    ("kubeflow.org", "PyTorchJob"): _places("spec.pytorchReplicaSpecs.*.template"),
+    ("kubeflow.org", "TFJob"): _places("spec.tfReplicaSpecs.*.template"),
+    ("kubeflow.org", "MPIJob"): _places("spec.mpiReplicaSpecs.*.template"),
+    ("kubeflow.org", "XGBoostJob"): _places("spec.xgbReplicaSpecs.*.template"),
+    ("kubeflow.org", "PaddleJob"): _places("spec.paddleReplicaSpecs.*.template"),
+    ("ray.io", "RayCluster"): _places("spec.headGroupSpec.template", "spec.workerGroupSpecs.*.template"),
+    ("ray.io", "RayJob"): _places(
+        "spec.rayClusterSpec.headGroupSpec.template", "spec.rayClusterSpec.workerGroupSpecs.*.template"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PodTemplate:
+    """A pod template of an object.
+
+    Attributes:
+        content: metadata and spec of its pods; the object itself if it is a pod.
+        name: of the part of the workload that has this template; "" if it has only one.
+        replicas: as the object says it, None if it does not; not checked yet.
+        count_field: the name of the field that says it.
+    """
+
+    content: Mapping[str, Any]
+    name: str = ""
+    replicas: Any = None
+    count_field: str = "replicas"
+
+
+def templates_in(manifest: Manifest) -> list[PodTemplate]:
+    """The pod templates of an object, none if its kind has no pods."""
+    kind = manifest.get("kind")
+    if kind == "Pod" and not group_of(manifest):
+        return [PodTemplate(manifest)]
+    places = _PLACES.get((group_of(manifest), str(kind)), ())
+    return [template for place in places for template in _templates_at(manifest, place, place.path)]
+
+
+def template_of(manifest: Manifest) -> Mapping[str, Any] | None:
+    """The first pod template of an object, which is the object itself if it is a pod; None if it has no pods."""
+    return next((template.content for template in templates_in(manifest)), None)
+
+
+def _templates_at(
+    content: Any, place: _Place, path: tuple[str, ...], name: str = "", count: Any = None
+) -> Iterator[PodTemplate]:
+    """The templates below this content at the rest of the path."""
+    if not path:
+        if isinstance(content, Mapping):
+            yield PodTemplate(content, name, count, place.count)
+        return
+    count = mapping_at(content).get(place.count, count)
+    for part, child in _children(content, path[0]):
+        yield from _templates_at(child, place, path[1:], part or name, count)
+
+
+def _children(content: Any, step: str) -> list[tuple[str, Any]]:
+    """What is below that step of a path, and what tells it from its siblings."""
+    if step != _MANY:
+        return [("", content[step])] if isinstance(content, Mapping) and step in content else []
+    if isinstance(content, Mapping):
+        return [(str(name), child) for name, child in content.items()]
+    if isinstance(content, list):
+        names = (mapping_at(item).get("name") or mapping_at(item).get("groupName") for item in content)
+        return [(str(name or index), item) for index, (name, item) in enumerate(zip(names, content, strict=True))]
+    return []
+
+
+def demand_template(found: Sequence[Found], name: str) -> tuple[Found, PodTemplate]:
+    """The one object with a pod template among those of a file, and its template.
+
+    Args:
+        name: what to call the file.
+
+    Raises:
+        ManifestError: there is none, or more than one.
+    """
+    templates = [(item, template) for item in found for template in templates_in(item.manifest)]
+    if len(templates) == 1:
+        return templates[0]
+    kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in found)) or "nothing"
+    unknown = [item for item in found if not templates_in(item.manifest) and _seems_to_have_pods(item.manifest)]
+    advice = ""
+    if not templates and unknown:
+        advice = f"; podium does not know where a {unknown[0].manifest['kind']} keeps its pod template: {_EXTRACT}"
+    elif len({id(item) for item, _ in templates}) == 1:
+        parts = ", ".join(template.name for _, template in templates)
+        advice = f"; {kinds} has several ({parts}): {_EXTRACT}"
+    raise ManifestError(
+        f"{name}: expected one pod or workload with a pod template, found {len(templates)}: the file holds {kinds}{advice}"
+    )
+
+
+_EXTRACT: Final = "save the template's metadata and spec as a Pod, or as spec.template of a Deployment, and ask about that"
+
+
+def _seems_to_have_pods(manifest: Manifest) -> bool:
+    """Whether containers stand somewhere in the object's spec."""
+    pending: list[Any] = [manifest.get("spec")]
+    for _ in range(1_000):
+        if not pending:
+            break
+        content = pending.pop()
+        if isinstance(content, Mapping):
+            if isinstance(content.get("containers"), list):
+                return True
+            pending += content.values()
+        elif isinstance(content, list):
+            pending += content
+    return False
+
+
+def replicas_of(workload: Found, template: PodTemplate, default: int) -> int:
+    """How many pods of the template the workload asks for; `default` if it does not say.
+
+    Raises:
+        ManifestError: it is not a number, or one that no cluster has.
+    """
+    count = template.replicas
+    if count is None:
+        return default
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= REPLICAS_MAX:
+        raise ManifestError(
+            f"{workload.where}: spec.{template.count_field}: {count!r} is not a number of pods up to {REPLICAS_MAX:,}"
+        )
+    return count

@@ -1,0 +1,332 @@
+"""A private world in which a what-if question plays: the steps, and what controllers and the scheduler make of them.
+
+After each step controllers create and delete pods, and pending pods are placed, until nothing moves any more. A pod that
+could not be placed is tried again only after something has changed that may help it, as in a scheduling queue, so that
+its message is that of its last attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from podium.engine.cluster import stays_on_node, unbound
+from podium.engine.derivation.admission import Admission, RefusedError
+from podium.engine.derivation.budgets import Budget
+from podium.engine.derivation.manager import ControllerManager
+from podium.engine.derivation.pods import generated_name
+from podium.engine.errors import ManifestError
+from podium.engine.manifests import Manifest
+from podium.engine.placement import Placement
+from podium.insight.cluster import Cluster
+from podium.objects.claims import ResourceClaim
+from podium.objects.core import Node, Pod, Taint
+from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, ResourceType
+
+_PREEMPTION_ROUNDS_MAX: Final = 20
+"""Pods that preempt each other could move for ever."""
+_ROUNDS_MAX: Final = 100_000
+_UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """A pod that made room for another one."""
+
+    pod: str
+    node: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A pod that could not be evicted, and the budgets that did not allow it."""
+
+    pod: str
+    budgets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A pod that the API server would refuse, by its workload, and why."""
+
+    workload: str
+    reason: str
+
+
+@dataclass
+class Trial:
+    """A private world in which steps are carried out one after the other.
+
+    Attributes:
+        before: the cluster as it was.
+        world: the cluster as it is after the steps so far.
+        replaced: by key of a pod that was created in the place of another one: the key of that one.
+    """
+
+    before: Cluster
+    world: Cluster = field(init=False)
+    controllers: ControllerManager = field(init=False)
+    preempted: list[Preemption] = field(default_factory=list)
+    blocked: list[Blocked] = field(default_factory=list)
+    refused: dict[str, Refused] = field(default_factory=dict)
+    replaced: dict[str, str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+    _order: dict[str, int] = field(default_factory=dict)
+    _hopeless: set[str] = field(default_factory=set)
+    _deleted: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Fork the cluster and the objects of its controllers."""
+        self.world = self.before.fork()
+        self.world.admit_by(Admission(self.world.admission.objects.fork()))
+        self.controllers = ControllerManager(
+            self.world.admission.objects,
+            self.world.pods,
+            lambda: self.world.nodes,
+            lambda key: self.world.store.get(PERSISTENT_VOLUME_CLAIMS, key),
+        )
+
+    # ------------------------------------------------------------ pods
+
+    def create(self, pod: Manifest) -> None:
+        """Create a pod with its claims.
+
+        Raises:
+            RefusedError: the API server refuses it.
+            ManifestError: it cannot be read.
+        """
+        admission = self.world.admission
+        admission.demand_admission(pod)
+        typed = self.world.read_pod(pod)
+        time = admission.objects.latest_time or None
+        metadata = msgspec.structs.replace(typed.metadata, creation_timestamp=time)
+        typed = self.world.create_claims(msgspec.structs.replace(typed, metadata=metadata))
+        self.world.put(PODS, typed)
+        self._order[typed.key] = len(self._order)
+        self._hopeless.discard(typed.key)
+        if deleted := self._deleted.get(_owner(typed)):
+            self.replaced[typed.key] = deleted.pop(0)
+        self.controllers.on_pod(typed)
+
+    def delete(self, pod: Pod, *, is_replaced: bool = True) -> None:
+        """Delete a pod and what it owns; its controller replaces it unless it is told otherwise."""
+        self.world.drop(PODS, pod)
+        self._after_deletion(pod, is_replaced=is_replaced)
+
+    def _after_deletion(self, pod: Pod, *, is_replaced: bool = True) -> None:
+        self._release_claims(pod)
+        self.controllers.on_pod_gone(pod)
+        self._hopeless.clear()
+        if is_replaced and pod.metadata.controller is not None:
+            self._deleted.setdefault(_owner(pod), []).append(pod.key)
+            if self.controllers.is_replaced(pod) and not stays_on_node(pod):
+                self._create_alike(pod, len(self._order))
+
+    def _create_alike(self, pod: Pod, number: int) -> None:
+        """Create another pod of a workload whose controller is not known."""
+        name = pod.metadata.name
+        prefix = name.rpartition("-")[0] or name
+        fresh = generated_name(f"{prefix}-", pod.metadata.namespace, name, number)
+        metadata = msgspec.structs.replace(pod.metadata, name=fresh, uid=f"Pod/{pod.metadata.namespace}/{fresh}")
+        alike = self.world.create_claims(Pod(metadata=metadata, spec=pod.spec))
+        self.world.put(PODS, alike)
+        self._order[alike.key] = len(self._order)
+        if deleted := self._deleted.get(_owner(pod)):
+            self.replaced[alike.key] = deleted.pop(0)
+        self.controllers.on_pod(alike)
+
+    def _release_claims(self, pod: Pod) -> None:
+        """Delete the claims that the pod owns, and give back the devices of claims that nothing else uses."""
+        namespace, store = pod.metadata.namespace, self.world.store
+        for volume in pod.spec.volumes:
+            if volume.ephemeral is not None:
+                volume_claim = store.get(PERSISTENT_VOLUME_CLAIMS, f"{namespace}/{pod.metadata.name}-{volume.name}")
+                if volume_claim is not None:
+                    self.world.drop(PERSISTENT_VOLUME_CLAIMS, volume_claim)
+        made = {status.resource_claim_name for status in pod.status.resource_claim_statuses}
+        named = {use.resource_claim_name for use in pod.spec.resource_claims}
+        for name in filter(None, made | named):
+            claim = store.get(RESOURCE_CLAIMS, f"{namespace}/{name}")
+            if claim is not None and name in made:
+                self.world.drop(RESOURCE_CLAIMS, claim)
+            elif claim is not None:
+                self.world.put(RESOURCE_CLAIMS, _without_consumer(claim, pod.uid))
+
+    # ------------------------------------------------------------ what happens by itself
+
+    def settle(self) -> None:
+        """Let controllers act and place pending pods until nothing moves any more.
+
+        Raises:
+            ScheduleError: an attempt failed.
+        """
+        preemption_rounds = 0
+        for _ in range(_ROUNDS_MAX):
+            preemptions = len(self.preempted)
+            has_synced = self._sync()
+            if not self._place_pending() and not has_synced:
+                return
+            preemption_rounds += len(self.preempted) > preemptions
+            if preemption_rounds > _PREEMPTION_ROUNDS_MAX:
+                return
+
+    def _sync(self) -> bool:
+        """One sync of each controller that has something to do; returns whether anything changed."""
+        has_changed = False
+        for workload in self.controllers.sync():
+            namespace, _, name = workload.key.partition("/")
+            label = f"{namespace}/{workload.kind}/{name}"
+            for pod in workload.sync.delete:
+                self.delete(pod)
+                has_changed = True
+            for manifest in workload.sync.create:
+                try:
+                    self.create(manifest)
+                except RefusedError as error:
+                    self.refused[label] = Refused(label, str(error))
+                else:
+                    has_changed = True
+        return has_changed or self.controllers.has_work
+
+    def _place_pending(self) -> bool:
+        """One attempt at each pending pod that may fit; returns whether anything changed."""
+        profiles = self.world.profiles
+        pending = [pod for pod in self.world.pods if not pod.node_name and pod.key not in self._hopeless]
+        for pod in pending:
+            if pod.spec.scheduler_name not in profiles:
+                self.why[pod.key] = f"no profile is named {pod.spec.scheduler_name!r}"
+        served = [pod for pod in pending if pod.spec.scheduler_name in profiles]
+        served.sort(key=lambda pod: (-pod.priority, self._order.get(pod.key, -1), pod.key))
+        return self.note_all(self.world.place_all(served))
+
+    def note_all(self, placements: Iterable[Placement]) -> bool:
+        """Note attempts that have been made, and return whether any of them changed anything."""
+        return sum(self._note(placement) for placement in placements) > 0
+
+    def _note(self, placement: Placement) -> bool:
+        """Note an attempt, and return whether it changed anything."""
+        pod = placement.pod
+        if placement.node is not None:
+            self.why.pop(pod.key, None)
+            self._hopeless = {key for key in self._hopeless if not self._may_follow(key)}
+            placed = self.world.store.get(PODS, pod.key)
+            assert placed is not None
+            self.controllers.on_pod(placed)
+            return True
+        self.why[pod.key] = placement.message
+        self._hopeless.add(pod.key)
+        for victim in placement.victims if placement.nominated_node is not None else ():
+            self.preempted.append(Preemption(victim.key, placement.nominated_node or "", pod.key))
+            self._after_deletion(victim)
+        return placement.nominated_node is not None and bool(placement.victims)
+
+    def _may_follow(self, key: str) -> bool:
+        """Whether the pod may fit because another one was placed: it wants to be near it, or to spread as it does."""
+        pod = self.world.store.get(PODS, key)
+        if pod is None:
+            return True
+        affinity = pod.spec.affinity
+        return (
+            (affinity is not None and affinity.pod_affinity is not None and bool(affinity.pod_affinity.required))
+            or any(each.when_unsatisfiable != "ScheduleAnyway" for each in pod.spec.topology_spread_constraints)
+            or bool(pod.spec.volumes)
+        )
+
+    def scale_unknown(self, pods: Sequence[Pod], count: int) -> None:
+        """Change the number of pods of a workload whose controller is not known."""
+        for number in range(len(pods), count):
+            self._create_alike(pods[0], number)
+        for pod in sorted(pods, key=_keeping_order)[count:]:
+            self.delete(pod, is_replaced=False)
+
+    # ------------------------------------------------------------ nodes
+
+    def on_objects(self, resource: ResourceType[Any] | None) -> None:
+        """Objects other than pods were changed."""
+        self._hopeless.clear()
+        if resource is NODES:
+            self.controllers.on_nodes()
+
+    def on_nodes(self) -> None:
+        """Nodes were added, changed or removed."""
+        self._hopeless.clear()
+        self.controllers.on_nodes()
+
+    def drain(self, node: Node) -> None:
+        """Cordon a node and evict its pods, as far as budgets allow it. Pods of DaemonSets and static pods stay."""
+        taints = node.spec.taints
+        if not any(taint.key == _UNSCHEDULABLE.key for taint in taints):
+            taints = (*taints, _UNSCHEDULABLE)
+        spec = msgspec.structs.replace(node.spec, unschedulable=True, taints=taints)
+        self.world.put(NODES, msgspec.structs.replace(node, spec=spec))
+        self.on_nodes()
+        self.settle()
+        while (leaving := self._leaving(node.name)) and self._evict(leaving):
+            self.settle()
+        self.blocked += [Blocked(pod.key, budgets) for pod, budgets in self._held_back(self._leaving(node.name))]
+
+    def _leaving(self, node: str) -> list[Pod]:
+        return [pod for pod in self.world.pods if pod.node_name == node and not stays_on_node(pod)]
+
+    def _evict(self, pods: Sequence[Pod]) -> bool:
+        """Evict those of the pods that budgets allow, and return whether there was one."""
+        evicted = 0
+        for pod in pods:
+            if not self._forbidding(pod):
+                self.delete(pod)
+                evicted += 1
+        return evicted > 0
+
+    def _held_back(self, pods: Iterable[Pod]) -> list[tuple[Pod, tuple[str, ...]]]:
+        return [(pod, budgets) for pod in pods if (budgets := self._forbidding(pod))]
+
+    def _forbidding(self, pod: Pod) -> tuple[str, ...]:
+        """The budgets that do not allow the pod to be evicted; more than one is never allowed."""
+        if pod.status.phase == "Pending":
+            return ()
+        manifests = self.world.admission.objects.in_namespace("PodDisruptionBudget", pod.metadata.namespace)
+        budgets = [budget for budget in map(Budget.of, manifests) if budget is not None and budget.covers(pod)]
+        if len(budgets) > 1:
+            return tuple(budget.key for budget in budgets)
+        pods = self.world.pods if budgets else ()
+        return tuple(
+            budget.key for budget in budgets if not budget.allows(pod, pods, self.controllers.expected_pods)
+        )
+
+    def remove_node(self, node: Node) -> None:
+        """Delete a node and its pods, as the garbage collector of pods does."""
+        gone = [pod for pod in self.world.pods if pod.node_name == node.name]
+        self.world.remove("Node", node.name)
+        for pod in gone:
+            self.delete(pod)
+        self.on_nodes()
+
+
+def _keeping_order(pod: Pod) -> tuple[bool, str, str]:
+    """Pods on nodes are kept before pending ones, older before younger ones."""
+    return not pod.node_name, pod.metadata.creation_timestamp or "", pod.key
+
+
+def _owner(pod: Pod) -> tuple[str, str, str]:
+    """Namespace, kind and name of the pod's controller."""
+    owner = pod.metadata.controller
+    return (pod.metadata.namespace, owner.kind, owner.name) if owner is not None else (pod.metadata.namespace, "", "")
+
+
+def _without_consumer(claim: ResourceClaim, uid: str) -> ResourceClaim:
+    """The claim without that user; without any, its devices are given back."""
+    status = claim.status
+    users = tuple(user for user in status.reserved_for if user.uid != uid)
+    if len(users) == len(status.reserved_for):
+        return claim
+    allocation = status.allocation if users else None
+    version = f"{claim.metadata.resource_version}-released"
+    return msgspec.structs.replace(
+        claim,
+        metadata=msgspec.structs.replace(claim.metadata, resource_version=version),
+        status=msgspec.structs.replace(status, reserved_for=users, allocation=allocation),
+    )
