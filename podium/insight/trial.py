@@ -265,24 +265,27 @@ class Trial:
         self.world.put(NODES, msgspec.structs.replace(node, spec=spec))
         self.on_nodes()
         self.settle()
-        while (leaving := self._leaving(node.name)) and self._evict(leaving):
+        # Only these: a pod that tolerates a cordon may come back.
+        leaving = [pod for pod in self.world.pods if pod.node_name == node.name and not stays_on_node(pod)]
+        while leaving:
+            left = self._evict(leaving)
             self.settle()
-        self.blocked += [Blocked(pod.key, budgets) for pod, budgets in self._held_back(self._leaving(node.name))]
+            if len(left) == len(leaving):
+                break
+            leaving = left
+        self.blocked += [Blocked(pod.key, self._forbidding(pod)) for pod in leaving]
 
-    def _leaving(self, node: str) -> list[Pod]:
-        return [pod for pod in self.world.pods if pod.node_name == node and not stays_on_node(pod)]
-
-    def _evict(self, pods: Sequence[Pod]) -> bool:
-        """Evict those of the pods that budgets allow, and return whether there was one."""
-        evicted = 0
+    def _evict(self, pods: Sequence[Pod]) -> list[Pod]:
+        """Evict those of the pods that budgets allow now, and return the others."""
+        left = []
         for pod in pods:
-            if not self._forbidding(pod):
+            if self.world.store.get(PODS, pod.key) is not pod:
+                continue  # preempted meanwhile
+            if self._forbidding(pod):
+                left.append(pod)
+            else:
                 self.delete(pod)
-                evicted += 1
-        return evicted > 0
-
-    def _held_back(self, pods: Iterable[Pod]) -> list[tuple[Pod, tuple[str, ...]]]:
-        return [(pod, budgets) for pod in pods if (budgets := self._forbidding(pod))]
+        return left
 
     def _forbidding(self, pod: Pod) -> tuple[str, ...]:
         """The budgets that do not allow the pod to be evicted; more than one is never allowed."""

@@ -104,8 +104,11 @@ class ControllerManager:
             self._dirty["DaemonSet", key] = None
 
     def apply(self, manifest: Manifest) -> None:
-        """A workload was applied."""
+        """A workload, or another object that derivation reads, was applied."""
         kind, key = str(manifest.get("kind")), key_of(manifest)
+        if kind not in KINDS:
+            self._objects.put(manifest)
+            return
         self._ensure(kind, key)
         before = self._objects.get(kind, key)
         after = manifest if before is None else applied(before, manifest)
