@@ -77,6 +77,7 @@ class Trial:
     why: dict[str, str] = field(default_factory=dict)
     _order: dict[str, int] = field(default_factory=dict)
     _hopeless: set[str] = field(default_factory=set)
+    _has_deleted: bool = False
     _deleted: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -121,6 +122,7 @@ class Trial:
         self._release_claims(pod)
         self.controllers.on_pod_gone(pod)
         self._hopeless.clear()
+        self._has_deleted = True
         if is_replaced and pod.metadata.controller is not None:
             self._deleted.setdefault(_owner(pod), []).append(pod.key)
             if self.controllers.is_replaced(pod) and not stays_on_node(pod):
@@ -167,9 +169,14 @@ class Trial:
         preemption_rounds = 0
         for _ in range(_ROUNDS_MAX):
             preemptions = len(self.preempted)
-            has_synced = self._sync()
-            if not self._place_pending() and not has_synced:
-                return
+            while self._sync():
+                pass
+            if not self._place_pending():
+                if not self._has_deleted:
+                    return
+                # Pods that failed while others were being deleted are tried once more, after their backoff.
+                self._has_deleted = False
+                self._hopeless.clear()
             preemption_rounds += len(self.preempted) > preemptions
             if preemption_rounds > _PREEMPTION_ROUNDS_MAX:
                 return
@@ -177,7 +184,10 @@ class Trial:
     def _sync(self) -> bool:
         """One sync of each controller that has something to do; returns whether anything changed."""
         has_changed = False
-        for workload in self.controllers.sync():
+        workloads = self.controllers.sync()
+        while self.controllers.new_replica_sets:
+            self.world.put(*self.world.read(self.controllers.new_replica_sets.pop()))
+        for workload in workloads:
             namespace, _, name = workload.key.partition("/")
             label = f"{namespace}/{workload.kind}/{name}"
             for pod in workload.sync.delete:

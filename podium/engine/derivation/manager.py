@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
 from podium.engine.derivation.applying import applied, is_same
 from podium.engine.derivation.control_objects import ControlObjects, items_at, key_of, mapping_at, namespace_of
 from podium.engine.derivation.controllers import (
@@ -27,7 +25,7 @@ from podium.engine.derivation.controllers import (
     sync_replica_set,
     sync_stateful_set,
 )
-from podium.engine.derivation.pods import TEMPLATE_HASH, generated_name, owner_reference, suffix_of, uid_of
+from podium.engine.derivation.pods import TEMPLATE_HASH, owner_reference, replica_set_of
 from podium.engine.derivation.scale_down import is_ready
 from podium.engine.manifests import Manifest, as_manifest
 from podium.objects.core import Node, OwnerReference, Pod
@@ -61,6 +59,9 @@ class ControllerManager:
         objects: changed as workloads are applied, scaled and removed.
         nodes: the nodes as they are whenever it is called.
         claim_of: the claim to storage with that key; None if it does not exist.
+
+    Attributes:
+        new_replica_sets: those that were made for Deployments; whoever adds them to the cluster takes them out.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class ControllerManager:
         self._objects = objects
         self._nodes = nodes
         self._claim_of = claim_of
+        self.new_replica_sets: list[Manifest] = []
         self._pods: dict[_WorkloadId, dict[str, Pod]] = {}
         self._dirty: dict[_WorkloadId, None] = {}
         self._outdated: set[str] = set()
@@ -243,30 +245,14 @@ class ControllerManager:
         same = [each for each in owned if is_same(_without_hash(mapping_at(each, "spec", "template")), template)]
         if not same and key not in self._changed:
             same = owned  # the same but for defaults that this dump lacks
-        replica_set = same[-1] if same else self._new_replica_set(deployment, template)
+        if same:
+            replica_set = same[-1]
+        else:
+            replica_set = replica_set_of(deployment)
+            self._objects.put(replica_set)
+            self.new_replica_sets.append(replica_set)
         self._current[key] = key_of(replica_set)
         return self._current[key]
-
-    def _new_replica_set(self, deployment: Manifest, template: Mapping[str, Any]) -> Manifest:
-        metadata = mapping_at(deployment, "metadata")
-        letters = suffix_of(key_of(deployment), msgspec.json.encode(template))
-        labels = {**mapping_at(template, "metadata", "labels"), TEMPLATE_HASH: letters}
-        replica_set = {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {
-                "name": f"{metadata.get('name')}-{letters}",
-                "namespace": namespace_of(deployment),
-                "labels": labels,
-                "ownerReferences": [owner_reference(deployment)],
-            },
-            "spec": {
-                "replicas": 0,
-                "template": {**template, "metadata": {**mapping_at(template, "metadata"), "labels": labels}},
-            },
-        }
-        self._objects.put(replica_set)
-        return replica_set
 
     def _replica_sets(self, key: str) -> list[Manifest]:
         """The ReplicaSets of a Deployment, the oldest revision first."""

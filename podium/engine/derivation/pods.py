@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.engine.derivation.control_objects import count_at, items_at, key_of, mapping_at, namespace_of
+from podium.engine.derivation.control_objects import count_at, group_of, items_at, key_of, mapping_at, namespace_of
 from podium.engine.derivation.workload_kinds import demand_template
 from podium.engine.files import Found
 from podium.engine.manifests import Manifest
@@ -72,7 +72,10 @@ def asked_pod(found: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
     asked, template = demand_template(found, name)
     if template.content is asked.manifest:
         return Found(named_pod(asked.manifest), asked.where), [item for item in found if item is not asked]
-    return Found(sample_pod(asked.manifest, template.content), asked.where), list(found)
+    others = list(found)
+    if asked.manifest.get("kind") == "Deployment" and group_of(asked.manifest) == "apps":
+        others.append(Found(replica_set_of(asked.manifest), asked.where))
+    return Found(sample_pod(asked.manifest, template.content), asked.where), others
 
 
 def sample_pod(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
@@ -88,9 +91,33 @@ def sample_pod(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
         return daemon_set_pod(workload, name)
     if kind == "Job":
         return job_pod(workload, name)
-    if kind == "Deployment":
-        return pod_of(workload, template, name, {TEMPLATE_HASH: suffix_of(key_of(workload), msgspec.json.encode(template))})
+    if kind == "Deployment" and group_of(workload) == "apps":
+        replica_set = replica_set_of(workload)
+        return pod_of(replica_set, mapping_at(replica_set, "spec", "template"), name)
     return pod_of(workload, template, name)
+
+
+def replica_set_of(deployment: Manifest) -> dict[str, Any]:
+    """The ReplicaSet that is made for a Deployment's template, without replicas yet."""
+    metadata, template = mapping_at(deployment, "metadata"), mapping_at(deployment, "spec", "template")
+    letters = suffix_of(key_of(deployment), msgspec.json.encode(template))
+    labels = {**mapping_at(template, "metadata", "labels"), TEMPLATE_HASH: letters}
+    selector = mapping_at(deployment, "spec", "selector")
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{metadata.get('name') or ''}-{letters}",
+            "namespace": namespace_of(deployment),
+            "labels": labels,
+            "ownerReferences": [owner_reference(deployment)],
+        },
+        "spec": {
+            "replicas": 0,
+            "selector": {**selector, "matchLabels": {**mapping_at(selector, "matchLabels"), TEMPLATE_HASH: letters}},
+            "template": {**template, "metadata": {**mapping_at(template, "metadata"), "labels": labels}},
+        },
+    }
 
 
 def pod_of(
