@@ -18,10 +18,10 @@ from typing import Any, BinaryIO, Final, Self, cast
 from podium.cluster import CacheError
 from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration
 from podium.engine.configurations import read_configuration
-from podium.engine.errors import ClusterError, ManifestError
-from podium.engine.files import Found, read_objects
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.derivation.workload_kinds import template_of
+from podium.engine.errors import ClusterError, ManifestError
+from podium.engine.files import Found, read_objects
 from podium.evaluate import Question
 from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.loading import Loaded, Loader, pod_named

@@ -72,8 +72,8 @@ def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
     Raises:
         click.ClickException, ManifestError: a file cannot be read, or is not about one pod.
     """
-    from podium.engine.files import read_objects
     from podium.engine.derivation.pods import asked_pod
+    from podium.engine.files import read_objects
 
     return [asked_pod(list(read_objects(files.content(name), name)), name) for name in names]
 

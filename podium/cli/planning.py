@@ -151,7 +151,7 @@ class Question:
         if self.node_pools is not None:
             found = [each for each in found if each.manifest.get("kind") != NODE_POOLS.kind]
             found += objects_in([self.node_pools])
-        return [*found, *(pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name))]
+        return [*found, *(pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name, found))]
 
     def pools(self) -> tuple[NodePool, ...] | None:
         """The NodePools of the file; None without a file.

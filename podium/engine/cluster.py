@@ -25,10 +25,11 @@ from podium.config import (
     unsupported,
 )
 from podium.config import Plugin as EnabledPlugin
+from podium.engine.cluster_state import SEED, ClusterState
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.claims import may_have_claims, with_claims
+from podium.engine.derivation.control_objects import mapping_at
 from podium.engine.derivation.volumes import bound_at_once, controller_writes
-from podium.engine.cluster_state import SEED, ClusterState
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
 from podium.engine.files import Found, read_objects, unpack_lists
@@ -58,6 +59,9 @@ from podium.objects.resource_types import (
 from podium.plugins import IN_TREE
 
 _NO_CLASSES: Final = Admission(())
+_CLAIMS: Final[Mapping[str, ResourceType[Any]]] = {
+    each.kind: each for each in (PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIMS)
+}
 _MIRROR_POD: Final = "kubernetes.io/config.mirror"
 _KINDS: Final[Mapping[str, ResourceType[Any]]] = {each.kind: each for each in ALL}
 
@@ -235,9 +239,10 @@ class Cluster:
             ScheduleError: a plugin failed, or there is no node.
             ClusterError: no profile serves the pod, or it cannot be read.
         """
-        state, pod = self._state, self.read_pod(pod)
+        world, pod = self.asked(pod)
+        state = world._state
         state.random.seed(SEED)
-        cycle = state.engine.cycle(self.framework_for(pod), pod)
+        cycle = state.engine.cycle(world.framework_for(pod), pod)
         if not len(cycle.snapshot):
             raise ScheduleError(NO_NODES)
         found = Evaluation(evaluate_all(cycle), cycle.snapshot)
@@ -272,9 +277,10 @@ class Cluster:
             ClusterError: no profile serves the pod, it cannot be read, or it counts on a node already.
         """
         pod = self.read_pod(pod)
-        state = self._own()
-        if state.cache.pod(pod.uid) is not None:
+        if self._state.cache.pod(pod.uid) is not None:
             raise ClusterError(f"Pod {pod.key} counts on a node already")
+        pod = self.create_claims(pod)
+        state = self._own()
         if gates := self.gates_of(pod):
             return Placement(pod, None, "; ".join(each.message for each in gates))
         state.random.seed(SEED)
@@ -433,28 +439,46 @@ class Cluster:
         """Let objects be created with this admission from now on."""
         self._own().admission = admission
 
+    def asked(self, pod: PodLike) -> tuple[Self, Pod]:
+        """The pod that a question is about, and the cluster to ask, in which the claims exist that the pod would have.
+
+        Raises:
+            ManifestError: the pod cannot be read, or the API server would refuse it.
+        """
+        typed = self.read_pod(pod)
+        claimed, claims = self._with_claims(typed)
+        if not claims:
+            return self, claimed
+        world = self.fork()
+        return world, world.create_claims(typed)
+
     def create_claims(self, pod: Pod) -> Pod:
         """Create the claims that exist because the pod does, and return the pod with their names.
 
         Raises:
             ManifestError: a claim cannot be read.
         """
+        claimed, claims = self._with_claims(pod)
+        for claim in claims:
+            self.create(*self.read(claim))
+        return claimed
+
+    def _with_claims(self, pod: Pod) -> tuple[Pod, list[Manifest]]:
+        """The pod with the names of its claims, and those of them that do not exist yet."""
         if not may_have_claims(pod):
-            return pod
+            return pod, []
         store = self._state.store
-        kinds = {each.kind: each for each in (PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIMS)}
         manifest, claims = with_claims(
             as_manifest(PODS, pod),
             self.admission.objects,
-            lambda kind, key: store.get(kinds[kind], key) is not None,
+            lambda kind, key: store.get(_CLAIMS[kind], key) is not None,
         )
-        for claim in claims:
-            self.create(*self.read(claim))
-        statuses = manifest.get("status", {}).get("resourceClaimStatuses", [])
+        statuses = mapping_at(manifest, "status").get("resourceClaimStatuses", [])
         claimed = msgspec.convert(statuses, tuple[PodResourceClaimStatus, ...])
-        return msgspec.structs.replace(
-            pod, status=msgspec.structs.replace(pod.status, resource_claim_statuses=claimed)
-        )
+        if claimed == pod.status.resource_claim_statuses:
+            return pod, claims
+        status = msgspec.structs.replace(pod.status, resource_claim_statuses=claimed)
+        return msgspec.structs.replace(pod, status=status), claims
 
     def framework_for(self, pod: Pod) -> Framework:
         """The profile that the pod asks for.

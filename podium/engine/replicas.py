@@ -9,9 +9,9 @@ Cost: one pass over the nodes for copies that do not affect each other, else one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -32,10 +32,20 @@ PLACED_MAX: Final = 10_000
 """The maximum number of copies that are placed one by one, and so the largest answer in that case."""
 
 
-class Replicas:
-    """The pods placed during one dry run. `undo` removes all of them again."""
+ClaimCreator: TypeAlias = Callable[[Pod], Pod]
+"""Creates the claims that exist because a pod does, and returns the pod with their names."""
 
-    def __init__(self, engine: Engine, framework: Framework) -> None:
+
+def no_claims(pod: Pod) -> Pod:
+    """The pod as it is. Implements `ClaimCreator` where no copy has claims of its own."""
+    return pod
+
+
+class Replicas:
+    """The pods placed during one dry run. `undo` removes all of them again, but not the claims that were created."""
+
+    def __init__(self, engine: Engine, framework: Framework, create_claims: ClaimCreator = no_claims) -> None:
+        self._create_claims = create_claims
         # Each run starts its searches at the first node, so that the same question has the same answer.
         self._engine = replace(engine, rotation=Rotation())
         self._framework = framework
@@ -98,7 +108,7 @@ class Replicas:
         """
         if self.gate_of(pod, framework) is not None:
             return None
-        cycle = self._engine.cycle(framework or self._framework, pod)
+        cycle = self._engine.cycle(framework or self._framework, self._create_claims(pod))
         decision = self._engine.decide(cycle)
         if isinstance(decision, Failed):
             raise ScheduleError(decision.status.message)
@@ -136,9 +146,26 @@ def left_over(snapshot: Snapshot, spec: PodSpec) -> Mapping[str, IntArray]:
 
 
 def numbered(pod: Pod, number: int) -> Pod:
-    """A copy of the pod with a name of its own."""
-    metadata = msgspec.structs.replace(pod.metadata, name=f"{pod.metadata.name}-{number}", uid=f"{pod.uid}-{number}")
-    return Pod(metadata=metadata, spec=pod.spec)
+    """A copy of the pod with a name of its own; of a StatefulSet's pod the one of a later ordinal, with its claims."""
+    owner, name = pod.metadata.controller, pod.metadata.name
+    prefix, _, ordinal = name.rpartition("-")
+    if owner is None or owner.kind != "StatefulSet" or not ordinal.isdecimal():
+        metadata = msgspec.structs.replace(pod.metadata, name=f"{name}-{number}", uid=f"{pod.uid}-{number}")
+        return Pod(metadata=metadata, spec=pod.spec)
+    own_name = f"{prefix}-{int(ordinal) + number}"
+    metadata = msgspec.structs.replace(pod.metadata, name=own_name, uid=f"{pod.uid}-{number}")
+    volumes = tuple(
+        msgspec.structs.replace(
+            volume, persistent_volume_claim=msgspec.structs.replace(use, claim_name=f"{volume.name}-{own_name}")
+        )
+        if (use := volume.persistent_volume_claim) is not None and use.claim_name == f"{volume.name}-{name}"
+        else volume
+        for volume in pod.spec.volumes
+    )
+    return Pod(
+        metadata=metadata,
+        spec=pod.spec if volumes == pod.spec.volumes else msgspec.structs.replace(pod.spec, volumes=volumes),
+    )
 
 
 @once_per_spec

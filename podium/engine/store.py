@@ -14,14 +14,12 @@ class StoredObjects(Generic[ObjectT]):
     """A live view of the objects of one kind. Implements `podium.framework.contract.interface.Lister`.
 
     Attributes:
-        is_asked: whether a plugin has read any of the objects.
         handlers: called for every change; see `client.informer.Handler`.
     """
 
     def __init__(self, store: ObjectStore, resource: ResourceType[ObjectT]) -> None:
         self._store = store
         self._resource = resource
-        self.is_asked = False
         self.handlers: list[Any] = []
 
     def add_handler(self, handler: Any) -> None:
@@ -34,12 +32,12 @@ class StoredObjects(Generic[ObjectT]):
 
     def get(self, key: str) -> ObjectT | None:
         """The object with that key; None if there is none."""
-        self.is_asked = True
+        self._store.note_read(self._resource)
         return self._store.get(self._resource, key)
 
     def list(self) -> Iterable[ObjectT]:
         """All objects, in order of namespace and name."""
-        self.is_asked = True
+        self._store.note_read(self._resource)
         return self._store.objects(self._resource).values()
 
     def in_namespace(self, namespace: str) -> Iterable[ObjectT]:
@@ -65,6 +63,8 @@ class ObjectStore:
         self._shared: set[str] = set()
         """The paths of kinds whose objects are shared with another store."""
         self._unsorted: set[str] = set()
+        self._read: set[ResourceType[Any]] = set()
+        """The kinds that plugins have read, here or in a fork."""
         for resource, item in objects:
             if not (isinstance(item, Pod) and item.has_ended):
                 self.put(resource, item)
@@ -91,6 +91,7 @@ class ObjectStore:
         Cost: none, and a copy of the objects of a kind when the first of them changes.
         """
         twin = ObjectStore((), self._whole)
+        twin._read = self._read
         twin._objects, twin._unsorted = dict(self._objects), set(self._unsorted)
         self._shared = set(self._objects)
         twin._shared = set(self._objects)
@@ -145,13 +146,13 @@ class ObjectStore:
         """The kinds that listers were asked for: by plugins, and by changes."""
         return tuple(self._listers)
 
+    def note_read(self, resource: ResourceType[Any]) -> None:
+        """Note that a plugin has read objects of the kind."""
+        self._read.add(resource)
+
     def missed(self) -> list[ResourceType[Any]]:
         """The kinds that plugins have read and of which there is no object, so that answers may be wrong."""
-        return [
-            resource
-            for resource, lister in self._listers.items()
-            if lister.is_asked and resource not in self._whole and not self._objects.get(resource.path)
-        ]
+        return [each for each in self._read if each not in self._whole and not self._objects.get(each.path)]
 
     def _own(self, path: str) -> dict[str, Any]:
         """The objects of a kind, copied first if another store shares them."""

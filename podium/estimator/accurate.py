@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from podium.config.types import Profile
 from podium.engine.placing import Engine
-from podium.engine.replicas import PLACED_MAX, Replicas, numbered
+from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, no_claims, numbered
 from podium.estimator.errors import EstimateError
 from podium.estimator.requirements import ReplicaRequirements, saturated
 from podium.framework.contract.status import ScheduleError
@@ -44,7 +44,12 @@ def without_preemption(profile: Profile) -> Profile:
 
 
 def accurate_replicas(
-    engine: Engine, framework: Framework, replica: Pod, waiting: Iterable[Pod] = (), most: int = PLACED_MAX
+    engine: Engine,
+    framework: Framework,
+    replica: Pod,
+    waiting: Iterable[Pod] = (),
+    create_claims: ClaimCreator = no_claims,
+    most: int = PLACED_MAX,
 ) -> int:
     """How many pods like the replica would be bound after the pending pods.
 
@@ -52,12 +57,13 @@ def accurate_replicas(
         engine: nothing else may change it during the estimate. It is unchanged afterwards.
         framework: the profile that decides on every pod.
         waiting: pending pods. The scheduler tries them first, by priority and age.
+        create_claims: creates the claims that a replica has for itself.
         most: the maximum number of replicas to place one by one.
 
     Raises:
         EstimateError: an attempt failed with an error, not because the pod does not fit.
     """
-    steps = replicas_in_steps(engine, framework, replica, waiting, most)
+    steps = replicas_in_steps(engine, framework, replica, waiting, most, create_claims=create_claims)
     while True:
         try:
             next(steps)
@@ -72,6 +78,7 @@ def replicas_in_steps(
     waiting: Iterable[Pod] = (),
     most: int = PLACED_MAX,
     is_over: Callable[[], bool] = lambda: False,
+    create_claims: ClaimCreator = no_claims,
 ) -> EstimateSteps:
     """Like `accurate_replicas`, but one attempt at a time, so that the caller can do other work in between.
 
@@ -80,7 +87,7 @@ def replicas_in_steps(
     Args:
         is_over: whether to stop early. The answer is then the number of replicas placed so far.
     """
-    placed_pods = Replicas(engine, framework)
+    placed_pods = Replicas(engine, framework, create_claims)
     try:
         count = yield from _counted(placed_pods, replica, sorted(waiting, key=_turn), most, is_over)
         while placed_pods.take_back_last():

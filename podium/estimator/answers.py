@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from podium.engine.derivation.admission import Admission
 from podium.engine.manifests import Manifest
 from podium.engine.store import ObjectStore
 from podium.estimator.accurate import accurate_replicas
@@ -61,8 +62,10 @@ def accurate_answer(
         whole: the kinds of which `manifests` holds all objects that exist.
     """
     store = ObjectStore.of(manifests, whole)
-    cluster, waiting = cluster_for(store, replica)
-    replicas = accurate_replicas(cluster.engine, cluster.framework_for(replica), replica, waiting)
+    cluster, waiting = cluster_for(store, Admission(manifests), replica)
+    replicas = accurate_replicas(
+        cluster.engine, cluster.framework_for(replica), replica, waiting, cluster.create_claims
+    )
     return {"replicas": replicas}, [resource.plural for resource in store.missed()]
 
 

@@ -14,13 +14,13 @@ import msgspec
 
 from podium.cluster import CacheError
 from podium.config import default_configuration
-from podium.engine.derivation.admission import Admission
 from podium.engine.cluster import Cluster, read_object
+from podium.engine.derivation.admission import Admission
+from podium.engine.derivation.pods import asked_pod
 from podium.engine.errors import ManifestError
 from podium.engine.files import Found
 from podium.engine.manifests import Manifest, read_manifest, resource_of
 from podium.engine.store import ObjectStore
-from podium.engine.derivation.pods import asked_pod
 from podium.estimator.accurate import without_preemption
 from podium.estimator.cluster_objects import Cluster as KarmadaCluster
 from podium.estimator.errors import EstimateError
@@ -74,7 +74,7 @@ def admitted(found: Iterable[Found]) -> list[Manifest]:
     return [admission.admit(each, resource) if (resource := resource_of(each)) else each for each in manifests]
 
 
-def cluster_for(store: ObjectStore, replica: Pod) -> tuple[Cluster, list[Pod]]:
+def cluster_for(store: ObjectStore, admission: Admission, replica: Pod) -> tuple[Cluster, list[Pod]]:
     """The cluster as the scheduler sees it, and its pending pods.
 
     podium's default profile decides on the replica and the pending pods, whatever scheduler they name.
@@ -85,7 +85,7 @@ def cluster_for(store: ObjectStore, replica: Pod) -> tuple[Cluster, list[Pod]]:
     config = default_configuration()
     profile = replace(without_preemption(config.profiles[0]), scheduler_name=replica.spec.scheduler_name)
     try:
-        cluster = Cluster(replace(config, profiles=(profile,)), store)
+        cluster = Cluster(replace(config, profiles=(profile,)), store, admission=admission)
     except CacheError as error:
         raise ManifestError(str(error)) from error
     return cluster, [pod for pod in store.objects(PODS).values() if not pod.node_name and not pod.is_terminating]

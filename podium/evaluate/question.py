@@ -8,13 +8,13 @@ from typing import Any
 
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
-from podium.engine.derivation.admission import Admission
 from podium.engine.cluster import Cluster, read_all, read_object
+from podium.engine.derivation.admission import Admission
+from podium.engine.derivation.pods import asked_pod
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation, as_status
 from podium.engine.files import Found, read_objects
 from podium.engine.store import ObjectStore
-from podium.engine.derivation.pods import asked_pod
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import Status
 from podium.framework.cycle.details import detail_of_node
@@ -54,11 +54,16 @@ class PodAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Where would the pod go in this cluster? Its PriorityClass may be missing there."""
+    """Where would the pod go in this cluster?
+
+    Attributes:
+        missing: the plurals of kinds that the pod names an object of, and of which the cluster has none.
+    """
 
     store: ObjectStore
     pod: Pod
-    lacks_priority_class: bool = False
+    admission: Admission
+    missing: tuple[str, ...] = ()
 
     @classmethod
     def read(
@@ -78,12 +83,14 @@ class Question:
         asked_about, others = asked_pod(list(read_objects(pod[1], pod[0])), pod[0])
         found = [*cluster, *others]
         admission = Admission(each.manifest for each in found)
+        admission.demand_admission(asked_about.manifest)
         store = ObjectStore(read_all(found, admission), whole)
         if not store.objects(NODES):
             raise ManifestError("no nodes: give the cluster's objects with -f, or the cluster itself with --kubeconfig")
         asked = read_object(asked_about, PODS, admission)
         store.put(PODS, asked)
-        return cls(store, asked, admission.lacks_priority_class(asked_about.manifest) and PODS not in whole)
+        missing = () if PODS in whole else tuple(admission.missing_kinds(asked_about.manifest))
+        return cls(store, asked, admission, missing)
 
     def ask(
         self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]], *, any_scheduler: bool
@@ -100,17 +107,16 @@ class Question:
             profile = replace(config.profiles[0], scheduler_name=self.pod.spec.scheduler_name)
             config = replace(config, profiles=(profile,))
         try:
-            cluster = Cluster(config, self.store, classes, asked=(self.pod.key,))
+            cluster = Cluster(config, self.store, classes, asked=(self.pod.key,), admission=self.admission)
+            cluster, pod = cluster.asked(self.pod)
         except CacheError as error:
             raise ClusterError(str(error)) from error
-        gates, evaluation = cluster.gates_of(self.pod), cluster.evaluate(self.pod)
-        missed = [resource.plural for resource in self.store.missed()]
-        if self.lacks_priority_class:
-            missed.append("priorityclasses")
-        framework = cluster.framework_for(self.pod)
+        gates, evaluation = cluster.gates_of(pod), cluster.evaluate(pod)
+        missed = {*(resource.plural for resource in cluster.store.missed()), *self.missing}
+        framework = cluster.framework_for(pod)
         details = {
             row: detail
             for row, status in evaluation.found.diagnosis.statuses().items()
-            if (detail := detail_of_node(framework, self.pod, evaluation.snapshot, row, status))
+            if (detail := detail_of_node(framework, pod, evaluation.snapshot, row, status))
         }
-        return PodAnswer(self.pod, evaluation, gates, tuple(sorted(missed)), details)
+        return PodAnswer(pod, evaluation, gates, tuple(sorted(missed)), details)

@@ -15,9 +15,10 @@ from typing import Any, Final
 import msgspec
 
 from podium.cluster import Snapshot
+from podium.engine.cluster import Cluster
 from podium.engine.errors import ClusterError
 from podium.engine.placing import Engine
-from podium.engine.replicas import PLACED_MAX, Replicas, left_over, numbered
+from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, left_over, no_claims, numbered
 from podium.framework.contract.status import ScheduleError, Status
 from podium.framework.cycle.details import detail_of_node
 from podium.framework.cycle.schedule import NO_NODES
@@ -136,27 +137,34 @@ class Headroom:
         }
 
 
-def filled(engine: Engine, asked: Sequence[Asked], most: int = PLACED_MAX) -> Sequence[Capacity]:
-    """How many copies of each pod fit, if they are placed in turn. The cluster is unchanged afterwards.
+def filled(
+    engine: Engine, asked: Sequence[Asked], most: int = PLACED_MAX, create_claims: ClaimCreator = no_claims
+) -> Sequence[Capacity]:
+    """How many copies of each pod fit, if they are placed in turn. The cluster is unchanged afterwards, but for claims.
+
+    Args:
+        create_claims: creates the claims that a copy has for itself.
 
     Raises:
         ScheduleError: an attempt failed, or the cluster has no nodes.
     """
-    with _dry_run(engine, asked) as (run, gates):
+    with _dry_run(engine, asked, create_claims) as (run, gates):
         if len(asked) == 1 and not gates[0] and (counts := run.counted(asked[0].pod)) is not None:
             return [_counted(engine, asked[0], counts)]
         counts_of: list[Counter[str]] = [Counter() for _ in asked]
         is_full = _place_in_turn(run, asked, gates, counts_of, most)
         return [
-            _placed(engine, each, counts, gate, is_at_least=not is_full)
+            _placed(engine, each, counts, gate, is_at_least=not is_full, create_claims=create_claims)
             for each, counts, gate in zip(asked, counts_of, gates, strict=True)
         ]
 
 
 @contextmanager
-def _dry_run(engine: Engine, asked: Sequence[Asked]) -> Iterator[tuple[Replicas, list[str]]]:
+def _dry_run(
+    engine: Engine, asked: Sequence[Asked], create_claims: ClaimCreator
+) -> Iterator[tuple[Replicas, list[str]]]:
     """A dry run, and why each of the pods would not be tried; it is undone in the end."""
-    run = Replicas(engine, asked[0].framework)
+    run = Replicas(engine, asked[0].framework, create_claims)
     if run.has_no_nodes():
         raise ScheduleError(NO_NODES)
     statuses = (run.gate_of(each.pod, each.framework) for each in asked)
@@ -203,9 +211,18 @@ def _counted(engine: Engine, asked: Asked, counts: Mapping[str, int]) -> Capacit
     return Capacity(asked.pod.key, sum(counts.values()), False, "", tuple(nodes))
 
 
-def _placed(engine: Engine, asked: Asked, counts: Mapping[str, int], gate: str, *, is_at_least: bool) -> Capacity:
+def _placed(
+    engine: Engine,
+    asked: Asked,
+    counts: Mapping[str, int],
+    gate: str,
+    *,
+    is_at_least: bool,
+    create_claims: ClaimCreator,
+) -> Capacity:
     """The answer for copies that have been placed and still count on their nodes."""
-    statuses, snapshot = _rejections(engine, asked)
+    next_copy = create_claims(numbered(asked.pod, sum(counts.values())))
+    statuses, snapshot = _rejections(engine, Asked(next_copy, asked.framework))
     nodes = tuple(
         NodeCapacity(name, _zone(snapshot, row), counts.get(name, 0), statuses.get(row, ""))
         for name, row in sorted(snapshot.row_of.items())
@@ -238,7 +255,7 @@ def _zone(snapshot: Snapshot, row: int) -> str:
 # ---------------------------------------------------------------- headroom
 
 
-def headroom(engine: Engine, asked: Asked, times: int) -> Headroom:
+def headroom(cluster: Cluster, asked: Asked, times: int) -> Headroom:
     """The largest requests with which the pod fits so often.
 
     Cost: a dry run for each of about twenty sizes of each resource.
@@ -249,9 +266,10 @@ def headroom(engine: Engine, asked: Asked, times: int) -> Headroom:
     if times < 1:
         raise ClusterError(f"headroom: expected how many times the pod must fit, got {times}")
     requests = filter_requests(asked.pod.spec)
+    engine = cluster.engine
 
     def fits(pod: Pod | None) -> bool:
-        return pod is not None and _fits(engine, Asked(pod, asked.framework), times)
+        return pod is not None and _fits(cluster, Asked(pod, asked.framework), times)
 
     def takes(resource: str, step: int, size: int) -> bool:
         return fits(_sized(asked.pod, {resource: size * step}))
@@ -269,8 +287,8 @@ def headroom(engine: Engine, asked: Asked, times: int) -> Headroom:
     return Headroom(asked.pod.key, times, fits(asked.pod), amounts, percent if any(requests.values()) else 0)
 
 
-def _fits(engine: Engine, asked: Asked, times: int) -> bool:
-    with _dry_run(engine, [asked]) as (run, gates):
+def _fits(cluster: Cluster, asked: Asked, times: int) -> bool:
+    with _dry_run(cluster.engine, [asked], cluster.create_claims) as (run, gates):
         if gates[0]:
             return False
         if (counts := run.counted(asked.pod)) is not None:

@@ -11,13 +11,14 @@ import numpy as np
 
 from podium.engine.cluster import Cluster as EngineCluster
 from podium.engine.cluster import Config, Objects, PodLike
+from podium.engine.derivation.claims import may_have_claims
 from podium.engine.errors import KubeconfigGivenError, ManifestError
 from podium.engine.evaluation import Evaluation
 from podium.engine.placement import Placement
 from podium.engine.replicas import PLACED_MAX
 from podium.framework.contract.interface import Plugin
 from podium.insight import capacity
-from podium.insight.capacity import Capacity, Headroom
+from podium.insight.capacity import Asked, Capacity, Headroom
 from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for
 from podium.insight.json_patch import Operation, merged, patched
 from podium.insight.score_table import data_frame, score_table
@@ -154,16 +155,22 @@ class Cluster(EngineCluster):
         Args:
             most: the maximum number of copies of all pods together.
         """
-        asked = [capacity.Asked.of(self.read_pod(each), self.framework_for) for each in pods]
-        return capacity.filled(self.engine, asked, most)
+        world, asked = self._asked_copies(pods)
+        return capacity.filled(world.engine, asked, most, world.create_claims)
 
     def headroom(self, pod: PodLike, times: int) -> Headroom:
         """How large the pod's requests may be so that it still fits this many times. Nothing changes.
 
         Raises: as `capacity`.
         """
-        asked = capacity.Asked.of(self.read_pod(pod), self.framework_for)
-        return capacity.headroom(self.engine, asked, times)
+        world, (asked,) = self._asked_copies([pod])
+        return capacity.headroom(world, asked, times)
+
+    def _asked_copies(self, pods: Sequence[PodLike]) -> tuple[Cluster, list[Asked]]:
+        """The pods whose copies are placed, and a cluster in which claims may be created for them."""
+        typed = [self.read_pod(pod) for pod in pods]
+        world = self.fork() if any(map(may_have_claims, typed)) else self
+        return world, [Asked.of(pod, self.framework_for) for pod in typed]
 
     def fixes(self, pod: PodLike, most: int = FIXES_MAX) -> Fixes:
         """The smallest sets of edits after which the pod fits, the least intrusive first. Nothing changes.
@@ -174,7 +181,7 @@ class Cluster(EngineCluster):
 
         Raises: as `capacity`.
         """
-        return fixes_for(self, self.read_pod(pod), most)
+        return fixes_for(*self.asked(pod), most)
 
     def why(self, pod: PodLike, node: str = "") -> Why:
         """Why the pod is pending, or why it is where it is: every blocker of every node, scores, preemption.
@@ -186,4 +193,4 @@ class Cluster(EngineCluster):
 
         Raises: as `capacity`.
         """
-        return explain(self, self.read_pod(pod), node)
+        return explain(*self.asked(pod), node)

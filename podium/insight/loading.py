@@ -8,8 +8,8 @@ from typing import Any
 
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
+from podium.engine.cluster import read_object, unbound
 from podium.engine.derivation.admission import Admission
-from podium.engine.cluster import read_object
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import Found
 from podium.engine.manifests import resource_of
@@ -35,10 +35,11 @@ class Loaded:
     cluster: Cluster
     admission: Admission
     broken: Sequence[str] = ()
+    _named: set[str] = field(default_factory=set)
 
     def missed(self) -> Sequence[str]:
         """The plurals of kinds that answers have depended on and of which the cluster has no objects."""
-        return sorted(resource.plural for resource in self.cluster.store.missed())
+        return sorted({*(resource.plural for resource in self.cluster.store.missed()), *self._named})
 
     def unknown(self) -> dict[str, Any]:
         """What the answer does not know, as JSON values."""
@@ -49,10 +50,11 @@ class Loaded:
         """The pod of a manifest, unbound.
 
         Raises:
-            ManifestError: it cannot be read.
+            ManifestError: it cannot be read, or the API server would refuse it.
         """
-        pod: Pod = read_object(found, PODS, self.admission)
-        return Pod(metadata=pod.metadata, spec=pod.spec)
+        self.admission.demand_admission(found.manifest)
+        self._named.update(self.admission.missing_kinds(found.manifest))
+        return unbound(read_object(found, PODS, self.admission))
 
 
 @dataclass

@@ -12,6 +12,7 @@ from podium.client.advice import diagnosis_of
 from podium.client.credentials import ConnectionConfigError, load
 from podium.client.listing import all_objects
 from podium.client.session import ApiSession
+from podium.engine.derivation.control_objects import CONTROL_RESOURCES
 from podium.engine.errors import ClusterError
 from podium.engine.files import Found
 from podium.lib.system_clock import SystemClock
@@ -22,7 +23,7 @@ from podium.objects.resource_types import WITHOUT_GATES, ResourceType
 async def listed(
     kubeconfig: str | None, context: str | None, resources: Sequence[ResourceType[Any]] = WITHOUT_GATES
 ) -> list[Found]:
-    """List the objects of these kinds.
+    """List the objects of these kinds, and of those from which pods are derived, as far as they may be listed.
 
     Args:
         kubeconfig: kubectl's unless given.
@@ -35,11 +36,16 @@ async def listed(
     credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
     async with ApiSession(credentials) as session:
         try:
-            return [
-                Found(item, f"{credentials.base_url}{resource.path}")
-                for resource in resources
-                for item in await all_objects(session, resource)
-            ]
+            found = []
+            for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES)):
+                try:
+                    items = await all_objects(session, resource)
+                except Forbidden:
+                    if resource in resources:
+                        raise
+                    continue
+                found += [Found(item, f"{credentials.base_url}{resource.path}") for item in items]
+            return found
         except (Unreachable, Unauthorized, Forbidden) as error:
             cause, advice = diagnosis_of(error)
             raise ClusterError(f"{credentials.base_url}: {cause}: {advice} ({error})") from error

@@ -18,9 +18,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from podium.engine.cluster import Cluster
+from podium.engine.cluster import Cluster, unbound
 from podium.engine.errors import ManifestError
 from podium.engine.placing import Engine
+from podium.engine.store import ObjectStore
 from podium.framework.cycle.scoring import choose, score_nodes
 from podium.framework.cycle.search import filter_all
 from podium.framework.preemption.candidates import Budgets
@@ -40,9 +41,10 @@ from podium.insight.node_edits import (
 )
 from podium.insight.pod_edits import Wish, appended, granted, lower_request, overhead, raise_max_skew, wishes
 from podium.insight.volume_demands import volume_demands
+from podium.objects.claims import ResourceClaim
 from podium.objects.core import Node, Pod
 from podium.objects.requests import filter_requests
-from podium.objects.resource_types import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
+from podium.objects.resource_types import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_CLAIMS
 from podium.plugins.node_affinity import NodeAffinity
 
 EDITS_MAX: Final = 3
@@ -455,7 +457,17 @@ def as_pending(cluster: Cluster, pod: Pod) -> tuple[Cluster, Pod]:
         return cluster, pod
     world = cluster.fork()
     world.remove("Pod", pod.metadata.name, pod.metadata.namespace)
-    return world, Pod(metadata=pod.metadata, spec=pod.spec)
+    for claim in devices_claimed(world.store, pod):
+        world.put(RESOURCE_CLAIMS, claim.released_by(pod.uid))
+    return world, unbound(pod)
+
+
+def devices_claimed(store: ObjectStore, pod: Pod) -> list[ResourceClaim]:
+    """The claims to devices that the pod uses, named or made for it."""
+    names = [status.resource_claim_name for status in pod.status.resource_claim_statuses]
+    names += [use.resource_claim_name for use in pod.spec.resource_claims]
+    claims = (store.get(RESOURCE_CLAIMS, f"{pod.metadata.namespace}/{name}") for name in names if name)
+    return [claim for claim in claims if claim is not None]
 
 
 def best_node(engine: Engine, framework: Framework, pod: Pod) -> str | None:

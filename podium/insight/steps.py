@@ -108,7 +108,8 @@ class Apply:
             try:
                 self._apply(trial, item, number)
             except ManifestError as error:
-                raise type(error)(f"{item.where}: {error}") from None
+                where = "" if str(error).startswith(item.where) else f"{item.where}: "
+                raise ManifestError(f"{where}{error}") from None
 
     def _apply(self, trial: Trial, item: Found, number: int) -> None:
         manifest, world = item.manifest, trial.world
@@ -117,6 +118,8 @@ class Apply:
             _apply_pod(trial, named_pod(manifest, number))
             return
         if is_control_kind(manifest):
+            for template in templates_in(manifest):
+                replicas_of(item, template, default=1)
             trial.controllers.apply(manifest)
         elif templates_in(manifest):
             _create_pods(trial, item)
@@ -216,7 +219,9 @@ class Remove:
         if resource is None and owned is None and not pods:
             known = trial.controllers.workloads()
             raise ClusterError(f"there is no {self.kind} {self.name} with pods{nearest(self.name, known)}")
-        is_stored = resource is not None and world.store.get(resource, _key_in(resource, namespace, self.name)) is not None
+        is_stored = (
+            resource is not None and world.store.get(resource, _key_in(resource, namespace, self.name)) is not None
+        )
         if resource is not None and (is_stored or (owned is None and not pods)):
             world.remove(resource.kind, self.name, self.namespace)
         trial.on_objects(resource)
@@ -346,7 +351,12 @@ def read_steps(document: Any, others: Mapping[str, Callable[[str], Step]]) -> li
 def pods_applied(steps: Iterable[Step]) -> list[Found]:
     """The pods in the files that are applied, and one of each template of a workload."""
     return [
-        Found(named_pod(item.manifest) if template.content is item.manifest else sample_pod(item.manifest, template.content), item.where)
+        Found(
+            named_pod(item.manifest)
+            if template.content is item.manifest
+            else sample_pod(item.manifest, template.content),
+            item.where,
+        )
         for step in steps
         if isinstance(step, Apply)
         for item in step.objects

@@ -1,28 +1,26 @@
 """A private world in which a what-if question plays: the steps, and what controllers and the scheduler make of them.
 
-After each step controllers create and delete pods, and pending pods are placed, until nothing moves any more. A pod that
-could not be placed is tried again only after something has changed that may help it, as in a scheduling queue, so that
-its message is that of its last attempt.
+After each step controllers create and delete pods, and pending pods are placed, until nothing moves any more. A pod
+that could not be placed is tried again only after something has changed that may help it, as in a scheduling queue, so
+that its message is that of its last attempt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 
-from podium.engine.cluster import stays_on_node, unbound
+from podium.engine.cluster import stays_on_node
 from podium.engine.derivation.admission import Admission, RefusedError
 from podium.engine.derivation.budgets import Budget
 from podium.engine.derivation.manager import ControllerManager
 from podium.engine.derivation.pods import generated_name
-from podium.engine.errors import ManifestError
 from podium.engine.manifests import Manifest
 from podium.engine.placement import Placement
 from podium.insight.cluster import Cluster
-from podium.objects.claims import ResourceClaim
 from podium.objects.core import Node, Pod, Taint
 from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, ResourceType
 
@@ -114,7 +112,11 @@ class Trial:
         self.controllers.on_pod(typed)
 
     def delete(self, pod: Pod, *, is_replaced: bool = True) -> None:
-        """Delete a pod and what it owns; its controller replaces it unless it is told otherwise."""
+        """Delete a pod and what it owns.
+
+        Args:
+            is_replaced: whether a pod whose controller is not known comes back.
+        """
         self.world.drop(PODS, pod)
         self._after_deletion(pod, is_replaced=is_replaced)
 
@@ -123,9 +125,9 @@ class Trial:
         self.controllers.on_pod_gone(pod)
         self._hopeless.clear()
         self._has_deleted = True
-        if is_replaced and pod.metadata.controller is not None:
+        if pod.metadata.controller is not None:
             self._deleted.setdefault(_owner(pod), []).append(pod.key)
-            if self.controllers.is_replaced(pod) and not stays_on_node(pod):
+            if is_replaced and self.controllers.is_replaced_alike(pod) and not stays_on_node(pod):
                 self._create_alike(pod, len(self._order))
 
     def _create_alike(self, pod: Pod, number: int) -> None:
@@ -156,7 +158,7 @@ class Trial:
             if claim is not None and name in made:
                 self.world.drop(RESOURCE_CLAIMS, claim)
             elif claim is not None:
-                self.world.put(RESOURCE_CLAIMS, _without_consumer(claim, pod.uid))
+                self.world.put(RESOURCE_CLAIMS, claim.released_by(pod.uid))
 
     # ------------------------------------------------------------ what happens by itself
 
@@ -191,7 +193,7 @@ class Trial:
             namespace, _, name = workload.key.partition("/")
             label = f"{namespace}/{workload.kind}/{name}"
             for pod in workload.sync.delete:
-                self.delete(pod)
+                self.delete(pod, is_replaced=False)
                 has_changed = True
             for manifest in workload.sync.create:
                 try:
@@ -306,9 +308,7 @@ class Trial:
         if len(budgets) > 1:
             return tuple(budget.key for budget in budgets)
         pods = self.world.pods if budgets else ()
-        return tuple(
-            budget.key for budget in budgets if not budget.allows(pod, pods, self.controllers.expected_pods)
-        )
+        return tuple(budget.key for budget in budgets if not budget.allows(pod, pods, self.controllers.expected_pods))
 
     def remove_node(self, node: Node) -> None:
         """Delete a node and its pods, as the garbage collector of pods does."""
@@ -328,18 +328,3 @@ def _owner(pod: Pod) -> tuple[str, str, str]:
     """Namespace, kind and name of the pod's controller."""
     owner = pod.metadata.controller
     return (pod.metadata.namespace, owner.kind, owner.name) if owner is not None else (pod.metadata.namespace, "", "")
-
-
-def _without_consumer(claim: ResourceClaim, uid: str) -> ResourceClaim:
-    """The claim without that user; without any, its devices are given back."""
-    status = claim.status
-    users = tuple(user for user in status.reserved_for if user.uid != uid)
-    if len(users) == len(status.reserved_for):
-        return claim
-    allocation = status.allocation if users else None
-    version = f"{claim.metadata.resource_version}-released"
-    return msgspec.structs.replace(
-        claim,
-        metadata=msgspec.structs.replace(claim.metadata, resource_version=version),
-        status=msgspec.structs.replace(status, reserved_for=users, allocation=allocation),
-    )

@@ -14,6 +14,7 @@ from podium.objects.core import Pod
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 from podium.objects.resource_types import NODES, PODS
 
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """A pod that is elsewhere than before.
@@ -80,8 +81,8 @@ class Outcome:
     """What differs after the steps.
 
     Attributes:
-        moved: pods that were on a node and are on another one.
-        placed: pods that have a node and had none or did not exist.
+        moved: pods that are on another node than before, or than the pod that they replace.
+        placed: other pods that have a node and had none or did not exist.
         pending: pods that have no node and had one or did not exist.
         still_pending: pods that had no node before either.
         gone: the keys of pods that do not exist any more.
@@ -105,7 +106,7 @@ class Outcome:
     def as_dict(self) -> dict[str, Any]:
         """The outcome as JSON values."""
         return {
-            "moved": [{"pod": each.pod, "from": each.before, "to": each.after} for each in self.moved],
+            "moved": [{"pod": move.pod, "to": move.after, **_origin(move)} for move in self.moved],
             "placed": [{"pod": move.pod, "to": move.after, **_origin(move)} for move in self.placed],
             "pending": [{"pod": pod.pod, "why": pod.why, **_origin(pod)} for pod in self.pending],
             "still_pending": [{"pod": pod.pod, "why": pod.why} for pod in self.still_pending],
@@ -131,7 +132,10 @@ def outcome_of(trial: Trial) -> Outcome:
     """What differs from the cluster as it was."""
     before = {pod.key: pod for pod in trial.before.pods}
     after = {pod.key: pod for pod in trial.world.pods}
-    moved, placed, pending, still_pending = [], [], [], []
+    moved: list[Move] = []
+    placed: list[Move] = []
+    pending: list[Pending] = []
+    still_pending: list[Pending] = []
     for key, pod in after.items():
         replaced = trial.replaced.get(key, "")
         was = before.get(key) or before.get(replaced)
@@ -140,8 +144,8 @@ def outcome_of(trial: Trial) -> Outcome:
             is_old = key in before and not node_before
             entries = still_pending if is_old else pending
             entries.append(Pending(key, node_before, trial.why.get(key, ""), replaced))
-        elif key in before and node_before and node_before != pod.node_name:
-            moved.append(Move(key, node_before, pod.node_name))
+        elif node_before and node_before != pod.node_name:
+            moved.append(Move(key, node_before, pod.node_name, replaced))
         elif key not in before or not node_before:
             placed.append(Move(key, node_before, pod.node_name, replaced))
     return Outcome(

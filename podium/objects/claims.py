@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from msgspec import field
+from msgspec.structs import replace
 
 from podium.objects.core import Int64, NamespacedObject, NodeSelector, ObjectMeta, RawQuantity, Toleration, Value
 from podium.objects.devices import DeviceSelector, OpaqueDeviceConfiguration
@@ -174,6 +175,16 @@ class ResourceClaim(NamespacedObject, frozen=True):
     metadata: ResourceClaimMeta = ResourceClaimMeta()
     spec: ResourceClaimSpec = ResourceClaimSpec()
     status: ResourceClaimStatus = ResourceClaimStatus()
+
+    def released_by(self, uid: str) -> ResourceClaim:
+        """The claim without that user; without any, its devices are given back, as the controller of claims does."""
+        users = tuple(user for user in self.status.reserved_for if user.uid != uid)
+        if len(users) == len(self.status.reserved_for):
+            return self
+        allocation = self.status.allocation if users else None
+        # A new version ends what a scheduler has assumed of the claim.
+        metadata = replace(self.metadata, resource_version=f"{self.metadata.resource_version}-released")
+        return replace(self, metadata=metadata, status=replace(self.status, reserved_for=users, allocation=allocation))
 
     def is_reserved_for(self, uid: str) -> bool:
         """Whether the pod with that uid may use it."""

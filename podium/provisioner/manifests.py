@@ -13,9 +13,12 @@ from typing import Any, Final
 import msgspec
 
 from podium.engine.derivation.admission import Admission
+from podium.engine.derivation.claims import with_claims
+from podium.engine.derivation.control_objects import ControlObjects, count_at, key_of, mapping_at
+from podium.engine.derivation.pods import named_pod, sample_pod, stateful_set_pod
+from podium.engine.derivation.workload_kinds import PodTemplate, replicas_of, templates_in
 from podium.engine.files import Found
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
-from podium.engine.derivation.workload_kinds import replicas_of, template_of, templates_in
 from podium.objects.core import ObjectMeta, Taint
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import ALL, PODS, ResourceType
@@ -56,6 +59,7 @@ ANY_NODE_CLASS: Final = NodeClassReference(group=NODE_CLASS[0], kind=NODE_CLASS[
 _READY: Final = ("ValidationSucceeded", "NodeClassReady", "Ready")
 _replace = msgspec.structs.replace
 _UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+_PLANNED: Final = {"phase": "Pending", "conditions": [_UNSCHEDULABLE]}
 
 
 def read_cluster(found: Sequence[Found], *, assume_unschedulable: bool = False) -> ClusterObjects:
@@ -91,32 +95,54 @@ def read_cluster(found: Sequence[Found], *, assume_unschedulable: bool = False) 
     return dataclasses.replace(objects, node_pools=tuple(map(completed_pool, objects.node_pools)))
 
 
-def pods_of_workloads(found: Sequence[Found], name: str) -> Iterator[Found]:
-    """The objects of a file of workloads, with as many unscheduled pods in place of each workload as it asks for.
+def pods_of_workloads(found: Sequence[Found], name: str, cluster: Iterable[Found] = ()) -> Iterator[Found]:
+    """The objects of a file of workloads, and as many unscheduled pods of each workload as it asks for, with claims.
 
-    DaemonSets stay, since their pods come with each node, and so do objects without pods.
+    DaemonSets stay without pods, since their pods come with each node.
 
     Args:
         name: what to call the file.
+        cluster: the objects of the cluster, which may have the claims and the templates for them.
 
     Raises:
         FieldError: there is nothing to plan, or a workload asks for a number of pods that is not usable.
     """
-    if all(template_of(each.manifest) is None and not _is_read(each.manifest) for each in found):
+    if not any(templates_in(item.manifest) or _is_read(item.manifest) for item in found):
         kinds = ", ".join(dict.fromkeys(str(each.manifest["kind"]) for each in found)) or "nothing"
         raise FieldError(name, f"expected pods or workloads, found {kinds}")
-    for each in found:
-        template = template_of(each.manifest)
-        if template is None or each.manifest.get("kind") == DAEMON_SETS.kind:
-            yield each
-        elif template is each.manifest:
-            yield Found(_unbound(each.manifest), each.where)
+    known = [*(item.manifest for item in cluster), *(item.manifest for item in found)]
+    objects = ControlObjects(known)
+    claims = {(str(manifest.get("kind")), key_of(manifest)) for manifest in known}
+    for item in found:
+        templates = templates_in(item.manifest)
+        if not templates or item.manifest.get("kind") != PODS.kind:
+            yield item
+        if item.manifest.get("kind") == DAEMON_SETS.kind:
+            continue
+        for template in templates:
+            for pod in _planned(item, template, is_only=len(templates) == 1):
+                claimed, own_claims = with_claims(pod, objects, lambda kind, key: (kind, key) in claims)
+                yield Found({**claimed, "status": {**mapping_at(claimed, "status"), **_PLANNED}}, item.where)
+                for claim in own_claims:
+                    claims.add((str(claim["kind"]), key_of(claim)))
+                    yield Found(claim, item.where)
+
+
+def _planned(workload: Found, template: PodTemplate, *, is_only: bool) -> Iterator[Manifest]:
+    """The unbound pods that a workload asks for with a template."""
+    if template.content is workload.manifest:
+        yield _unbound(named_pod(workload.manifest))
+        return
+    kind = workload.manifest.get("kind")
+    sample = sample_pod(workload.manifest, template.content)
+    name = str(mapping_at(workload.manifest, "metadata").get("name") or "")
+    prefix = name if is_only or not template.name else f"{name}-{template.name}"
+    first = count_at(workload.manifest, "spec", "ordinals", "start", default=0) if kind == "StatefulSet" else 0
+    for ordinal in range(first, first + replicas_of(workload, template, default=1)):
+        if kind == "StatefulSet":
+            yield _unbound(stateful_set_pod(workload.manifest, ordinal))
         else:
-            made = _unbound(pod_like(each.manifest, template))
-            metadata = made["metadata"]
-            for index in range(replicas_of(each, default=1)):
-                named = {**metadata, "name": f"{metadata.get('name', '')}-{index}"}
-                yield Found({**made, "metadata": named}, each.where)
+            yield _unbound({**sample, "metadata": {**sample["metadata"], "name": f"{prefix}-{ordinal}"}})
 
 
 def ready_pool(
@@ -185,4 +211,4 @@ def _unbound(pod: Manifest) -> dict[str, Any]:
     """The pod of a workload that is only planned."""
     spec = pod.get("spec")
     left = {name: value for name, value in spec.items() if name != "nodeName"} if isinstance(spec, dict) else spec
-    return {**pod, "spec": left, "status": {"phase": "Pending", "conditions": [_UNSCHEDULABLE]}}
+    return {**pod, "spec": left, "status": {}}

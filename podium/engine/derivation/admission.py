@@ -28,7 +28,10 @@ _BUILT_IN_PRIORITIES: Final[Mapping[str, Manifest]] = {
     "system-node-critical": {"value": 2_000_001_000},
 }
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
-_DEFAULT_CLASS: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_DEFAULT_CLASS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _NODE_LOST: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -128,8 +131,8 @@ class Admission:
         priority = 0 if priority_class is None else priority_class.get("value")
         if own is not None and own != priority and not self.objects.is_unknown("PriorityClass"):
             return (
-                f"the integer value of priority ({own}) must not be provided in pod spec; priority admission controller "
-                f"computed {priority} from the given PriorityClass name"
+                f"the integer value of priority ({own}) must not be provided in pod spec; priority admission "
+                f"controller computed {priority} from the given PriorityClass name"
             )
         return ""
 

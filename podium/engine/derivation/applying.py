@@ -16,7 +16,13 @@ from podium.engine.manifests import Manifest
 from podium.objects.quantity import QuantityError, parse
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_ITEM_NAMES: Final = (("name",), ("metadata", "name"), ("containerPort", "protocol"), ("mountPath",), ("topologyKey", "whenUnsatisfiable"))
+_ITEM_NAMES: Final = (
+    ("name",),
+    ("metadata", "name"),
+    ("containerPort", "protocol"),
+    ("mountPath",),
+    ("topologyKey", "whenUnsatisfiable"),
+)
 _AMOUNTS: Final = ("requests", "limits", "capacity", "overhead")
 
 
@@ -43,7 +49,12 @@ def _merged(live: Any, manifest: Any, last: Any) -> Any:
             return manifest
         last_named = (_by_name(last) if isinstance(last, Sequence) else None) or {}
         kept = {name: item for name, item in live_named.items() if name not in last_named or name in named}
-        return list({**kept, **{name: _merged(kept.get(name), item, last_named.get(name)) for name, item in named.items()}}.values())
+        return list(
+            {
+                **kept,
+                **{name: _merged(kept.get(name), item, last_named.get(name)) for name, item in named.items()},
+            }.values()
+        )
     return manifest
 
 
@@ -61,8 +72,7 @@ def _name_of(item: Any, fields: tuple[str, ...]) -> tuple[Any, ...] | None:
         item, fields = mapping_at(item, "metadata"), ("name",)
     if not isinstance(item, Mapping) or fields[0] not in item:
         return None
-    name = (fields, *(str(item.get(field) or "TCP") for field in fields))
-    return name
+    return (fields, *(str(item.get(field) or "TCP") for field in fields))
 
 
 def is_same(one: Any, other: Any, *, is_amount: bool = False) -> bool:

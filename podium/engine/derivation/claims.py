@@ -20,15 +20,14 @@ ClaimExists = Callable[[str, str], bool]
 def may_have_claims(pod: Pod) -> bool:
     """Whether claims may exist because the pod does."""
     spec = pod.spec
-    return (
-        any(volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in spec.volumes)
-        or any(use.resource_claim_template_name for use in spec.resource_claims)
-    )
+    return any(
+        volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in spec.volumes
+    ) or any(use.resource_claim_template_name for use in spec.resource_claims)
 
 
 def with_claims(pod: Manifest, objects: ControlObjects, exists: ClaimExists) -> tuple[Manifest, list[Manifest]]:
     """The pod as it is once its claims exist, and the claims that have to be made for that."""
-    claims = [claim for claim in _volume_claims(pod, objects) if not exists(_kind(claim), _key(claim))]
+    claims: list[Manifest] = [claim for claim in _volume_claims(pod, objects) if not exists(_kind(claim), _key(claim))]
     statuses = {str(each.get("name")): each for each in items_at(pod, "status", "resourceClaimStatuses")}
     for name, claim in _device_claims(pod, objects):
         status = statuses.get(name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
-from podium.objects.core import Pod
+from podium.objects.core import ClusterObject, NamespacedObject, Pod
+from podium.objects.resource_types import ResourceType
 
 _CLUSTER_SCOPED: Final = frozenset({"PriorityClass", "RuntimeClass", "StorageClass", "Namespace"})
 _GROUPS: Final[Mapping[str, str]] = {
@@ -24,27 +25,22 @@ _GROUPS: Final[Mapping[str, str]] = {
     "PodDisruptionBudget": "policy",
 }
 
-CONTROL_PATHS: Final[Mapping[str, str]] = {
-    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
-    "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
-    "LimitRange": "/api/v1/limitranges",
-    "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/resourceclaimtemplates",
-    "Deployment": "/apis/apps/v1/deployments",
-    "DaemonSet": "/apis/apps/v1/daemonsets",
-    "Job": "/apis/batch/v1/jobs",
-}
-"""Where an API server lists the kinds that only derivation reads."""
+CONTROL_RESOURCES: Final = (
+    ResourceType("PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses", ClusterObject),
+    ResourceType("RuntimeClass", "/apis/node.k8s.io/v1/runtimeclasses", ClusterObject),
+    ResourceType("LimitRange", "/api/v1/limitranges", NamespacedObject),
+    ResourceType("ResourceClaimTemplate", "/apis/resource.k8s.io/v1/resourceclaimtemplates", NamespacedObject),
+    ResourceType("Deployment", "/apis/apps/v1/deployments", NamespacedObject),
+    ResourceType("DaemonSet", "/apis/apps/v1/daemonsets", NamespacedObject),
+    ResourceType("Job", "/apis/batch/v1/jobs", NamespacedObject),
+)
+"""The kinds that derivation reads and schedulers do not. They are read as manifests only."""
 
 
 class ControlObjects:
-    """The manifests of one cluster that derivation reads. Other kinds are ignored.
+    """The manifests of one cluster that derivation reads. Other kinds are ignored."""
 
-    Args:
-        complete: the kinds whose list is complete, even if it is empty.
-    """
-
-    def __init__(self, manifests: Iterable[Manifest] = (), complete: Collection[str] = ()) -> None:
-        self._complete = frozenset(complete)
+    def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
         self._restarts: dict[str, tuple[int, int]] = {}
         self._latest = ""
         self._by_kind: dict[str, dict[str, Manifest]] = {}
@@ -53,7 +49,7 @@ class ControlObjects:
 
     def fork(self) -> ControlObjects:
         """A copy that can be changed independently."""
-        twin = ControlObjects(complete=self._complete)
+        twin = ControlObjects()
         twin._restarts, twin._latest = self._restarts, self._latest
         twin._by_kind = {kind: dict(manifests) for kind, manifests in self._by_kind.items()}
         return twin
@@ -111,8 +107,8 @@ class ControlObjects:
             self._restarts[key_of(pod)] = most, most_of_sidecars
 
     def is_unknown(self, kind: str) -> bool:
-        """Whether nothing is known of a kind: there is no object, and the list may be incomplete."""
-        return kind not in self._complete and not self._by_kind.get(kind)
+        """Whether there is no object of the kind, so that it may be missing from the files."""
+        return not self._by_kind.get(kind)
 
     def of_kind(self, kind: str) -> Mapping[str, Manifest]:
         """All objects of a kind, by key."""

@@ -1,10 +1,10 @@
 """What the controllers of workloads do next: which pods they create and which they delete.
 
-Each function is one sync of one controller, a pure function of the workload, its pods and the nodes. Whoever carries the
-answers out decides when pods become ready, and syncs again until nothing is left to do.
+Each function is one sync of one controller, a pure function of the workload, its pods and the nodes. The caller carries
+the answers out, decides when pods become ready, and syncs again until nothing is left to do.
 
 Source: kubernetes pkg/controller/{replicaset,deployment,statefulset,daemon,job}, v1.36.2.
-Differs: no time passes: minReadySeconds, backoffs, deadlines and progress are not considered, and a DaemonSet with maxSurge
+Differs: no time passes: minReadySeconds, backoffs, deadlines and progress are not considered. A DaemonSet with maxSurge
 is updated as one without.
 """
 
@@ -66,9 +66,7 @@ def sync_replica_set(replica_set: Manifest, pods: Sequence[Pod], related: Iterab
         victims = replica_set_victims(active, related, -missing, context.now_s, context.restarts)
         return Sync(delete=tuple(victims))
     template, name = mapping_at(replica_set, "spec", "template"), _name(replica_set)
-    return Sync(
-        tuple(pod_of(replica_set, template, _pod_name(name, context, number)) for number in range(missing))
-    )
+    return Sync(tuple(pod_of(replica_set, template, _pod_name(name, context, number)) for number in range(missing)))
 
 
 def sync_stateful_set(stateful_set: Manifest, pods: Sequence[Pod], outdated: Collection[str]) -> Sync:
@@ -157,7 +155,10 @@ def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
     """One sync of a Job whose pods do not end."""
     active = [pod for pod in pods if not pod.is_terminating]
     spec = mapping_at(job, "spec")
-    if any(each.get("type") in ("Complete", "Failed") and each.get("status") == "True" for each in items_at(job, "status", "conditions")):
+    if any(
+        each.get("type") in ("Complete", "Failed") and each.get("status") == "True"
+        for each in items_at(job, "status", "conditions")
+    ):
         return Sync()
     if spec.get("suspend") is True:
         return Sync(delete=tuple(active))
@@ -179,7 +180,9 @@ def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
     done = _indexes(str(mapping_at(job, "status").get("completedIndexes") or ""))
     free = [index for index in range(completions or 0) if str(index) not in taken and index not in done]
     return Sync(
-        tuple(job_pod(job, _pod_name(f"{name}-{index}", context, index), index) for index in free[: wanted - len(active)])
+        tuple(
+            job_pod(job, _pod_name(f"{name}-{index}", context, index), index) for index in free[: wanted - len(active)]
+        )
     )
 
 
@@ -226,9 +229,7 @@ def sync_deployment(
     return _scaled_down(new, active, total, wanted - unavailable)
 
 
-def _scaled_down(
-    new: ReplicaSetState, old: Sequence[ReplicaSetState], total: int, least_ready: int
-) -> dict[str, int]:
+def _scaled_down(new: ReplicaSetState, old: Sequence[ReplicaSetState], total: int, least_ready: int) -> dict[str, int]:
     """First the unready pods of old ReplicaSets go, then the ready ones that may."""
     room = total - least_ready - (new.replicas - new.ready)
     if room <= 0:

@@ -22,7 +22,11 @@ def with_label_keys(spec: dict[str, Any], labels: Mapping[str, Any]) -> dict[str
     """The pod spec with the label keys of its terms merged into their selectors."""
     affinity = spec.get("affinity")
     if isinstance(affinity, Mapping):
-        kinds = {kind: _merged_lists(affinity[kind], labels) for kind in ("podAffinity", "podAntiAffinity") if affinity.get(kind)}
+        kinds = {
+            kind: _merged_lists(affinity[kind], labels)
+            for kind in ("podAffinity", "podAntiAffinity")
+            if affinity.get(kind)
+        }
         if kinds:
             spec = {**spec, "affinity": {**affinity, **kinds}}
     constraints = spec.get("topologySpreadConstraints")
@@ -40,7 +44,9 @@ def _merged_lists(affinity: Any, labels: Mapping[str, Any]) -> Any:
         if not isinstance(terms, list):
             continue
         merged[name] = [
-            {**term, inner: _merged(term.get(inner), labels)} if inner and isinstance(term, Mapping) else _merged(term, labels)
+            {**term, inner: _merged(term.get(inner), labels)}
+            if inner and isinstance(term, Mapping)
+            else _merged(term, labels)
             for term in terms
         ]
     return merged

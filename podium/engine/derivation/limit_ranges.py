@@ -1,6 +1,7 @@
 """LimitRanges: the requests and limits that they fill in, and the pods that they refuse.
 
-Source: kubernetes plugin/pkg/admission/limitranger, SetDefaults_LimitRangeItem in pkg/apis/core/v1/defaults.go, v1.36.2.
+Source: kubernetes plugin/pkg/admission/limitranger, and SetDefaults_LimitRangeItem in pkg/apis/core/v1/defaults.go,
+v1.36.2.
 """
 
 from __future__ import annotations
@@ -62,7 +63,13 @@ def _filled(containers: Any, defaults: Mapping[str, Mapping[str, Any]]) -> Any:
     if not isinstance(containers, list):
         return containers
     return [
-        {**container, "resources": {**resources, **{name: {**defaults[name], **mapping_at(resources, name)} for name in defaults}}}
+        {
+            **container,
+            "resources": {
+                **resources,
+                **{name: {**defaults[name], **mapping_at(resources, name)} for name in defaults},
+            },
+        }
         if isinstance(container, dict) and isinstance(resources := container.get("resources") or {}, dict)
         else container
         for container in containers
@@ -79,9 +86,7 @@ def _constrained(spec: Mapping[str, Any], kind: str) -> Iterator[tuple[Mapping[s
         yield _of_pod(spec, "requests", container_requests), _of_pod(spec, "limits", container_limits)
 
 
-def _of_pod(
-    spec: Mapping[str, Any], name: str, total: Callable[[PodSpec], Mapping[str, Any]]
-) -> Mapping[str, Any]:
+def _of_pod(spec: Mapping[str, Any], name: str, total: Callable[[PodSpec], Mapping[str, Any]]) -> Mapping[str, Any]:
     """What the pod requests, or is limited to, as a whole."""
     typed = msgspec.convert({group: spec.get(group) or [] for group in _GROUPS}, PodSpec)
     sums = {resource: f"{amount.nano_value}n" for resource, amount in total(typed).items()}
@@ -110,13 +115,21 @@ def _violations(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Ma
         elif request is not None and parse(request) > parse(enforced):
             yield f"{most}, but request is {canonical_text(request)}"
     for resource, enforced in mapping_at(item, "maxLimitRequestRatio").items():
-        yield from _ratio_violations(f"{resource} max limit to request ratio per {kind} is {canonical_text(enforced)}", resource, enforced, requests, limits)
+        yield from _ratio_violations(
+            f"{resource} max limit to request ratio per {kind} is {canonical_text(enforced)}",
+            resource,
+            enforced,
+            requests,
+            limits,
+        )
 
 
 def _ratio_violations(
     text: str, resource: str, enforced: Any, requests: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> Iterator[str]:
-    request, limit = (parse(amounts[resource]).nano_value if resource in amounts else 0 for amounts in (requests, limits))
+    request, limit = (
+        parse(amounts[resource]).nano_value if resource in amounts else 0 for amounts in (requests, limits)
+    )
     if not request:
         yield f"{text}, but no request is specified or request is 0"
     elif not limit:

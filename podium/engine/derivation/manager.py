@@ -78,6 +78,8 @@ class ControllerManager:
         self._pods: dict[_WorkloadId, dict[str, Pod]] = {}
         self._dirty: dict[_WorkloadId, None] = {}
         self._outdated: set[str] = set()
+        self._made_up: set[_WorkloadId] = set()
+        """The workloads that are known by their pods only."""
         self._changed: set[str] = set()
         """The keys of Deployments whose template was changed here."""
         self._current: dict[str, str] = {}
@@ -114,7 +116,7 @@ class ControllerManager:
         self._ensure(kind, key)
         before = self._objects.get(kind, key)
         after = manifest if before is None else applied(before, manifest)
-        if before is not None and "replicas" not in mapping_at(manifest, "spec"):
+        if before is not None and mapping_at(manifest, "spec").get("replicas") is None:
             after = {**after, "spec": {**mapping_at(after, "spec"), **_only(mapping_at(before, "spec"), "replicas")}}
         self._objects.put(after)
         self._dirty[kind, key] = None
@@ -149,6 +151,7 @@ class ControllerManager:
                 pods += self._pods.get(("ReplicaSet", key_of(replica_set)), {}).values()
                 self._objects.drop("ReplicaSet", key_of(replica_set))
         self._objects.drop(kind, key)
+        self._made_up.discard((kind, key))
         return pods
 
     # ------------------------------------------------------------ questions
@@ -172,10 +175,12 @@ class ControllerManager:
                 total += len(self._pods.get(owner, ())) if workload is None else desired_replicas(workload)
         return total
 
-    def is_replaced(self, pod: Pod) -> bool:
-        """Whether a controller that is not known here replaces the pod by one like it once it is deleted."""
+    def is_replaced_alike(self, pod: Pod) -> bool:
+        """Whether the pod is replaced by one like it once it is deleted: its workload is not known, or is made up."""
         owner = _owner_id(pod)
-        return owner is not None and owner[0] not in KINDS
+        if owner is None or owner[0] in ("StatefulSet", "DaemonSet"):
+            return False
+        return owner in self._made_up or not self._is_complete(owner)
 
     # ------------------------------------------------------------ work
 
@@ -270,8 +275,9 @@ class ControllerManager:
         owner = _owner_id(pod)
         if owner is None or owner[0] not in KINDS:
             return
-        self._ensure(*owner)
-        self._dirty[owner] = None
+        if not self.is_replaced_alike(pod):
+            self._ensure(*owner)
+            self._dirty[owner] = None
         if owner[0] == "ReplicaSet" and (replica_set := self._objects.get(*owner)) is not None:
             deployment = _controller_of(replica_set)
             key = f"{pod.metadata.namespace}/{deployment}"
@@ -294,8 +300,11 @@ class ControllerManager:
 
     def _ensure(self, kind: str, key: str) -> None:
         """Make up a workload of which only pods are known."""
-        if kind not in KINDS or self._objects.get(kind, key) is not None:
+        # A DaemonSet's pods do not say on which other nodes it runs.
+        if kind not in KINDS or kind == "DaemonSet" or self._is_complete((kind, key)):
             return
+        known = self._objects.get(kind, key)
+        self._made_up.add((kind, key))
         pods = list(self._pods.get((kind, key), {}).values())
         if kind == "Deployment":
             owned = [owner for owner, pods in self._pods.items() if pods and (kind, key) in self._owners(owner, pods)]
@@ -308,9 +317,14 @@ class ControllerManager:
         name = key.partition("/")[2]
         owner_references = []
         if kind == "ReplicaSet" and (above := self._owners((kind, key), self._pods[kind, key])[1:]):
-            deployment = {"apiVersion": "apps/v1", "kind": above[0][0], "metadata": {"name": above[0][1].partition("/")[2]}}
+            deployment = {
+                "apiVersion": "apps/v1",
+                "kind": above[0][0],
+                "metadata": {"name": above[0][1].partition("/")[2]},
+            }
             owner_references = [owner_reference(deployment)]
         metadata = {"name": name, "namespace": pods[0].metadata.namespace, "ownerReferences": owner_references}
+        metadata |= mapping_at(known, "metadata")
         template = _template_from(kind, pods[0])
         if kind == "Deployment":
             template = _without_hash(template)
@@ -324,6 +338,10 @@ class ControllerManager:
                 "spec": {**counts, "volumeClaimTemplates": claims, "template": template},
             }
         )
+
+    def _is_complete(self, workload: _WorkloadId) -> bool:
+        """Whether the workload is known with its template."""
+        return bool(mapping_at(self._objects.get(*workload), "spec", "template", "spec"))
 
     def _claim_templates(self, pod: Pod) -> list[dict[str, Any]]:
         """The claim templates of a StatefulSet, from the claims of one of its pods."""

@@ -1,7 +1,7 @@
 """The pods that controllers make of workloads: names, labels, owners, volumes and tolerations.
 
-Source: kubernetes pkg/controller/{controller_utils.go,statefulset/stateful_set_utils.go,daemon/util,job/indexed_job_utils.go},
-v1.36.2.
+Source: kubernetes pkg/controller: controller_utils.go, statefulset/stateful_set_utils.go, daemon/util,
+job/indexed_job_utils.go, v1.36.2.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def asked_pod(found: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
 def sample_pod(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
     """A pod of the workload, by which questions about the workload are answered.
 
-    It has the workload's name, but for a StatefulSet, whose first pod it is. The pod of a DaemonSet may run on any node.
+    It has the workload's name; of a StatefulSet it is the first pod. The pod of a DaemonSet may run on any node.
     """
     kind = workload.get("kind")
     if kind == "StatefulSet":

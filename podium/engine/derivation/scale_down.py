@@ -47,13 +47,12 @@ def replica_set_victims(
     """
     on_node = Counter(pod.node_name for pod in related if not pod.has_ended and not pod.is_terminating)
     ranking = _Ranking(now_s, restarts, on_node)
-    return sorted(pods, key=functools.cmp_to_key(ranking.compare))[:count]
+    return ranking.first(pods, count)
 
 
 def youngest_victims(pods: Sequence[Pod], count: int, restarts: Restarts) -> list[Pod]:
-    """The pods that a Job or a ReplicationController without nodes in mind deletes: the youngest of the ready ones last."""
-    ranking = _Ranking(None, restarts)
-    return sorted(pods, key=functools.cmp_to_key(ranking.compare))[:count]
+    """The pods that a Job deletes: it looks neither at nodes nor at deletion costs, and compares ages exactly."""
+    return _Ranking(None, restarts).first(pods, count)
 
 
 @dataclass(frozen=True)
@@ -68,12 +67,21 @@ class _Ranking:
     restarts: Restarts
     on_node: Counter[str] = field(default_factory=Counter)
 
+    def first(self, pods: Sequence[Pod], count: int) -> list[Pod]:
+        """The pods that are deleted first; of pods that nothing tells apart the one whose name is the last."""
+        by_name = sorted(pods, key=lambda pod: pod.key, reverse=True)
+        return sorted(by_name, key=functools.cmp_to_key(self.compare))[:count]
+
     def compare(self, pod: Pod, other: Pod) -> int:
         """Negative if the first pod is deleted before the second."""
         for one, two in zip(self._static_rank(pod), self._static_rank(other), strict=True):
             if one != two:
                 return -1 if one < two else 1
-        if is_ready(pod) and is_ready(other) and (order := self._by_age(pod, other, _ready_time(pod), _ready_time(other))):
+        if (
+            is_ready(pod)
+            and is_ready(other)
+            and (order := self._by_age(pod, other, _ready_time(pod), _ready_time(other)))
+        ):
             return order
         restarts, other_restarts = self.restarts(pod), self.restarts(other)
         if restarts != other_restarts:

@@ -145,11 +145,14 @@ def demand_template(found: Sequence[Found], name: str) -> tuple[Found, PodTempla
         parts = ", ".join(template.name for _, template in templates)
         advice = f"; {kinds} has several ({parts}): {_EXTRACT}"
     raise ManifestError(
-        f"{name}: expected one pod or workload with a pod template, found {len(templates)}: the file holds {kinds}{advice}"
+        f"{name}: expected one pod or workload with a pod template, found {len(templates)}: "
+        f"the file holds {kinds}{advice}"
     )
 
 
-_EXTRACT: Final = "save the template's metadata and spec as a Pod, or as spec.template of a Deployment, and ask about that"
+_EXTRACT: Final = (
+    "save the template's metadata and spec as a Pod, or as spec.template of a Deployment, and ask about that"
+)
 
 
 def _seems_to_have_pods(manifest: Manifest) -> bool:
