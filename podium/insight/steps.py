@@ -120,6 +120,7 @@ class Apply:
         if is_control_kind(manifest):
             for template in templates_in(manifest):
                 replicas_of(item, template, default=1)
+                world.read_pod(sample_pod(manifest, template.content))
             trial.controllers.apply(manifest)
         elif templates_in(manifest):
             _create_pods(trial, item)
@@ -133,7 +134,9 @@ class Apply:
 
 
 def _is_read(manifest: Manifest) -> bool:
-    return resource_of(manifest) is not None or is_control_kind(manifest) or bool(templates_in(manifest))
+    if resource_of(manifest) is not None or templates_in(manifest):
+        return True
+    return is_control_kind(manifest) and manifest.get("kind") not in KINDS
 
 
 def _apply_pod(trial: Trial, manifest: Manifest) -> None:

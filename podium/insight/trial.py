@@ -14,10 +14,11 @@ from typing import Any, Final
 import msgspec
 
 from podium.engine.cluster import stays_on_node
-from podium.engine.derivation.admission import Admission, RefusedError
+from podium.engine.derivation.admission import Admission, RefusedError, demand_allowed
 from podium.engine.derivation.budgets import Budget
 from podium.engine.derivation.manager import ControllerManager
 from podium.engine.derivation.pods import generated_name
+from podium.engine.derivation.quotas import Quotas
 from podium.engine.manifests import Manifest
 from podium.engine.placement import Placement
 from podium.insight.cluster import Cluster
@@ -49,10 +50,17 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A pod that the API server would refuse, by its workload, and why."""
+    """A workload of which the API server refuses pods, and why."""
 
-    workload: str
+    kind: str
+    key: str
     reason: str
+
+    @property
+    def workload(self) -> str:
+        """NAMESPACE/KIND/NAME of the workload."""
+        namespace, _, name = self.key.partition("/")
+        return f"{namespace}/{self.kind}/{name}"
 
 
 @dataclass
@@ -68,6 +76,7 @@ class Trial:
     before: Cluster
     world: Cluster = field(init=False)
     controllers: ControllerManager = field(init=False)
+    _quotas: Quotas = field(init=False)
     preempted: list[Preemption] = field(default_factory=list)
     blocked: list[Blocked] = field(default_factory=list)
     refused: dict[str, Refused] = field(default_factory=dict)
@@ -88,6 +97,10 @@ class Trial:
             lambda: self.world.nodes,
             lambda key: self.world.store.get(PERSISTENT_VOLUME_CLAIMS, key),
         )
+        self._quotas = Quotas(
+            self.world.admission.objects.of_kind("ResourceQuota").values(),
+            lambda namespace: [pod for pod in self.world.pods if pod.metadata.namespace == namespace],
+        )
 
     # ------------------------------------------------------------ pods
 
@@ -101,6 +114,7 @@ class Trial:
         admission = self.world.admission
         admission.demand_admission(pod)
         typed = self.world.read_pod(pod)
+        demand_allowed(pod, self._quotas.refusal(typed, admission.admit(pod, PODS)))
         time = admission.objects.latest_time or None
         metadata = msgspec.structs.replace(typed.metadata, creation_timestamp=time)
         typed = self.world.create_claims(msgspec.structs.replace(typed, metadata=metadata))
@@ -122,6 +136,10 @@ class Trial:
 
     def _after_deletion(self, pod: Pod, *, is_replaced: bool = True) -> None:
         self._release_claims(pod)
+        self._quotas.on_pod_gone(pod)
+        for refused in self.refused.values():
+            self.controllers.touch(refused.kind, refused.key)
+        self.refused.clear()
         self.controllers.on_pod_gone(pod)
         self._hopeless.clear()
         self._has_deleted = True
@@ -190,16 +208,18 @@ class Trial:
         while self.controllers.new_replica_sets:
             self.world.put(*self.world.read(self.controllers.new_replica_sets.pop()))
         for workload in workloads:
-            namespace, _, name = workload.key.partition("/")
-            label = f"{namespace}/{workload.kind}/{name}"
             for pod in workload.sync.delete:
                 self.delete(pod, is_replaced=False)
+                has_changed = True
+            for pod in workload.sync.adopt:
+                self.world.put(PODS, pod)
+                self.controllers.on_pod(pod)
                 has_changed = True
             for manifest in workload.sync.create:
                 try:
                     self.create(manifest)
                 except RefusedError as error:
-                    self.refused[label] = Refused(label, str(error))
+                    self.refused[workload.key] = Refused(workload.kind, workload.key, str(error))
                 else:
                     has_changed = True
         return has_changed or self.controllers.has_work

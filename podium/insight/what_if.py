@@ -103,6 +103,12 @@ class Outcome:
     after: Utilisation
     spread: Mapping[str, tuple[Spread, Spread]]
 
+    @property
+    def gone_for_good(self) -> Sequence[str]:
+        """The keys of pods that do not exist any more and that nothing replaces."""
+        replaced = {pod.replaces for pods in (self.moved, self.placed, self.pending) for pod in pods}
+        return [key for key in self.gone if key not in replaced]
+
     def as_dict(self) -> dict[str, Any]:
         """The outcome as JSON values."""
         return {

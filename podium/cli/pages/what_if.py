@@ -23,14 +23,18 @@ def page_of(steps: Sequence[str], found: Outcome) -> Page:
         "are placed": found.placed,
         "are pending": found.pending,
         "are preempted": found.preempted,
-        "are gone": found.gone,
+        "are gone": found.gone_for_good,
+        "cannot be evicted": found.blocked,
+        "were pending before and still are": found.still_pending,
     }
     headline = ", ".join(f"{len(each)} pod(s) {what}" for what, each in counts.items() if each)
     sections: list[Section] = [
         Facts("Steps", {str(number): step for number, step in enumerate(steps, 1)}),
         *_bars(found),
         *_listed(
-            "Pods that move", ("Pod", "From", "To"), [(each.pod, each.before, each.after) for each in found.moved]
+            "Pods that move",
+            ("Pod", "Replaces", "From", "To"),
+            [(move.pod, move.replaces, move.before, move.after) for move in found.moved],
         ),
         *_listed("Pods that are placed", ("Pod", "To"), [(each.pod, each.after) for each in found.placed]),
         *_listed(
@@ -43,7 +47,17 @@ def page_of(steps: Sequence[str], found: Outcome) -> Page:
             ("Pod", "Node", "By"),
             [(each.pod, each.node, each.by) for each in found.preempted],
         ),
-        *_listed("Pods that are gone", ("Pod",), [(each,) for each in found.gone]),
+        *_listed("Pods that are gone", ("Pod",), [(key,) for key in found.gone_for_good]),
+        *_listed(
+            "Pods that cannot be evicted",
+            ("Pod", "Budgets"),
+            [(pod.pod, ", ".join(pod.budgets)) for pod in found.blocked],
+        ),
+        *_listed(
+            "Pods that the API server refuses",
+            ("Workload", "Reason"),
+            [(refusal.workload, refusal.reason) for refusal in found.refused],
+        ),
         *_listed(
             "Spread of workloads that changed",
             ("Workload", "Before", "After"),

@@ -16,6 +16,7 @@ from typing import Any, Final
 from podium.engine.derivation.control_objects import ControlObjects, items_at, mapping_at, namespace_of
 from podium.engine.derivation.label_keys import with_label_keys
 from podium.engine.derivation.limit_ranges import limit_range_refusals, with_limit_defaults
+from podium.engine.derivation.pod_validation import invalid_fields
 from podium.engine.derivation.runtime_classes import runtime_class_refusal, with_runtime_class
 from podium.engine.errors import ManifestError
 from podium.engine.manifests import Manifest
@@ -70,15 +71,13 @@ class Admission:
         """
         if is_admitted(pod):
             return
-        reasons = [
-            self._priority_refusal(pod),
-            runtime_class_refusal(mapping_at(pod, "spec"), self._runtime_class(pod)),
-            limit_range_refusals(mapping_at(self.admit(pod, PODS), "spec"), self._limit_ranges(pod)),
-        ]
-        if reason := next(filter(None, reasons), ""):
-            metadata = mapping_at(pod, "metadata")
-            name = metadata.get("name") or metadata.get("generateName") or ""
-            raise RefusedError(f'pods "{name}" is forbidden: {reason}')
+        spec, admitted = mapping_at(pod, "spec"), mapping_at(self.admit(pod, PODS), "spec")
+        mutating = (self._priority_refusal(pod), runtime_class_refusal(spec, self._runtime_class(pod)))
+        demand_allowed(pod, next(filter(None, mutating), ""))
+        if invalid := invalid_fields(spec, admitted):
+            errors = f"[{', '.join(invalid)}]" if len(invalid) > 1 else invalid[0]
+            raise RefusedError(f'Pod "{mapping_at(pod, "metadata").get("name") or ""}" is invalid: {errors}')
+        demand_allowed(pod, limit_range_refusals(admitted, self._limit_ranges(pod)))
 
     def missing_kinds(self, pod: Manifest) -> list[str]:
         """The plurals of kinds of which the pod names an object, and of which there is none at all."""
@@ -171,6 +170,14 @@ _PLURALS: Final = {
     "RuntimeClass": "runtimeclasses",
     "ResourceClaimTemplate": "resourceclaimtemplates",
 }
+
+
+def demand_allowed(pod: Manifest, reason: str) -> None:
+    """Refuse a pod for a reason of admission; "" is none. Raises: RefusedError: there is a reason."""
+    if reason:
+        metadata = mapping_at(pod, "metadata")
+        name = metadata.get("name") or metadata.get("generateName") or ""
+        raise RefusedError(f'pods "{name}" is forbidden: {reason}')
 
 
 def is_admitted(manifest: Manifest) -> bool:

@@ -23,12 +23,14 @@ _GROUPS: Final[Mapping[str, str]] = {
     "Job": "batch",
     "ReplicationController": "",
     "PodDisruptionBudget": "policy",
+    "ResourceQuota": "",
 }
 
 CONTROL_RESOURCES: Final = (
     ResourceType("PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses", ClusterObject),
     ResourceType("RuntimeClass", "/apis/node.k8s.io/v1/runtimeclasses", ClusterObject),
     ResourceType("LimitRange", "/api/v1/limitranges", NamespacedObject),
+    ResourceType("ResourceQuota", "/api/v1/resourcequotas", NamespacedObject),
     ResourceType("ResourceClaimTemplate", "/apis/resource.k8s.io/v1/resourceclaimtemplates", NamespacedObject),
     ResourceType("Deployment", "/apis/apps/v1/deployments", NamespacedObject),
     ResourceType("DaemonSet", "/apis/apps/v1/daemonsets", NamespacedObject),

@@ -37,6 +37,8 @@ class Sync:
 
     create: tuple[Manifest, ...] = ()
     delete: tuple[Pod, ...] = ()
+    adopt: tuple[Pod, ...] = ()
+    """Pods that had no controller, as they are with this one."""
 
 
 @dataclass(frozen=True, slots=True)

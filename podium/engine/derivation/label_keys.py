@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-_TERM_LISTS: Final = (
+TERM_LISTS: Final = (
     ("requiredDuringSchedulingIgnoredDuringExecution", ""),
     ("preferredDuringSchedulingIgnoredDuringExecution", "podAffinityTerm"),
 )
+"""The lists of terms in pod affinity, and the field of their items that has the term, "" for the item itself."""
 _OPERATORS: Final = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
 
 
@@ -39,7 +40,7 @@ def _merged_lists(affinity: Any, labels: Mapping[str, Any]) -> Any:
     if not isinstance(affinity, Mapping):
         return affinity
     merged = dict(affinity)
-    for name, inner in _TERM_LISTS:
+    for name, inner in TERM_LISTS:
         terms = affinity.get(name)
         if not isinstance(terms, list):
             continue

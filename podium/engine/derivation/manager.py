@@ -12,6 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+from msgspec.structs import replace
+
 from podium.engine.derivation.applying import applied, is_same
 from podium.engine.derivation.control_objects import ControlObjects, items_at, key_of, mapping_at, namespace_of
 from podium.engine.derivation.controllers import (
@@ -28,14 +31,17 @@ from podium.engine.derivation.controllers import (
 from podium.engine.derivation.pods import TEMPLATE_HASH, owner_reference, replica_set_of
 from podium.engine.derivation.scale_down import is_ready
 from podium.engine.manifests import Manifest, as_manifest
-from podium.objects.core import Node, OwnerReference, Pod
+from podium.objects.core import LabelSelector, Node, OwnerReference, Pod
+from podium.objects.errors import FieldError
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PODS
+from podium.objects.selectors import NOTHING, Selector, compile_selector, selector_of_labels
 from podium.objects.storage import PersistentVolumeClaim
 from podium.objects.times import parse_time
 
 KINDS: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
 """The kinds whose controllers are known."""
 
+_ADOPTING: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
 _ABOVE: Final = {"ReplicaSet": "Deployment", "Job": "CronJob"}
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _API_VERSIONS: Final = {"Job": "batch/v1", "ReplicationController": "v1"}
@@ -76,10 +82,12 @@ class ControllerManager:
         self._claim_of = claim_of
         self.new_replica_sets: list[Manifest] = []
         self._pods: dict[_WorkloadId, dict[str, Pod]] = {}
+        self._orphans: dict[str, Pod] = {}
         self._dirty: dict[_WorkloadId, None] = {}
         self._outdated: set[str] = set()
         self._made_up: set[_WorkloadId] = set()
         """The workloads that are known by their pods only."""
+        self._removed: set[_WorkloadId] = set()
         self._changed: set[str] = set()
         """The keys of Deployments whose template was changed here."""
         self._current: dict[str, str] = {}
@@ -99,8 +107,13 @@ class ControllerManager:
         """A pod was deleted."""
         self._touch_owner(pod)
         self._outdated.discard(pod.key)
+        self._orphans.pop(pod.key, None)
         if (owner := _owner_id(pod)) is not None:
             self._pods.get(owner, {}).pop(pod.key, None)
+
+    def touch(self, kind: str, key: str) -> None:
+        """Something has changed that may help a workload."""
+        self._dirty[kind, key] = None
 
     def on_nodes(self) -> None:
         """A node was added, changed or removed."""
@@ -113,6 +126,7 @@ class ControllerManager:
         if kind not in KINDS:
             self._objects.put(manifest)
             return
+        self._removed.discard((kind, key))
         self._ensure(kind, key)
         before = self._objects.get(kind, key)
         after = manifest if before is None else applied(before, manifest)
@@ -152,6 +166,7 @@ class ControllerManager:
                 self._objects.drop("ReplicaSet", key_of(replica_set))
         self._objects.drop(kind, key)
         self._made_up.discard((kind, key))
+        self._removed.add((kind, key))
         return pods
 
     # ------------------------------------------------------------ questions
@@ -198,6 +213,10 @@ class ControllerManager:
         workload = self._objects.get(kind, key)
         if workload is None:
             return Sync()
+        adopted = self._adopted(workload, key)
+        if adopted:
+            self._dirty[kind, key] = None
+            return Sync(adopt=adopted)
         self._serial += 1
         pods = list(self._pods.get((kind, key), {}).values())
         context = SyncContext(self._now_s(), self._objects.restarts_of, self._serial)
@@ -268,8 +287,29 @@ class ControllerManager:
     # ------------------------------------------------------------ pods and their owners
 
     def _index(self, pod: Pod) -> None:
-        if (owner := _owner_id(pod)) is not None:
+        owner = _owner_id(pod)
+        if owner is None:
+            self._orphans[pod.key] = pod
+        else:
+            self._orphans.pop(pod.key, None)
             self._pods.setdefault(owner, {})[pod.key] = pod
+
+    def _adopted(self, workload: Manifest, key: str) -> tuple[Pod, ...]:
+        """The pods without a controller that the workload selects, as they are once it controls them."""
+        kind, namespace = str(workload.get("kind")), key.partition("/")[0]
+        if kind not in _ADOPTING or not self._orphans:
+            return ()
+        selector = _selector_of(workload)
+        reference = msgspec.convert(owner_reference(workload), OwnerReference)
+        prefix = f"{key.partition('/')[2]}-"
+        return tuple(
+            replace(pod, metadata=replace(pod.metadata, owner_references=(*pod.metadata.owner_references, reference)))
+            for pod in self._orphans.values()
+            if pod.metadata.namespace == namespace
+            and not pod.is_terminating
+            and selector.matches(pod.metadata.labels)
+            and (kind != "StatefulSet" or pod.metadata.name.startswith(prefix))
+        )
 
     def _touch_owner(self, pod: Pod) -> None:
         owner = _owner_id(pod)
@@ -301,7 +341,8 @@ class ControllerManager:
     def _ensure(self, kind: str, key: str) -> None:
         """Make up a workload of which only pods are known."""
         # A DaemonSet's pods do not say on which other nodes it runs.
-        if kind not in KINDS or kind == "DaemonSet" or self._is_complete((kind, key)):
+        is_removed = (kind, key) in self._removed
+        if kind not in KINDS or kind == "DaemonSet" or is_removed or self._is_complete((kind, key)):
             return
         known = self._objects.get(kind, key)
         self._made_up.add((kind, key))
@@ -367,6 +408,19 @@ def _template_from(kind: str, pod: Pod) -> dict[str, Any]:
     labels = {key: value for key, value in pod.metadata.labels.items() if key != "controller-revision-hash"}
     metadata = {"labels": labels, "annotations": dict(pod.metadata.annotations)}
     return {"metadata": metadata, "spec": spec}
+
+
+def _selector_of(workload: Manifest) -> Selector:
+    """The selector of the workload; one that matches nothing if it has none, or a broken one."""
+    selector = mapping_at(workload, "spec").get("selector")
+    if not isinstance(selector, Mapping) or not selector:
+        return NOTHING
+    if workload.get("kind") == "ReplicationController":
+        return selector_of_labels(selector)
+    try:
+        return compile_selector(msgspec.convert(selector, LabelSelector))
+    except (msgspec.ValidationError, FieldError):
+        return NOTHING
 
 
 def _owner_id(pod: Pod) -> _WorkloadId | None:

@@ -86,7 +86,8 @@ def sample_pod(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
     kind = workload.get("kind")
     if kind == "StatefulSet":
         return stateful_set_pod(workload, count_at(workload, "spec", "ordinals", "start", default=0))
-    name = str(mapping_at(workload, "metadata").get("name") or "")
+    # As it is, so that a malformed name is reported when the pod is read.
+    name: Any = mapping_at(workload, "metadata").get("name") or ""
     if kind == "DaemonSet":
         return daemon_set_pod(workload, name)
     if kind == "Job":

@@ -108,11 +108,11 @@ def test_a_workload_stands_for_a_pod_such_as_it_makes():
     spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
     metadata = {"name": "web", "namespace": "shop", "labels": {"own": "1"}}
-    for kind, made in (
-        ("Deployment", {"template": template}),
-        ("CronJob", {"jobTemplate": {"spec": {"template": template}}}),
+    for version, kind, made in (
+        ("apps.kruise.io/v1alpha1", "CloneSet", {"template": template}),
+        ("batch/v1", "CronJob", {"jobTemplate": {"spec": {"template": template}}}),
     ):
-        workload = {"apiVersion": "x/v1", "kind": kind, "metadata": metadata, "spec": made}
+        workload = {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": made}
         answer = _ask([_file(node("n1", cpu="1"), node("n2"))], _pod_file(workload))
         assert (answer.pod.key, answer.pod.metadata.labels, answer.evaluation.node) == (
             "shop/web",

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from podium.cli.pages.sections import ROWS_MAX, Bars, Table
 from podium.cli.pages.what_if import ZONES_MAX, page_of
-from podium.insight.what_if import Move, Outcome, Pending, Preemption, Spread, Usage
+from podium.insight.trial import Blocked, Preemption, Refused
+from podium.insight.what_if import Move, Outcome, Pending, Spread, Usage
 
 BEFORE = {"": {"cpu": Usage(2000, 8000), "pods": Usage(2, 220)}, "a": {"cpu": Usage(2000, 8000), "pods": Usage(2, 220)}}
 AFTER = {
@@ -15,11 +16,14 @@ AFTER = {
     "b": {"cpu": Usage(3000, 8000), "pods": Usage(3, 220)},
 }
 OUTCOME = Outcome(
-    moved=[Move("default/web", "n1", "n2")],
+    moved=[Move("default/web", "n1", "n2", "default/old")],
     placed=[],
     pending=[Pending("default/big", "n1", "Insufficient cpu")],
     preempted=[Preemption("default/low", "n1", "default/high")],
     gone=["default/low"],
+    still_pending=[Pending("default/late", "", "Insufficient memory")],
+    blocked=[Blocked("default/kept", ("default/budget",))],
+    refused=[Refused("Deployment", "default/x", "no PriorityClass")],
     before=BEFORE,
     after=AFTER,
     spread={"default/ReplicaSet/web": (Spread({"a": 2}, 1), Spread({"a": 1, "b": 1}, 2))},
@@ -29,19 +33,26 @@ OUTCOME = Outcome(
 def test_zones_and_pods_are_shown_before_and_after() -> None:
     page = page_of(["drain n1", "add 1 node"], OUTCOME)
     assert page.title == "What if: drain n1, then add 1 node"
-    assert page.headline == "1 pod(s) move, 1 pod(s) are pending, 1 pod(s) are preempted, 1 pod(s) are gone."
-    _, pods, shares, moved, pending, preempted, gone, spread = page.sections
+    assert page.headline == (
+        "1 pod(s) move, 1 pod(s) are pending, 1 pod(s) are preempted, 1 pod(s) are gone, "
+        "1 pod(s) cannot be evicted, 1 pod(s) were pending before and still are."
+    )
+    _, pods, shares, moved, pending, preempted, gone, blocked, refused, spread = page.sections
     assert isinstance(pods, Bars)
     assert pods.pairs == [("a", 2.0, 1.0), ("b", 0.0, 3.0)]
     assert isinstance(shares, Bars)
     assert ("a: cpu", 25.0, 12.5) in shares.pairs
     assert ("b: cpu", 0.0, 37.5) in shares.pairs
     assert ("all: cpu", 25.0, 25.0) in shares.pairs
-    assert [each.rows for each in (moved, pending, preempted, gone, spread) if isinstance(each, Table)] == [
-        [("default/web", "n1", "n2")],
+    assert [
+        each.rows for each in (moved, pending, preempted, gone, blocked, refused, spread) if isinstance(each, Table)
+    ] == [
+        [("default/web", "default/old", "n1", "n2")],
         [("default/big", "n1", "Insufficient cpu")],
         [("default/low", "n1", "default/high")],
         [("default/low",)],
+        [("default/kept", "default/budget")],
+        [("default/Deployment/x", "no PriorityClass")],
         [("default/ReplicaSet/web", "2 pods on 1 node (a 2)", "2 pods on 2 nodes (a 1, b 1)")],
     ]
 
@@ -64,5 +75,5 @@ def test_what_is_left_out_is_said() -> None:
 
 
 def test_nothing_that_changes_is_told() -> None:
-    page = page_of(["add 1 node"], Outcome([], [], [], [], [], BEFORE, BEFORE, {}))
+    page = page_of(["add 1 node"], Outcome([], [], [], [], [], [], [], [], BEFORE, BEFORE, {}))
     assert page.headline == "No pod moves."

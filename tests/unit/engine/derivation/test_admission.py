@@ -1,6 +1,6 @@
 import pytest
+from podium.engine.derivation.admission import Admission
 
-from podium.engine.admission import Admission
 from podium.objects.resource_types import NAMESPACES, NODES, PODS, SERVICES
 
 LIMITED = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}

@@ -1,0 +1,76 @@
+"""What the API server finds wrong with the spec of a pod after admission has filled it in.
+
+Source: kubernetes pkg/apis/core/validation/validation.go (ValidateResourceRequirements,
+ValidateMatchLabelKeysAndMismatchLabelKeys, ValidateMatchLabelKeysInTopologySpread), v1.36.2.
+Differs: only what filling in can bring about, and label keys; a pod that is wrong otherwise is taken as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from podium.engine.derivation.control_objects import items_at, mapping_at
+from podium.engine.derivation.label_keys import TERM_LISTS
+from podium.objects.quantity import QuantityError, canonical_text, parse
+
+_IN_BOTH: Final = "exists in both matchLabelKeys and labelSelector"
+
+
+def invalid_fields(before: Mapping[str, Any], spec: Mapping[str, Any]) -> list[str]:
+    """What is wrong, each with its field.
+
+    Args:
+        before: the spec as it was given, whose label keys have not been merged yet.
+    """
+    return [*_label_keys(before), *_requests_above_limits(spec)]
+
+
+def _requests_above_limits(spec: Mapping[str, Any]) -> Iterator[str]:
+    for group in ("initContainers", "containers"):
+        for index, container in enumerate(items_at(spec, group)):
+            limits = mapping_at(container, "resources", "limits")
+            for resource, request in mapping_at(container, "resources", "requests").items():
+                try:
+                    is_above = resource in limits and parse(request) > parse(limits[resource])
+                except QuantityError:
+                    continue
+                if is_above:
+                    yield (
+                        f'spec.{group}[{index}].resources.requests: Invalid value: "{canonical_text(request)}": '
+                        f"must be less than or equal to {resource} limit of {canonical_text(limits[resource])}"
+                    )
+
+
+def _label_keys(spec: Mapping[str, Any]) -> Iterator[str]:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        for name, inner in TERM_LISTS:
+            for index, item in enumerate(items_at(spec, "affinity", kind, name)):
+                path = f"spec.affinity.{kind}.{name}[{index}]" + (f".{inner}" if inner else "")
+                yield from _duplicates(mapping_at(item, inner) if inner else item, path)
+    for index, constraint in enumerate(items_at(spec, "topologySpreadConstraints")):
+        path = f"spec.topologySpreadConstraints[{index}].matchLabelKeys"
+        yield from _duplicates(constraint, path)
+
+
+def _duplicates(term: Mapping[str, Any], path: str) -> Iterator[str]:
+    """The keys that the term also selects by itself."""
+    selector = mapping_at(term, "labelSelector")
+    selected = {
+        *mapping_at(selector, "matchLabels"),
+        *(each.get("key") for each in items_at(selector, "matchExpressions")),
+    }
+    keys = _texts(term, "matchLabelKeys")
+    for index, key in enumerate(keys):
+        if key in selected:
+            yield f'{path}[{index}]: Invalid value: "{key}": {_IN_BOTH}'
+    mismatched = _texts(term, "mismatchLabelKeys")
+    for index, key in enumerate(keys):
+        if key in mismatched:
+            both = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield f'{path}.matchLabelKeys[{index}]: Invalid value: "{key}": {both}'
+
+
+def _texts(term: Mapping[str, Any], name: str) -> list[str]:
+    keys = term.get(name)
+    return [key for key in keys if isinstance(key, str)] if isinstance(keys, list) else []

@@ -1,0 +1,180 @@
+"""ResourceQuotas: the pods that they refuse.
+
+Source: kubernetes pkg/quota/v1/evaluator/core/pods.go, apiserver pkg/admission/plugin/resourcequota, v1.36.2.
+Differs: only pods are counted, not claims and other objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from podium.engine.derivation.control_objects import items_at, key_of, mapping_at
+from podium.engine.manifests import Manifest
+from podium.objects.core import Pod, PodSpec
+from podium.objects.errors import FieldError
+from podium.objects.quantity import QuantityError, parse
+from podium.objects.requests import exact_limits, exact_requests
+from podium.objects.resource_names import is_hugepages
+
+_NANO: Final = 10**9
+_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+_REQUIRED: Final = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
+
+Usage = dict[str, int]
+"""Billionths by the name under which a quota limits them."""
+
+
+class Quotas:
+    """The ResourceQuotas of a cluster, and what pods use of them.
+
+    Args:
+        pods: the pods of a namespace, for quotas without a status.
+    """
+
+    def __init__(self, manifests: Iterable[Manifest], pods: Callable[[str], Iterable[Pod]]) -> None:
+        self._quotas = {key_of(manifest): manifest for manifest in manifests}
+        self._pods = pods
+        self._used: dict[str, Usage] = {}
+
+    def refusal(self, pod: Pod, manifest: Manifest) -> str:
+        """Why a quota refuses the pod; "" if none does, and the pod then counts.
+
+        Args:
+            manifest: the pod after admission.
+        """
+        quotas = self._matching(manifest, pod.metadata.namespace)
+        usage = _usage_of(pod.spec)
+        for quota in quotas:
+            hard = _hard(quota)
+            if missing := _missing(hard, mapping_at(manifest, "spec")):
+                return f"failed quota: {_name(quota)}: must specify {missing}"
+            used = self._used_of(quota)
+            over = sorted(
+                name for name, limit in hard.items() if name in usage and used.get(name, 0) + usage[name] > limit
+            )
+            if over:
+                return (
+                    f"exceeded quota: {_name(quota)}, requested: {_amounts(over, usage)}, "
+                    f"used: {_amounts(over, used)}, limited: {_amounts(over, hard)}"
+                )
+        for quota in quotas:
+            self._add(quota, usage, 1)
+        return ""
+
+    def on_pod_gone(self, pod: Pod) -> None:
+        """A pod was deleted: it stops counting, at least for quotas that count every pod."""
+        for key, quota in self._quotas.items():
+            if key.partition("/")[0] == pod.metadata.namespace and not _scopes(quota):
+                self._add(quota, _usage_of(pod.spec), -1)
+
+    def _add(self, quota: Manifest, usage: Usage, sign: int) -> None:
+        used = self._used_of(quota)
+        for name, amount in usage.items():
+            used[name] = used.get(name, 0) + sign * amount
+
+    def _used_of(self, quota: Manifest) -> Usage:
+        key = key_of(quota)
+        if key not in self._used:
+            status = mapping_at(quota, "status", "used")
+            self._used[key] = _parsed(status) if status else self._counted(key.partition("/")[0])
+        return self._used[key]
+
+    def _counted(self, namespace: str) -> Usage:
+        total: Usage = {}
+        for pod in self._pods(namespace):
+            for name, amount in _usage_of(pod.spec).items():
+                total[name] = total.get(name, 0) + amount
+        return total
+
+    def _matching(self, pod: Manifest, namespace: str) -> list[Manifest]:
+        return [
+            quota
+            for key, quota in sorted(self._quotas.items())
+            if key.partition("/")[0] == namespace and all(_is_in_scope(pod, *scope) for scope in _scopes(quota))
+        ]
+
+
+def _scopes(quota: Manifest) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Name, operator and values of each scope."""
+    names = mapping_at(quota, "spec").get("scopes")
+    scopes = [(str(name), "Exists", ()) for name in names] if isinstance(names, list) else []
+    return [
+        *scopes,
+        *(
+            (str(each.get("scopeName")), str(each.get("operator")), tuple(each.get("values") or ()))
+            for each in items_at(quota, "spec", "scopeSelector", "matchExpressions")
+        ),
+    ]
+
+
+def _is_in_scope(pod: Manifest, name: str, operator: str, values: tuple[str, ...]) -> bool:
+    spec = mapping_at(pod, "spec")
+    containers = (*items_at(spec, "containers"), *items_at(spec, "initContainers"))
+    resources = [mapping_at(each, "resources") for each in containers] + [mapping_at(spec, "resources")]
+    is_best_effort = not any(each.get("requests") or each.get("limits") for each in resources)
+    if name == "PriorityClass":
+        own = str(spec.get("priorityClassName") or "")
+        is_listed = own in values
+        return {"In": is_listed, "NotIn": not is_listed, "DoesNotExist": not own}.get(operator, bool(own))
+    is_in: Mapping[str, bool] = {
+        "Terminating": spec.get("activeDeadlineSeconds") is not None,
+        "NotTerminating": spec.get("activeDeadlineSeconds") is None,
+        "BestEffort": is_best_effort,
+        "NotBestEffort": not is_best_effort,
+    }
+    return is_in.get(name, False)
+
+
+def _missing(hard: Usage, spec: Mapping[str, Any]) -> str:
+    """The resources that each container must state because a quota limits them, and the containers that do not."""
+    if mapping_at(spec, "resources"):
+        return ""
+    names: dict[str, set[str]] = {}
+    for container in (*items_at(spec, "containers"), *items_at(spec, "initContainers")):
+        for name in hard.keys() & set(_REQUIRED):
+            kind, _, resource = name.rpartition(".")
+            if resource not in mapping_at(container, "resources", kind or "requests"):
+                names.setdefault(name, set()).add(str(container.get("name") or ""))
+    return "; ".join(f"{name} for: {','.join(sorted(containers))}" for name, containers in sorted(names.items()))
+
+
+def _usage_of(spec: PodSpec) -> Usage:
+    usage = {"pods": _NANO, "count/pods": _NANO}
+    try:
+        requests, limits = exact_requests(spec), exact_limits(spec)
+    except FieldError:
+        return usage
+    for name, amount in requests.items():
+        usage[f"requests.{name}"] = amount.nano_value
+        if name in _COMPUTE or is_hugepages(name):
+            usage[name] = amount.nano_value
+    return usage | {f"limits.{name}": amount.nano_value for name, amount in limits.items() if name in _COMPUTE}
+
+
+def _hard(quota: Manifest) -> Usage:
+    return _parsed(mapping_at(quota, "spec", "hard"))
+
+
+def _parsed(amounts: Mapping[str, Any]) -> Usage:
+    parsed = {}
+    for name, amount in amounts.items():
+        try:
+            parsed[name] = parse(amount).nano_value
+        except QuantityError:
+            continue
+    return parsed
+
+
+def _amounts(names: Iterable[str], amounts: Usage) -> str:
+    return ",".join(f"{name}={_text(amounts.get(name, 0))}" for name in names)
+
+
+def _text(nanos: int) -> str:
+    if nanos % _NANO == 0:
+        return str(nanos // _NANO)
+    return f"{nanos // 10**6}m" if nanos % 10**6 == 0 else f"{nanos}n"
+
+
+def _name(quota: Manifest) -> str:
+    return str(mapping_at(quota, "metadata").get("name") or "")
