@@ -76,7 +76,8 @@ def command(
     files.demand_one_stdin((*clusters, *pod_files))
     with errors_shown():
         asked = pods_in(pod_files)
-        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, [each for each, _ in asked])
+        beside = [item for _, others in asked for item in others]
+        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, [pod for pod, _ in asked], beside)
         pods = [_under(profile, loaded, loaded.read_pod(each)) for each, _ in asked]
         if headroom is not None:
             _print_headroom(loaded, pods, headroom, output)
@@ -95,7 +96,7 @@ def _under(profile: str | None, loaded: Loaded, pod: Pod) -> Pod:
     """The pod, if need be with another scheduler name."""
     if profile is None:
         return pod
-    changed = type(pod)(metadata=pod.metadata, spec=msgspec.structs.replace(pod.spec, scheduler_name=profile))
+    changed = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduler_name=profile))
     loaded.cluster.framework_for(changed)
     return changed
 

@@ -107,11 +107,11 @@ def command(
         if cases is not None:
             _answer_cases(cases, gates)
             return
-        wanted, replica = _question(workload, requests, namespace)
+        wanted, replica, beside = _question(workload, requests, namespace)
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
         manifests = _manifests(clusters, kubeconfig, context, kinds)
         if mode == "accurate":
-            answer, missing = accurate_answer(manifests, replica, () if clusters else kinds)
+            answer, missing = accurate_answer([*manifests, *beside], replica, () if clusters else kinds)
             warn_of_missing(missing)
         else:
             warn_of_missing(missing_quotas(manifests, gates) if clusters else ())
@@ -149,8 +149,10 @@ def gates_of(text: str) -> Gates:
     return Gates(**chosen)
 
 
-def _question(workload: str | None, requests: str | None, namespace: str) -> tuple[ReplicaRequirements | None, Pod]:
-    """The requirements of a replica, and a pod that the replica would be."""
+def _question(
+    workload: str | None, requests: str | None, namespace: str
+) -> tuple[ReplicaRequirements | None, Pod, Sequence[Manifest]]:
+    """The requirements of a replica, a pod that the replica would be, and the objects beside it in its file."""
     from podium.cli.cluster_source import objects_in
     from podium.estimator.accurate import replica_of
     from podium.estimator.manifests import workload_in
@@ -161,16 +163,16 @@ def _question(workload: str | None, requests: str | None, namespace: str) -> tup
     if workload is not None:
         found = workload_in(objects_in([workload]), workload)
         try:
-            return requirements_of(found.pod, found.priority_class_name), found.pod
+            return requirements_of(found.pod, found.priority_class_name), found.pod, found.others
         except FieldError as error:
             raise EstimateError(f"{workload}: {error}") from error
     if requests is None:
-        return None, replica_of(ReplicaRequirements(namespace=namespace))
+        return None, replica_of(ReplicaRequirements(namespace=namespace)), ()
     try:
         wanted = ReplicaRequirements(resource_request={**amounts_of(requests)}, namespace=namespace)
     except FieldError as error:
         raise click.UsageError(f"--requests: {error}") from error
-    return wanted, replica_of(wanted)
+    return wanted, replica_of(wanted), ()
 
 
 def _manifests(

@@ -58,6 +58,7 @@ class Replicas:
 
     def gate_of(self, pod: Pod, framework: Framework | None = None) -> Status | None:
         """The status of the first PreEnqueue plugin that gates the pod; None if none does."""
+        pod = self._create_claims(pod)
         for plugin in (framework or self._framework).pre_enqueue:
             status = plugin.pre_enqueue(pod)
             if status is not None and status.code is not Code.SUCCESS:
@@ -66,6 +67,8 @@ class Replicas:
 
     def counted(self, pod: Pod) -> Mapping[str, int] | None:
         """How many copies fit on each node that passes the filters; None if they have to be placed one by one."""
+        if is_daemon(pod):
+            return self._one_per_node(pod)
         if not (_is_alone(pod.spec) and self._is_predictable()):
             return None
         cycle = self._engine.cycle(self._framework, pod)
@@ -76,6 +79,19 @@ class Replicas:
         if len(counts) and counts.min() < 1:
             return None  # the filters know more about a resource than the columns
         return {snapshot.name(row): count for row, count in zip(rows.tolist(), counts.tolist(), strict=True)}
+
+    def _one_per_node(self, pod: Pod) -> Mapping[str, int]:
+        """The nodes that pass the filters and have no pod of the same DaemonSet yet."""
+        cycle = self._engine.cycle(self._framework, self._create_claims(pod))
+        owner, namespace = pod.metadata.controller, pod.metadata.namespace
+        return {
+            cycle.snapshot.name(row): 1
+            for row in filter_all(cycle).rows.tolist()
+            if not any(
+                other.metadata.namespace == namespace and other.metadata.controller == owner
+                for other in cycle.snapshot.node(row).pods
+            )
+        }
 
     def _is_predictable(self) -> bool:
         """Whether only in-tree plugins decide by pods and requests, none at Permit, and no pod is nominated."""
@@ -134,6 +150,11 @@ class Replicas:
         """Remove all placed pods from the cluster."""
         while self.take_back_last():
             pass
+
+
+def is_daemon(pod: Pod) -> bool:
+    """Whether the pod is of a DaemonSet, which has one pod on each node."""
+    return pod.metadata.controller is not None and pod.metadata.controller.kind == "DaemonSet"
 
 
 def left_over(snapshot: Snapshot, spec: PodSpec) -> Mapping[str, IntArray]:

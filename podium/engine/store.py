@@ -63,8 +63,8 @@ class ObjectStore:
         self._shared: set[str] = set()
         """The paths of kinds whose objects are shared with another store."""
         self._unsorted: set[str] = set()
-        self._read: set[ResourceType[Any]] = set()
-        """The kinds that plugins have read, here or in a fork."""
+        self._missed: set[ResourceType[Any]] = set()
+        """The kinds that plugins have read, here or in a fork, and of which there was no object."""
         for resource, item in objects:
             if not (isinstance(item, Pod) and item.has_ended):
                 self.put(resource, item)
@@ -91,7 +91,7 @@ class ObjectStore:
         Cost: none, and a copy of the objects of a kind when the first of them changes.
         """
         twin = ObjectStore((), self._whole)
-        twin._read = self._read
+        twin._missed = self._missed
         twin._objects, twin._unsorted = dict(self._objects), set(self._unsorted)
         self._shared = set(self._objects)
         twin._shared = set(self._objects)
@@ -148,11 +148,12 @@ class ObjectStore:
 
     def note_read(self, resource: ResourceType[Any]) -> None:
         """Note that a plugin has read objects of the kind."""
-        self._read.add(resource)
+        if not self._objects.get(resource.path) and resource not in self._whole:
+            self._missed.add(resource)
 
     def missed(self) -> list[ResourceType[Any]]:
         """The kinds that plugins have read and of which there is no object, so that answers may be wrong."""
-        return [each for each in self._read if each not in self._whole and not self._objects.get(each.path)]
+        return list(self._missed)
 
     def _own(self, path: str) -> dict[str, Any]:
         """The objects of a kind, copied first if another store shares them."""

@@ -38,10 +38,11 @@ _KINDS: Mapping[tuple[str, str], ResourceType[Any]] = {(each.group, each.kind): 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A pod made from the workload's template, and the name of its priority class."""
+    """A pod made from the workload's template, the name of its priority class, and the other objects of the file."""
 
     pod: Pod
     priority_class_name: str
+    others: tuple[Manifest, ...] = ()
 
 
 def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accurate: bool = False) -> MemberCluster:
@@ -103,10 +104,10 @@ def workload_in(found: Iterable[Found], name: str) -> Workload:
     asked, others = asked_pod(list(found), name)
     metadata, spec = asked.manifest.get("metadata") or {}, asked.manifest.get("spec") or {}
     if isinstance(metadata, dict) and isinstance(spec, dict):
-        metadata, spec = {**metadata, "ownerReferences": []}, {**spec, "nodeName": None}
+        spec = {**spec, "nodeName": None}
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     pod = read_object(Found(manifest, asked.where), PODS, Admission(each.manifest for each in others))
-    return Workload(pod, str(spec.get("priorityClassName") or ""))
+    return Workload(pod, str(spec.get("priorityClassName") or ""), tuple(item.manifest for item in others))
 
 
 def karmada_cluster_in(found: Iterable[Found], name: str) -> KarmadaCluster:

@@ -18,7 +18,7 @@ from podium.cluster import Snapshot
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ClusterError
 from podium.engine.placing import Engine
-from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, left_over, no_claims, numbered
+from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, is_daemon, left_over, no_claims, numbered
 from podium.framework.contract.status import ScheduleError, Status
 from podium.framework.cycle.details import detail_of_node
 from podium.framework.cycle.schedule import NO_NODES
@@ -202,7 +202,9 @@ def _counted(engine: Engine, asked: Asked, counts: Mapping[str, int]) -> Capacit
     nodes = []
     for name, row in sorted(snapshot.row_of.items()):
         fits = counts.get(name, 0)
-        if fits:
+        if is_daemon(asked.pod):
+            limit = statuses.get(row, "one pod of a DaemonSet for each node")
+        elif fits:
             reasons = ["Too many pods"] if snapshot.allowed_pods[row] - snapshot.pod_count[row] == fits else []
             limit = ", ".join([*reasons, *(f"Insufficient {each}" for each in left if left[each][row] == fits)])
         else:

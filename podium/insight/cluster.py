@@ -170,7 +170,8 @@ class Cluster(EngineCluster):
         """The pods whose copies are placed, and a cluster in which claims may be created for them."""
         typed = [self.read_pod(pod) for pod in pods]
         world = self.fork() if any(map(may_have_claims, typed)) else self
-        return world, [Asked.of(pod, self.framework_for) for pod in typed]
+        _ = world.engine  # owns its state from here on, so that its profiles see the claims
+        return world, [Asked.of(pod, world.framework_for) for pod in typed]
 
     def fixes(self, pod: PodLike, most: int = FIXES_MAX) -> Fixes:
         """The smallest sets of edits after which the pod fits, the least intrusive first. Nothing changes.

@@ -12,7 +12,7 @@ def _spec(spec, *objects):
 
 
 def _priority_class(name, value, **fields):
-    return {"kind": "PriorityClass", "metadata": {"name": name}, "value": value, **fields}
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value, **fields}
 
 
 def test_what_has_a_limit_but_no_request_requests_its_limit():
@@ -20,7 +20,7 @@ def test_what_has_a_limit_but_no_request_requests_its_limit():
     admitted = _spec(spec)
     assert admitted["containers"][0]["resources"] == FULL
     assert admitted["initContainers"][0]["resources"] == FULL
-    assert admitted["resources"] == FULL
+    assert admitted["resources"] == {**FULL, "requests": {"cpu": "1", "memory": str(2**30)}}
 
 
 def test_ports_of_a_pod_on_the_hosts_network_are_host_ports():
