@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli import files
 from podium.cli.interrupts import printed_whole
 from podium.cli.options.cluster import demand_one_cluster
 
@@ -72,10 +71,10 @@ def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
     Raises:
         click.ClickException, ManifestError: a file cannot be read, or is not about one pod.
     """
+    from podium.cli.cluster_source import objects_in
     from podium.engine.derivation.pods import asked_pod
-    from podium.engine.files import read_objects
 
-    return [asked_pod(list(read_objects(files.content(name), name)), name) for name in names]
+    return [asked_pod(objects_in([name]), name) for name in names]
 
 
 @contextmanager

@@ -10,13 +10,17 @@ import click
 from podium.cli import event_loop, files
 from podium.client.credentials import ConnectionConfigError
 from podium.engine.errors import ClusterError
-from podium.engine.files import Found, OnBroken, read_objects
+from podium.engine.files import Found, OnBroken
+from podium.engine.object_files import objects_of, sources_of
 from podium.insight.running_cluster import listed
 from podium.objects.resource_types import ResourceType
+from podium.telemetry.log_text import printable
+
+_NOTES_MAX = 10
 
 
 def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[Found]:
-    """Read the objects in files.
+    """Read the objects in files and directories. What was left out or replaced is named on standard error.
 
     Args:
         on_broken: receives what is no object instead of the caller.
@@ -25,7 +29,16 @@ def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[
         click.ClickException: a file cannot be read.
         ManifestError: the content of a file cannot be parsed.
     """
-    return [each for name in names for each in read_objects(files.content(name), name, on_broken)]
+    notes: list[str] = []
+    try:
+        found = objects_of(sources_of(names, files.content, notes.append), notes.append, on_broken)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+    for note in notes[:_NOTES_MAX]:
+        click.echo(printable(f"warning: {note}"), err=True)
+    if len(notes) > _NOTES_MAX:
+        click.echo(f"warning: and {len(notes) - _NOTES_MAX} more such", err=True)
+    return found
 
 
 def objects_of_cluster(

@@ -139,13 +139,12 @@ def _answer_pod(
     from podium.objects import resource_types
 
     try:
-        pod = (pod_file, files.content(pod_file))
+        pod = objects_in([pod_file])
         if clusters:
-            question = Question.read(objects_in(clusters), pod)
+            question = Question.read(objects_in(clusters), pod, pod_file)
         else:
-            question = Question.read(
-                objects_of_cluster(*live, resource_types.WITHOUT_GATES), pod, whole=resource_types.WITHOUT_GATES
-            )
+            kinds = resource_types.WITHOUT_GATES
+            question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, whole=kinds)
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler)
     except (ClusterError, ScheduleError, PluginError) as error:
         raise click.ClickException(str(error)) from error

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import BufferedReader, FileIO, RawIOBase
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, cast
 
 import click
 
 from podium.lib.bounded_read import read_all, too_large
-
-BYTES_MAX: Final = 1024**3
-"""Limit of an unpacked file, or of one of its lines. A dump of the largest clusters has half this size."""
-
-_GZIP = b"\x1f\x8b"
+from podium.lib.packed_files import BYTES_MAX, unpacked
 
 
 def content(name: str) -> bytes:
@@ -67,9 +62,6 @@ def opened(name: str) -> Iterator[BinaryIO]:
     with ExitStack() as stack:
         raw = sys.stdin.buffer if name == "-" else stack.enter_context(FileIO(name))
         file = BufferedReader(cast("RawIOBase", raw))
-        if file.peek(2)[:2] == _GZIP:
-            yield cast("BinaryIO", stack.enter_context(gzip.open(file)))
-        else:
-            yield cast("BinaryIO", file)
+        yield stack.enter_context(unpacked(file))
         if name == "-":
             file.detach()
