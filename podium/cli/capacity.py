@@ -73,7 +73,7 @@ def command(
     click.get_current_context().with_resource(exit_130_at_once())
     if headroom is not None and (together or explain):
         raise click.UsageError("--headroom asks about each pod alone, without --together and --explain")
-    files.demand_one_stdin((*clusters, *pod_files))
+    files.demand_one_stdin((*clusters, *pod_files, config))
     with errors_shown():
         asked = pods_in(pod_files)
         loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, [each for each, _ in asked])

@@ -61,7 +61,7 @@ def command(
     demand_one_cluster(clusters, kubeconfig, context)
     if not scenarios and pod_file is None:
         raise click.UsageError("give the pod with --pod, or files of scenarios")
-    files.demand_one_stdin((*clusters, pod_file))
+    files.demand_one_stdin((*clusters, pod_file, config))
     good = usable(config, plugins, to_run=False)
     if pod_file is None:
         _answer_scenarios(scenarios, good)

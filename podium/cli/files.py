@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import BufferedReader, FileIO, RawIOBase
+from pathlib import Path
 from typing import BinaryIO, cast
 
 import click
@@ -25,9 +26,9 @@ def content(name: str) -> bytes:
         return read_all(file, BYTES_MAX)
 
 
-def demand_one_stdin(names: Iterable[str | None]) -> None:
+def demand_one_stdin(names: Iterable[str | Path | None]) -> None:
     """Refuse `-` that occurs twice, since standard input can be read only once. Raises: click.UsageError."""
-    if sum(name == "-" for name in names) > 1:
+    if sum(str(name) == "-" for name in names) > 1:
         raise click.UsageError("standard input (-) can be read only once")
 
 

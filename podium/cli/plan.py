@@ -64,7 +64,7 @@ def command(
     question = Question(**options)
     if cases is not None and (question.is_asked or why):
         raise click.UsageError("--cases brings its own clusters and catalogues")
-    question.check()
+    question.check(config)
     is_podium = demand_rules(rules, config, plugins)
     if is_podium and cases is not None:
         raise click.UsageError("--cases are answered by Karpenter's rules")

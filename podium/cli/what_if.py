@@ -53,7 +53,9 @@ def _noting(process: Callable[[Any, Any], None], flag: str, ctx: click.Context) 
 @click.option("--drain", cls=_InOrder, multiple=True, metavar="NODE", help="Cordon a node and move its pods.")
 @click.option("--add-nodes", cls=_InOrder, multiple=True, metavar="N", help="Add nodes; the next --like says which.")
 @click.option("--like", cls=_InOrder, multiple=True, metavar="NODE", help="The node that the added ones are like.")
-@click.option("--apply", cls=_InOrder, multiple=True, type=FILE, help="Add or replace the objects of a file.")
+@click.option(
+    "--apply", cls=_InOrder, multiple=True, type=FILE, help="Add or replace the objects of a file or directory."
+)
 @click.option("--scale", cls=_InOrder, multiple=True, metavar="NS/KIND/NAME=N", help="Give a workload so many pods.")
 @click.option("--remove", cls=_InOrder, multiple=True, metavar="KIND/[NS/]NAME", help="Delete an object.")
 @click.option("--profile", cls=_InOrder, multiple=True, type=FILE, help="Let another configuration decide.")
@@ -83,7 +85,7 @@ def command(
     in_order: list[tuple[str, str]] = ctx.meta.get(_IN_ORDER, [])
     if not in_order:
         raise click.UsageError("give steps, such as --drain NODE or --steps FILE")
-    files.demand_one_stdin((*clusters, *steps["apply"], *steps["steps"]))
+    files.demand_one_stdin((*clusters, config, *steps["apply"], *steps["steps"], *steps["profile"]))
     with errors_shown():
         from podium.insight.steps import carried_out, pods_applied
         from podium.insight.what_if import outcome_of

@@ -175,3 +175,40 @@ def test_a_directory_that_cannot_be_entered_is_named(tmp_path, monkeypatch):
 
 def _refuse(path):
     raise PermissionError(13, "Permission denied", path)
+
+
+CONFIGURATION = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{schedulerName: podium, plugins: {filter: {disabled: [{name: NodeUnschedulable}]}}}]
+"""
+
+
+@pytest.mark.parametrize("is_config_map", [True, False])
+@pytest.mark.parametrize("question", ["evaluate", "capacity", "why", "what-if"])
+def test_the_configuration_may_be_in_a_config_map_and_on_standard_input(question, is_config_map, tmp_path):
+    cluster = written(tmp_path / "c.yaml", node("n1", unschedulable=True), pod("web"))
+    arguments = {"why": ("web",), "what-if": ("--apply", written(tmp_path / "p.yaml", ASKED))}.get(
+        question, ("--pod", written(tmp_path / "p.yaml", ASKED))
+    )
+    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"c.yaml": CONFIGURATION}}
+    text = json.dumps(document) if is_config_map else CONFIGURATION
+    asked = (question, *arguments, "-f", cluster, "-o", "json")
+    answers = [run(*asked), run(*asked, "--config", "-", stdin=text)]
+    assert [each.exit_code for each in answers] == [0, 0]
+    assert answers[0].stdout != answers[1].stdout
+    assert '"n1"' in answers[1].stdout
+    path = tmp_path / "config"
+    path.write_text(text)
+    assert run(*asked, "--config", path).stdout == answers[1].stdout
+    result = run(*asked, "-f", "-", "--config", "-")
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_a_config_map_with_several_configurations_is_refused_with_its_keys(tmp_path):
+    data = {"a.yaml": CONFIGURATION, "b.yaml": CONFIGURATION}
+    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
+    path = written(tmp_path / "config.yaml", document)
+    result = run("config", "check", path)
+    assert result.exit_code == 1
+    assert f"{path}: expected one KubeSchedulerConfiguration, found 2: ConfigMap c: data[a.yaml], " in result.stderr
