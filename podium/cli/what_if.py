@@ -167,15 +167,17 @@ class _Steps:
         except (ClusterError, YamlError) as error:
             raise ClusterError(f"{name}: {error}") from error
 
-    def _apply(self, name: str) -> Step:
+    def _apply(self, names: str | list[str]) -> Step:
         from podium.cli.cluster_source import objects_in
         from podium.insight.steps import Apply
 
-        return Apply(name, objects_in([name]))
+        named = _demand_names("apply", [names] if isinstance(names, str) else names)
+        return Apply(", ".join(named), objects_in(named))
 
     def _profile(self, name: str) -> Step:
         from podium.insight.steps import UseProfiles
 
+        (name,) = _demand_names("profile", [name])
         good = usable(Path(name), self._plugins, to_run=False)
 
         def rebuilt(cluster: Cluster, config: KubeSchedulerConfiguration) -> Cluster:
@@ -188,3 +190,12 @@ class _Steps:
             return type(cluster)(config, cluster.store.fork(), good.plugins, admission=cluster.admission)
 
         return UseProfiles(name, good.config, rebuilt)
+
+
+def _demand_names(step: str, names: Any) -> list[str]:
+    """Refuse what does not name files. Raises: ClusterError."""
+    from podium.engine.errors import ClusterError
+
+    if not isinstance(names, list) or not names or not all(isinstance(each, str) for each in names):
+        raise ClusterError(f"{step}: expected a string" + (" or a list of them" if step == "apply" else ""))
+    return names

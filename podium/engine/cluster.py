@@ -7,7 +7,6 @@ and a seeded source of randomness, so that the same question has the same answer
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,10 +29,21 @@ from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.claims import may_have_claims, with_claims
 from podium.engine.derivation.control_objects import mapping_at
 from podium.engine.derivation.volumes import bound_at_once, controller_writes
+from podium.engine.derivation.pods import asked_pod
+from podium.engine.derivation.workload_kinds import template_of
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
-from podium.engine.files import Found, read_objects, unpack_lists
-from podium.engine.manifests import Manifest, as_manifest, is_namespaced, read_manifest, resource_of
+from podium.engine.files import Found
+from podium.engine.generated_names import with_generated_name
+from podium.engine.manifests import (
+    DEFAULT_NAMESPACE,
+    Manifest,
+    as_manifest,
+    is_namespaced,
+    read_manifest,
+    resource_of,
+)
+from podium.engine.object_files import Objects, PathLike, objects_given
 from podium.engine.placement import Placement
 from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out, undo, writes_after_failure, writes_before_binding
@@ -65,11 +75,9 @@ _CLAIMS: Final[Mapping[str, ResourceType[Any]]] = {
 _MIRROR_POD: Final = "kubernetes.io/config.mirror"
 _KINDS: Final[Mapping[str, ResourceType[Any]]] = {each.kind: each for each in ALL}
 
-PodLike: TypeAlias = Pod | Manifest
-"""A pod, or its manifest."""
-Objects: TypeAlias = str | os.PathLike[str] | Manifest | Iterable[Manifest]
-"""The path of a file of manifests, a list of them such as kubectl prints, or manifests one by one."""
-Config: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | KubeSchedulerConfiguration
+PodLike: TypeAlias = Pod | Manifest | str
+"""A pod, its manifest or that of its workload, or the namespace and name of a pod of the cluster."""
+Config: TypeAlias = PathLike | Mapping[str, Any] | KubeSchedulerConfiguration
 """The path of a KubeSchedulerConfiguration, its content as parsed from JSON or YAML, or a loaded one."""
 
 
@@ -109,8 +117,8 @@ class Cluster:
         """Load a cluster from manifests. Missing fields are filled in as an API server does.
 
         Args:
-            objects: a file as `kubectl get -o yaml` or `-o json` prints it, or manifests as parsed from one. Kinds
-            that a scheduler does not read are ignored, as are pods that have ended.
+            objects: files and directories of what `kubectl get -o yaml` or `-o json` prints, or manifests as parsed
+                from it. Kinds that a scheduler does not read are ignored, as are pods that have ended.
             config: kube-scheduler's defaults unless given.
             plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
 
@@ -120,17 +128,18 @@ class Cluster:
             OSError: a file cannot be read.
         """
         classes = {**IN_TREE, **{each.name: each for each in plugins}}
-        configuration = _configuration(config, classes, plugins)
-        if isinstance(objects, (str, os.PathLike)):
-            found = list(read_objects(Path(objects).expanduser().read_bytes(), str(objects)))
-        else:
-            documents = [objects] if isinstance(objects, Mapping) else objects
-            found = [each for index, item in enumerate(documents) for each in unpack_lists(item, f"objects[{index}]")]
+        configuration = read_config(config, classes, plugins)
+        found = objects_given(objects)
         admission = Admission(each.manifest for each in found)
         try:
-            return cls(configuration, ObjectStore(read_all(found, admission)), classes, admission=admission)
+            cluster = cls(configuration, ObjectStore(read_all(found, admission)), classes, admission=admission)
         except CacheError as error:
             raise ManifestError(str(error)) from error
+        cluster._keep(found)
+        return cluster
+
+    def _keep(self, found: Sequence[Found]) -> None:
+        """For subclasses that answer questions about more than a scheduler reads: the objects as they were loaded."""
 
     # ------------------------------------------------------------ forks and changes
 
@@ -501,14 +510,17 @@ class Cluster:
         return framework
 
     def read_pod(self, pod: PodLike) -> Pod:
-        """The typed pod, with missing fields filled in.
+        """The typed pod, with missing fields filled in; of a workload one of its pods.
 
         Raises:
             ManifestError: the pod cannot be read.
+            ClusterError: the cluster has no pod of that name.
         """
         if isinstance(pod, Pod):
             return pod
-        resource, item = self.read(pod)
+        if isinstance(pod, str):
+            return self._pod_named(pod)
+        resource, item = self.read(_pod_of(pod))
         if resource is not PODS:
             raise ManifestError(f"kind: expected a Pod, got a {resource.kind}")
         return cast(Pod, item)
@@ -530,7 +542,26 @@ class Cluster:
         resource = resource_of(manifest) if isinstance(manifest, Mapping) else None
         if resource is None:
             raise ManifestError("expected an object of a kind that schedulers read, with apiVersion and kind")
-        return resource, read_manifest(self._state.admission.admit(cast(Manifest, manifest), resource), resource)
+        manifest = with_generated_name(cast(Manifest, manifest), lambda named: self._is_taken(resource, named))
+        return resource, read_manifest(self._state.admission.admit(manifest, resource), resource)
+
+    def _is_taken(self, resource: ResourceType[Any], manifest: Manifest) -> bool:
+        metadata = manifest["metadata"]
+        namespace = f"{metadata.get('namespace') or DEFAULT_NAMESPACE}/" if is_namespaced(resource) else ""
+        return self._state.store.get(resource, f"{namespace}{metadata['name']}") is not None
+
+    def _pod_named(self, name: str) -> Pod:
+        """The pod with that namespace and name, or of that name if no other pod has it."""
+        pods = self._state.store.objects(PODS)
+        if (pod := pods.get(name)) is not None:
+            return pod
+        namesakes = [each for each in pods.values() if each.metadata.name == name]
+        if len(namesakes) > 1:
+            keys = ", ".join(each.key for each in namesakes)
+            raise ClusterError(f"there are {len(namesakes)} pods named {name}: give one of {keys}")
+        if not namesakes:
+            raise ClusterError(f"there is no pod {name}{nearest(name, pods)}")
+        return namesakes[0]
 
     def _demand(self, resource: ResourceType[Any], key: str) -> Any:
         found = self._state.store.get(resource, key)
@@ -567,8 +598,17 @@ def read_object(found: Found, resource: ResourceType[Any], admission: Admission)
         raise ManifestError(f"{found.where}: {error}") from None
 
 
-def _configuration(
-    config: Config | None, classes: Mapping[str, type[Plugin]], plugins: Sequence[type[Plugin]]
+def _pod_of(manifest: object) -> object:
+    """A pod of the workload; anything else as it is."""
+    if not isinstance(manifest, Mapping) or template_of(manifest) is None:
+        return manifest
+    kind = str(manifest.get("kind"))
+    pod, _ = asked_pod([Found(manifest, kind)], kind)
+    return pod.manifest
+
+
+def read_config(
+    config: Config | None, classes: Mapping[str, type[Plugin]], plugins: Sequence[type[Plugin]] = ()
 ) -> KubeSchedulerConfiguration:
     """The given configuration; otherwise the default one with these plugins added."""
     if isinstance(config, KubeSchedulerConfiguration):

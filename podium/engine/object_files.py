@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from podium.engine.errors import ManifestError, NoObjectError
-from podium.engine.files import Found, OnBroken, read_objects
+from podium.engine.files import Found, OnBroken, read_objects, unpack_lists
 from podium.engine.generated_names import with_generated_name
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
 from podium.lib.file_tree import files_below
@@ -27,6 +28,9 @@ from podium.lib.yaml_reader import YamlError, read_documents
 ENDINGS: Final = (".yaml", ".yml", ".json", ".jsonl")
 """How the names of files of a directory end that are read; `.gz` may follow."""
 
+PathLike: TypeAlias = str | os.PathLike[str]
+Objects: TypeAlias = PathLike | Manifest | Iterable[PathLike | Manifest]
+"""Files and directories of manifests, lists of them such as kubectl prints, or manifests one by one."""
 OnNote: TypeAlias = Callable[[str], None]
 
 _KUSTOMIZATION: Final = re.compile(r"kustomization\.ya?ml|Kustomization")
@@ -50,14 +54,28 @@ class Source:
     is_listed: bool = False
 
 
-def read_named(names: Iterable[str], on_note: OnNote) -> list[Found]:
-    """Read the objects of files and directories.
+def objects_given(objects: Objects) -> list[Found]:
+    """Read the objects of files and directories, and those that are given as manifests, for callers of the library.
+
+    What is left out or replaced is warned about.
 
     Raises:
         ManifestError: an object cannot be read. The message says where it is.
         OSError: a file cannot be read.
     """
-    return objects_of(sources_of(names, read_file, on_note), on_note)
+    parts = [objects] if isinstance(objects, (str, os.PathLike, Mapping)) else objects
+    notes: list[str] = []
+    found: list[Found] = []
+    for index, part in enumerate(parts):
+        path = os.path.expanduser(part) if isinstance(part, (str, os.PathLike)) else ""
+        if path and (parts is not objects or isinstance(part, os.PathLike) or os.path.exists(path)):
+            found += objects_of(sources_of([path], read_file, notes.append), notes.append)
+        else:
+            found += unpack_lists(part, f"objects[{index}]")
+    found = unique(found, notes.append)
+    for note in notes:
+        warnings.warn(note, stacklevel=4)
+    return found
 
 
 def read_file(name: str) -> bytes:

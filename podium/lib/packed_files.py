@@ -6,7 +6,7 @@ import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, FileIO
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 from podium.lib.bounded_read import read_all
 
@@ -17,7 +17,7 @@ _GZIP: Final = b"\x1f\x8b"
 
 
 @contextmanager
-def unpacked(file: BufferedReader) -> Iterator[BinaryIO]:
+def unpacked(file: BufferedReader[Any]) -> Iterator[BinaryIO]:
     """The content of an open file, unpacked if it is compressed. The file stays open."""
     if file.peek(2)[:2] == _GZIP:
         with gzip.open(file) as content:

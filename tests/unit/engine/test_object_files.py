@@ -7,7 +7,7 @@ import pytest
 
 from podium.engine.errors import ManifestError
 from podium.engine.files import Found
-from podium.engine.object_files import read_named, unique
+from podium.engine.object_files import objects_of, read_file, sources_of, unique
 from tests.manifests import node, pod
 
 
@@ -24,7 +24,8 @@ class _Folder:
 
     def read(self, *names):
         self.notes = []
-        return read_named([str(each) for each in names or (self.path,)], self.notes.append)
+        sources = sources_of([str(each) for each in names or (self.path,)], read_file, self.notes.append)
+        return objects_of(sources, self.notes.append)
 
     def names(self):
         return [each.manifest["metadata"]["name"] for each in self.read()]
