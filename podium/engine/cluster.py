@@ -542,8 +542,11 @@ class Cluster:
         resource = resource_of(manifest) if isinstance(manifest, Mapping) else None
         if resource is None:
             raise ManifestError("expected an object of a kind that schedulers read, with apiVersion and kind")
-        manifest = with_generated_name(cast(Manifest, manifest), lambda named: self._is_taken(resource, named))
-        return resource, read_manifest(self._state.admission.admit(manifest, resource), resource)
+        named = with_generated_name(cast(Manifest, manifest))
+        if named is not manifest and self._is_taken(resource, named):
+            count = len(self._state.store.objects(resource))
+            named = with_generated_name(cast(Manifest, manifest), lambda each: self._is_taken(resource, each), count)
+        return resource, read_manifest(self._state.admission.admit(named, resource), resource)
 
     def _is_taken(self, resource: ResourceType[Any], manifest: Manifest) -> bool:
         metadata = manifest["metadata"]

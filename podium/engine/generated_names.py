@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from itertools import chain, count
 from typing import Final
 
 from podium.engine.manifests import Manifest
@@ -19,24 +20,25 @@ _SUFFIX_LENGTH: Final = 5
 _LENGTH_MAX: Final = 63
 
 
-def with_generated_name(manifest: Manifest, is_taken: Callable[[Manifest], bool] = lambda _: False) -> Manifest:
+def with_generated_name(
+    manifest: Manifest, is_taken: Callable[[Manifest], bool] = lambda _: False, start: int = 0
+) -> Manifest:
     """The object with a name, if it has only `generateName`.
 
     Args:
         is_taken: whether an object of the same name exists, so that another name is derived.
+        start: how many names to leave out, if the first is taken: as many as there may be objects of the same content.
     """
     metadata = manifest.get("metadata")
     prefix = metadata.get("generateName") if isinstance(metadata, dict) else None
     if not isinstance(metadata, dict) or metadata.get("name") or not isinstance(prefix, str) or not prefix:
         return manifest
     content = json.dumps(manifest, sort_keys=True, default=str)
-    number = 0
-    while True:
-        name = generated_name(prefix, f"{number}\n{content}")
-        named = {**manifest, "metadata": {**metadata, "name": name}}
+    for number in chain([0], count(max(start, 1))):
+        named = {**manifest, "metadata": {**metadata, "name": generated_name(prefix, f"{number}\n{content}")}}
         if not is_taken(named):
             return named
-        number += 1
+    raise AssertionError("there are as many names as numbers")
 
 
 def generated_name(prefix: str, seed: str) -> str:

@@ -142,8 +142,8 @@ def unique(found: Iterable[Found], on_note: OnNote) -> list[Found]:
             what = f"{each.where}: {_text(identity)}"
             on_note(f"{what}: is there with other contents in {before.where}; the last one counts, which is this one")
         by_identity[identity] = each
-    for each in nameless:
-        manifest = with_generated_name(each.manifest, lambda named: _identity(named) in by_identity)
+    for number, each in enumerate(nameless):
+        manifest = with_generated_name(each.manifest, lambda named: _identity(named) in by_identity, number)
         named = Found(manifest, each.where)
         identity = _identity(named.manifest)
         # What has neither name is left to whoever reads the object.

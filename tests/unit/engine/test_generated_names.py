@@ -27,3 +27,19 @@ def test_what_has_a_name_or_no_prefix_is_left_as_it_is():
     for metadata in ({"name": "a", "generateName": "b-"}, {}, {"generateName": 3}, {"generateName": ""}, None):
         manifest = {"kind": "Pod", "metadata": metadata}
         assert with_generated_name(manifest) is manifest
+
+
+def test_thousands_of_objects_of_one_content_get_names_in_little_time():
+    manifest = {"kind": "Pod", "metadata": {"generateName": "web-"}}
+    names: set[str] = set()
+    tried = 0
+
+    def is_taken(named):
+        nonlocal tried
+        tried += 1
+        return named["metadata"]["name"] in names
+
+    for number in range(5000):
+        names.add(with_generated_name(manifest, is_taken, number)["metadata"]["name"])
+    assert len(names) == 5000
+    assert tried < 11_000
