@@ -19,6 +19,7 @@ from podium.insight.requests import amount_text
 from podium.insight.steps import Apply, Step, UseProfiles, carried_out, pods_of, read_steps
 from podium.insight.what_if import Outcome, Trial, Usage, utilisation
 from podium.library.planned_objects import to_keep
+from podium.telemetry.log_text import printable
 
 if TYPE_CHECKING:
     from podium.library.plans import InstanceTypes, Plan, Rules
@@ -115,7 +116,8 @@ class Cluster(insight.Cluster):
     ) -> Plan:
         """Which nodes to buy for the pods that wait, as by `podium plan`. Nothing changes.
 
-        `as_dict()` of the answer is the whole plan, and `why(pod)` what became of one pod.
+        `as_dict()` of the answer is the whole plan, and `why(pod)` what became of one pod. A cluster that was loaded
+        by its kubeconfig has no NodePools and DaemonSets: only what a scheduler reads was listed.
 
         Args:
             node_pools: the NodePools to buy from, instead of those that were loaded.
@@ -152,9 +154,9 @@ class Cluster(insight.Cluster):
         """The same for a notebook, with a table of what is requested by zone."""
         usages = self.utilisation()
         resources = list(usages["all"])
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in ("zone", *resources))
+        head = "".join(f"<th>{_escaped(name)}</th>" for name in ("zone", *resources))
         rows = "".join(
-            f"<tr><th>{html.escape(zone)}</th>{''.join(_cell(name, of_zone.get(name)) for name in resources)}</tr>"
+            f"<tr><th>{_escaped(zone)}</th>{''.join(_cell(name, of_zone.get(name)) for name in resources)}</tr>"
             for zone, of_zone in list(usages.items())[: _ZONES_SHOWN + 1]
         )
         more = len(usages) - 1 - _ZONES_SHOWN
@@ -164,7 +166,7 @@ class Cluster(insight.Cluster):
             f"profiles: {', '.join(sorted(self.profiles))}"
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        return f"<div><p><b>podium.Cluster</b>: {html.escape(counts)}</p>{table}{left_out}</div>"
+        return f"<div><p><b>podium.Cluster</b>: {_escaped(counts)}</p>{table}{left_out}</div>"
 
     # ------------------------------------------------------------ inside
 
@@ -200,8 +202,12 @@ def _names(manifest: Manifest) -> tuple[str, str, str]:
     return str(manifest.get("kind")), str(metadata.get("namespace") or DEFAULT_NAMESPACE), name
 
 
+def _escaped(text: str) -> str:
+    return html.escape(printable(text))
+
+
 def _cell(resource: str, usage: Usage | None) -> str:
     if usage is None:
         return "<td></td>"
     amounts = f"{amount_text(resource, usage.requested)} of {amount_text(resource, usage.allocatable)}"
-    return f'<td title="{html.escape(amounts)}">{usage.percent} %</td>'
+    return f'<td title="{_escaped(amounts)}">{usage.percent} %</td>'

@@ -220,10 +220,14 @@ def test_a_cluster_shows_its_size():
 
 
 def test_a_notebook_shows_a_table_in_which_names_are_no_markup():
-    objects = [node("n1", "4", labels={ZONE: "<b>a"}), node("n2", "4", labels={ZONE: "b"}), web("old", "1", node="n1")]
+    objects = [
+        node("n1", "4", labels={ZONE: "<b>a\u202e\x1b"}),
+        node("n2", "4", labels={ZONE: "b"}),
+        web("old", "1", node="n1"),
+    ]
     page = Cluster.load(objects)._repr_html_()
     assert "2 nodes, 1 pods, 0 of them pending; profiles: default-scheduler" in page
-    assert "&lt;b&gt;a" in page
+    assert "&lt;b&gt;a\\u202e\\x1b<" in page
     assert "<b>a" not in page
     assert '<td title="1 of 4">25.0 %</td>' in page
     assert Cluster.load([])._repr_html_().startswith("<div>")
