@@ -8,42 +8,26 @@ and a seeded source of randomness, so that the same question has the same answer
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, Final, Self, cast
 from weakref import ref
 
 import msgspec
 
 from podium.cluster import CacheError
-from podium.config import (
-    KubeSchedulerConfiguration,
-    default_configuration,
-    load,
-    load_file,
-    unsupported,
-)
-from podium.config import Plugin as EnabledPlugin
+from podium.config import KubeSchedulerConfiguration
+from podium.engine.asked_pods import PodLike, pod_manifest, pod_named
 from podium.engine.cluster_state import SEED, ClusterState
+from podium.engine.configurations import Config, read_config
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.claims import may_have_claims, with_claims
 from podium.engine.derivation.control_objects import mapping_at
 from podium.engine.derivation.volumes import bound_at_once, controller_writes
-from podium.engine.derivation.pods import asked_pod
-from podium.engine.derivation.workload_kinds import template_of
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
 from podium.engine.files import Found
-from podium.engine.generated_names import with_generated_name
-from podium.engine.manifests import (
-    DEFAULT_NAMESPACE,
-    Manifest,
-    as_manifest,
-    is_namespaced,
-    read_manifest,
-    resource_of,
-)
-from podium.engine.object_files import Objects, PathLike, objects_given
+from podium.engine.generated_names import with_free_name
+from podium.engine.manifests import Manifest, as_manifest, is_namespaced, read_manifest, resource_of
+from podium.engine.object_files import Objects, objects_given
 from podium.engine.placement import Placement
 from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out, undo, writes_after_failure, writes_before_binding
@@ -52,7 +36,7 @@ from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import ScheduleError, Status, demand_status
 from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
-from podium.framework.profile.runtime import Framework, registry_of
+from podium.framework.profile.runtime import Framework
 from podium.lib.error_text import error_text
 from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod, PodResourceClaimStatus, PodStatus
@@ -74,11 +58,6 @@ _CLAIMS: Final[Mapping[str, ResourceType[Any]]] = {
 }
 _MIRROR_POD: Final = "kubernetes.io/config.mirror"
 _KINDS: Final[Mapping[str, ResourceType[Any]]] = {each.kind: each for each in ALL}
-
-PodLike: TypeAlias = Pod | Manifest | str
-"""A pod, its manifest or that of its workload, or the namespace and name of a pod of the cluster."""
-Config: TypeAlias = PathLike | Mapping[str, Any] | KubeSchedulerConfiguration
-"""The path of a KubeSchedulerConfiguration, its content as parsed from JSON or YAML, or a loaded one."""
 
 
 class Cluster:
@@ -519,8 +498,8 @@ class Cluster:
         if isinstance(pod, Pod):
             return pod
         if isinstance(pod, str):
-            return self._pod_named(pod)
-        resource, item = self.read(_pod_of(pod))
+            return pod_named(pod, self._state.store.objects(PODS))
+        resource, item = self.read(pod_manifest(pod))
         if resource is not PODS:
             raise ManifestError(f"kind: expected a Pod, got a {resource.kind}")
         return cast(Pod, item)
@@ -542,29 +521,8 @@ class Cluster:
         resource = resource_of(manifest) if isinstance(manifest, Mapping) else None
         if resource is None:
             raise ManifestError("expected an object of a kind that schedulers read, with apiVersion and kind")
-        named = with_generated_name(cast(Manifest, manifest))
-        if named is not manifest and self._is_taken(resource, named):
-            count = len(self._state.store.objects(resource))
-            named = with_generated_name(cast(Manifest, manifest), lambda each: self._is_taken(resource, each), count)
+        named = with_free_name(cast(Manifest, manifest), resource, self._state.store)
         return resource, read_manifest(self._state.admission.admit(named, resource), resource)
-
-    def _is_taken(self, resource: ResourceType[Any], manifest: Manifest) -> bool:
-        metadata = manifest["metadata"]
-        namespace = f"{metadata.get('namespace') or DEFAULT_NAMESPACE}/" if is_namespaced(resource) else ""
-        return self._state.store.get(resource, f"{namespace}{metadata['name']}") is not None
-
-    def _pod_named(self, name: str) -> Pod:
-        """The pod with that namespace and name, or of that name if no other pod has it."""
-        pods = self._state.store.objects(PODS)
-        if (pod := pods.get(name)) is not None:
-            return pod
-        namesakes = [each for each in pods.values() if each.metadata.name == name]
-        if len(namesakes) > 1:
-            keys = ", ".join(each.key for each in namesakes)
-            raise ClusterError(f"there are {len(namesakes)} pods named {name}: give one of {keys}")
-        if not namesakes:
-            raise ClusterError(f"there is no pod {name}{nearest(name, pods)}")
-        return namesakes[0]
 
     def _demand(self, resource: ResourceType[Any], key: str) -> Any:
         found = self._state.store.get(resource, key)
@@ -599,43 +557,6 @@ def read_object(found: Found, resource: ResourceType[Any], admission: Admission)
         return read_manifest(admission.admit(found.manifest, resource), resource)
     except ManifestError as error:
         raise ManifestError(f"{found.where}: {error}") from None
-
-
-def _pod_of(manifest: object) -> object:
-    """A pod of the workload; anything else as it is."""
-    if not isinstance(manifest, Mapping) or template_of(manifest) is None:
-        return manifest
-    kind = str(manifest.get("kind"))
-    pod, _ = asked_pod([Found(manifest, kind)], kind)
-    return pod.manifest
-
-
-def read_config(
-    config: Config | None, classes: Mapping[str, type[Plugin]], plugins: Sequence[type[Plugin]] = ()
-) -> KubeSchedulerConfiguration:
-    """The given configuration; otherwise the default one with these plugins added."""
-    if isinstance(config, KubeSchedulerConfiguration):
-        return config
-    if config is None:
-        return with_plugins(default_configuration(), plugins)
-    registry = registry_of(classes)
-    if isinstance(config, Mapping):
-        loaded = load(msgspec.json.encode(config).decode(), "config", registry)
-    else:
-        loaded = load_file(Path(config), registry)
-    refused = unsupported(loaded, classes, registry).undecidable
-    if refused:
-        raise ClusterError("\n".join(f"config: {error.text}" for error in refused))
-    return loaded.config
-
-
-def with_plugins(config: KubeSchedulerConfiguration, plugins: Iterable[type[Plugin]]) -> KubeSchedulerConfiguration:
-    """The configuration with these plugins enabled in its only profile, with weight 1."""
-    (profile,) = config.profiles
-    multi_point = profile.plugins.multi_point
-    enabled = (*multi_point.enabled, *(EnabledPlugin(each.name, 1) for each in plugins))
-    more = replace(profile.plugins, multi_point=replace(multi_point, enabled=enabled))
-    return replace(config, profiles=(replace(profile, plugins=more),))
 
 
 def _before_others(pod: Pod) -> tuple[int, str, str]:

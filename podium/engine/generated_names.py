@@ -1,23 +1,19 @@
-"""Names of objects that only have `generateName`, as an API server makes them up.
+"""Names for objects that only have `generateName`, each one that no other object has.
 
-Source: kubernetes apiserver pkg/storage/names/generate.go, apimachinery pkg/util/rand, v1.36.2.
 Differs: the name is derived from the object instead of chance, so that the same question has the same answer.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from itertools import chain, count
-from typing import Final
+from typing import Any
 
-from podium.engine.manifests import Manifest
-
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""No vowels, and no digits that look like them, so that no words come of it."""
-_SUFFIX_LENGTH: Final = 5
-_LENGTH_MAX: Final = 63
+from podium.engine.derivation.pods import generated_name
+from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced
+from podium.engine.store import ObjectStore
+from podium.objects.resource_types import ResourceType
 
 
 def with_generated_name(
@@ -35,17 +31,21 @@ def with_generated_name(
         return manifest
     content = json.dumps(manifest, sort_keys=True, default=str)
     for number in chain([0], count(max(start, 1))):
-        named = {**manifest, "metadata": {**metadata, "name": generated_name(prefix, f"{number}\n{content}")}}
+        named = {**manifest, "metadata": {**metadata, "name": generated_name(prefix, number, content)}}
         if not is_taken(named):
             return named
     raise AssertionError("there are as many names as numbers")
 
 
-def generated_name(prefix: str, seed: str) -> str:
-    """The prefix, cut to what a name has room for, and five letters or digits that follow from the seed."""
-    number = int.from_bytes(hashlib.sha256(seed.encode("utf-8", "surrogatepass")).digest())
-    suffix = ""
-    for _ in range(_SUFFIX_LENGTH):
-        number, letter = divmod(number, len(_LETTERS))
-        suffix += _LETTERS[letter]
-    return prefix[: _LENGTH_MAX - _SUFFIX_LENGTH] + suffix
+def with_free_name(manifest: Manifest, resource: ResourceType[Any], store: ObjectStore) -> Manifest:
+    """The object with a name that no object of the store has, if it has only `generateName`."""
+
+    def is_taken(named: Manifest) -> bool:
+        metadata = named["metadata"]
+        namespace = f"{metadata.get('namespace') or DEFAULT_NAMESPACE}/" if is_namespaced(resource) else ""
+        return store.get(resource, f"{namespace}{metadata['name']}") is not None
+
+    named = with_generated_name(manifest)
+    if named is manifest or not is_taken(named):
+        return named
+    return with_generated_name(manifest, is_taken, len(store.objects(resource)))

@@ -9,8 +9,9 @@ from typing import Any, Self, overload
 
 import numpy as np
 
+from podium.engine.asked_pods import PodLike
 from podium.engine.cluster import Cluster as EngineCluster
-from podium.engine.cluster import Config, PodLike
+from podium.engine.configurations import Config
 from podium.engine.derivation.claims import may_have_claims
 from podium.engine.errors import KubeconfigGivenError, ManifestError
 from podium.engine.evaluation import Evaluation

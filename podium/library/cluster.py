@@ -8,16 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.config import KubeSchedulerConfiguration
-from podium.engine.cluster import Config, read_config
+from podium.engine.configurations import Config, read_config
+from podium.engine.derivation.control_objects import mapping_at, namespace_of
+from podium.engine.derivation.workload_kinds import template_of
 from podium.engine.errors import ManifestError
 from podium.engine.files import Found
-from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
+from podium.engine.manifests import Manifest
 from podium.engine.object_files import Objects, objects_given
-from podium.engine.templates import template_of
 from podium.insight import cluster as insight
 from podium.insight.requests import amount_text
 from podium.insight.steps import Apply, Step, UseProfiles, carried_out, pods_of, read_steps
-from podium.insight.what_if import Outcome, Trial, Usage, utilisation
+from podium.insight.trial import Trial
+from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
 from podium.library.planned_objects import to_keep
 from podium.telemetry.log_text import printable
 
@@ -43,39 +45,26 @@ class Cluster(insight.Cluster):
     def add(self, manifest: Manifest) -> None:
         """Add an object. A pod that names a node counts there, any other pod is pending.
 
-        A workload, such as a Deployment, adds its pods as pending ones.
+        Of a workload, such as a Deployment, the pods are added that its controller creates before any of them runs.
 
         Raises:
-            ManifestError: the object cannot be read, a scheduler does not read its kind, or its name is taken.
+            ManifestError: the object cannot be read, a scheduler does not read its kind, its name is taken, or the API
+                server would refuse its pods.
         """
         if not _has_pods(manifest):
             super().add(manifest)
             self._keep([Found(manifest, "add")])
             return
-        kind, namespace, name = _names(manifest)
-        if pods_of(self, namespace, kind, name):
-            raise ManifestError(f"{kind} {namespace}/{name} has pods already")
-        self._roll_out(manifest)
-
-    def replace(self, manifest: Manifest) -> None:
-        """Replace the object of the same name. The pods of a workload are replaced by new pending ones.
-
-        Raises:
-            ManifestError: the object cannot be read, or no object has its name.
-        """
-        if not _has_pods(manifest):
-            super().replace(manifest)
-            return
-        kind, namespace, name = _names(manifest)
-        if not pods_of(self, namespace, kind, name):
-            raise ManifestError(f"{kind} {namespace}/{name} has no pods here")
-        self._roll_out(manifest)
-
-    def _roll_out(self, manifest: Manifest) -> None:
-        """Replace the pods of a workload."""
+        kind, namespace, name = str(manifest["kind"]), namespace_of(manifest), _name_of(manifest)
+        if self.admission.objects.get(kind, name, namespace) is not None or pods_of(self, namespace, kind, name):
+            raise ManifestError(f"{kind} {namespace}/{name} already exists")
         trial = Trial(self)
         _apply(manifest).carry_out(trial)
+        trial.reconcile()
+        if trial.refused:
+            raise ManifestError("; ".join(refused.reason for refused in trial.refused.values()))
         trial.world.commit()
+        self._keep([Found(manifest, "add")])
 
     # ------------------------------------------------------------ questions
 
@@ -98,7 +87,7 @@ class Cluster(insight.Cluster):
         for name, value in named.items():
             values = value if isinstance(value, (list, tuple)) and name != "apply" else [value]
             document += [{_STEPS.get(name, name): each} for each in values]
-        return carried_out(self, read_steps(document, {"apply": _apply, "profile": self._use_profiles})).outcome()
+        return outcome_of(carried_out(self, read_steps(document, {"apply": _apply, "profile": self._use_profiles})))
 
     def utilisation(self) -> Mapping[str, Mapping[str, Usage]]:
         """What pods request of what nodes have: by zone, `all` for all nodes together, and by resource."""
@@ -193,13 +182,12 @@ def _has_pods(manifest: object) -> bool:
     return isinstance(manifest, Mapping) and template_of(manifest) not in (None, manifest)
 
 
-def _names(manifest: Manifest) -> tuple[str, str, str]:
-    """Kind, namespace and name of a workload. Raises: ManifestError: it has no name."""
-    metadata = manifest.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, Mapping) else None
-    if not isinstance(metadata, Mapping) or not isinstance(name, str):
-        raise ManifestError(f"{manifest.get('kind')}: metadata.name: required")
-    return str(manifest.get("kind")), str(metadata.get("namespace") or DEFAULT_NAMESPACE), name
+def _name_of(manifest: Manifest) -> str:
+    """The name of a workload. Raises: ManifestError: it has none."""
+    name = mapping_at(manifest, "metadata").get("name")
+    if not isinstance(name, str) or not name:
+        raise ManifestError(f"{manifest['kind']}: metadata.name: required")
+    return name
 
 
 def _escaped(text: str) -> str:

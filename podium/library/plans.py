@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ClusterError
 from podium.engine.files import Found
+from podium.engine.manifests import resource_of
 from podium.engine.object_files import PathLike
 from podium.lib.system_clock import SystemClock
 from podium.library.planned_objects import NODE_POOL, Kept, objects_to_plan
@@ -100,9 +101,12 @@ class PlanQuestion:
 
 
 def _with_pods(cluster: Cluster, added: Sequence[Found]) -> Cluster:
-    """The cluster with these pods pending."""
+    """The cluster with these pods pending, and with their claims."""
     world = cluster.fork()
     for each in added:
-        if each.manifest["kind"] == PODS.kind:
+        resource = resource_of(each.manifest)
+        if resource is PODS:
             world.put_pending(world.read_pod(each.manifest))
+        elif resource is not None:
+            world.put(*world.read(each.manifest))
     return world

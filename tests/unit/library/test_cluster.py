@@ -116,17 +116,28 @@ def test_questions_about_a_workload_are_about_one_of_its_pods():
         cluster.evaluate(node("n2"))
 
 
-def test_a_workload_that_is_added_is_pending_and_can_be_replaced():
+def test_a_workload_that_is_added_is_pending():
     cluster = Cluster.load([node("n1", "4")])
     cluster.add(deployment(replicas=2))
     assert len(on(cluster)) == 2
     assert {each.node for each in cluster.place_all()} == {"n1"}
-    with pytest.raises(ManifestError, match="Deployment default/web has pods already"):
+    before = on(cluster)
+    with pytest.raises(ManifestError, match="Deployment default/web already exists"):
         cluster.add(deployment())
-    cluster.replace(deployment(replicas=3, cpu="2"))
-    assert list(on(cluster).values()) == ["", "", ""]
-    with pytest.raises(ManifestError, match="Deployment shop/web has no pods here"):
-        cluster.replace(deployment(namespace="shop"))
+    assert on(cluster) == before
+    cluster.add(deployment(namespace="shop"))
+    assert sum(key.startswith("shop/") for key in on(cluster)) == 3
+    with pytest.raises(ManifestError, match=r"Deployment: metadata.name: required"):
+        cluster.add({**deployment(), "metadata": {}})
+
+
+def test_a_workload_whose_pods_are_refused_is_not_added():
+    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "default"}}
+    limits["spec"] = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
+    cluster = Cluster.load([node("n1", "4"), limits])
+    with pytest.raises(ManifestError, match="maximum cpu usage per Container is 1"):
+        cluster.add(deployment(cpu="2"))
+    assert cluster.pods == ()
 
 
 def test_a_fork_does_not_see_what_is_added_to_the_original():
@@ -169,7 +180,7 @@ def test_steps_are_carried_out_in_order(tmp_path):
         add_nodes={"count": 1, "like": "n2"},
     )
     assert len(outcome.placed) == 4
-    assert [each.pod for each in outcome.pending] == ["default/waits"]
+    assert [each.pod for each in outcome.still_pending] == ["default/waits"]
     assert len(two_nodes().what_if(apply=path).placed) == 2
     assert len(two_nodes().what_if({"apply": deployment("web", 3)}, {"remove": "Node/n2"}).placed) == 3
 
