@@ -24,7 +24,6 @@ from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
 from podium.lib.file_tree import files_below
 from podium.lib.packed_files import read_unpacked
 from podium.lib.yaml_reader import YamlError, read_documents
-from podium.telemetry.log_text import printable
 
 ENDINGS: Final = (".yaml", ".yml", ".json", ".jsonl")
 """How the names of files of a directory end that are read; `.gz` may follow."""
@@ -75,6 +74,8 @@ def objects_given(objects: Objects) -> list[Found]:
             found += unpack_lists(part, f"objects[{index}]")
     found = unique(found, notes.append)
     for note in notes:
+        from podium.telemetry.log_text import printable
+
         warnings.warn(printable(note), stacklevel=4)
     return found
 

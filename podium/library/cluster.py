@@ -21,7 +21,6 @@ from podium.insight.steps import Apply, Step, UseProfiles, carried_out, pods_of,
 from podium.insight.trial import Trial
 from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
 from podium.library.planned_objects import to_keep
-from podium.telemetry.log_text import printable
 
 if TYPE_CHECKING:
     from podium.library.plans import InstanceTypes, Plan, Rules
@@ -191,6 +190,8 @@ def _name_of(manifest: Manifest) -> str:
 
 
 def _escaped(text: str) -> str:
+    from podium.telemetry.log_text import printable
+
     return html.escape(printable(text))
 
 

@@ -24,7 +24,7 @@ QUESTIONS = {
     "capacity": (("capacity", "--pod"), lambda answer: answer["fits"] > 10),
     "what-if": (
         ("what-if", "--drain", "n1"),
-        lambda answer: [each["pod"] for each in answer["moved"]] == ["default/db"],
+        lambda answer: answer["gone"] == ["default/db"],
     ),
     "estimate": (("estimate", "--requests", "cpu=1"), lambda answer: answer["replicas"] > 10),
     "plan": (("plan", "--assume-unschedulable"), lambda answer: "existing" in answer),
