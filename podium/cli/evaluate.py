@@ -62,8 +62,8 @@ def command(
     podium evaluate --kubeconfig FILE --context NAME --pod deployment.yaml
     podium evaluate -f cluster.yaml --pod pod.yaml
 
-    These read a running cluster, or one from files: YAML documents, JSON, or the output of `kubectl get -o yaml`;
-    - is standard input. Every node is filtered, and every feasible node is scored.
+    These read a running cluster, or one from files and directories: YAML documents, JSON, or what `kubectl get -o yaml`
+    prints; - is standard input. Every node is filtered, and every feasible node is scored.
 
     \b
     podium evaluate scenarios.jsonl.gz

@@ -118,6 +118,22 @@ def test_several_files_and_directories_are_applied(tmp_path):
     assert {"default/one", "default/two", "default/three"} <= placed
 
 
+def test_a_step_in_a_file_applies_several_files(tmp_path):
+    one, two = (str(written(tmp_path / f"{name}.yaml", pod(name))) for name in ("one", "two"))
+    steps = tmp_path / "steps.yaml"
+    steps.write_text(yaml.safe_dump({"steps": [{"apply": [one, two]}]}))
+    result = run("what-if", *_several(tmp_path), "--steps", steps, "-o", "json")
+    placed = {each["pod"] for each in json.loads(result.stdout)["placed"]}
+    assert {"default/one", "default/two"} <= placed
+    for wrong in ([], [3], 3, {"a": 1}):
+        steps.write_text(yaml.safe_dump({"steps": [{"apply": wrong}]}))
+        result = run("what-if", *_several(tmp_path), "--steps", steps)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "steps[0].apply: expected a string or a list of them" in result.stderr
+    steps.write_text(yaml.safe_dump({"steps": [{"profile": [one]}]}))
+    assert "steps[0].profile: expected a string\n" in run("what-if", *_several(tmp_path), "--steps", steps).stderr
+
+
 def test_pods_that_have_only_a_prefix_count_each(tmp_path):
     nameless = {**pod("", "6", node="n1"), "metadata": {"generateName": "web-"}}
     cluster = written(tmp_path / "c.yaml", node("n1", "16"), nameless, nameless)
