@@ -25,7 +25,7 @@ class _Key(NamedTuple):
 
     @property
     def where(self) -> str:
-        return f"ConfigMap {self.config_map}: data[{self.key}]"
+        return f"{' '.join(('ConfigMap', self.config_map)).rstrip()}: data[{self.key}]"
 
 
 def configuration_in(text: str, source: str) -> tuple[str, str]:
@@ -73,7 +73,7 @@ def _keys_of(document: Any, lists: int = 0) -> Iterator[_Key]:
     if document.get("kind") == "ConfigMap" and isinstance(data, dict):
         metadata = document.get("metadata")
         names = [metadata.get(each) for each in ("namespace", "name")] if isinstance(metadata, dict) else []
-        name = "/".join(str(each) for each in names if each)
+        name = "/".join(each for each in names if isinstance(each, str) and each)
         yield from (_Key(name, key, value) for key, value in data.items() if isinstance(value, str))
     items = document.get("items")
     if isinstance(items, list) and not lists:
