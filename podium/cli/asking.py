@@ -66,15 +66,22 @@ def warn_of_broken(loaded: Loaded) -> None:
 
 
 def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
-    """The pod, or the pod of the workload, in each file, and the other objects of the file.
+    """The pods, and a pod of each workload, in each file, with the other objects of the file.
 
     Raises:
-        click.ClickException, ManifestError: a file cannot be read, or is not about one pod.
+        click.ClickException, ManifestError: a file cannot be read, or has neither a pod nor a workload.
     """
     from podium.cli.cluster_source import objects_in
     from podium.engine.derivation.pods import asked_pod
+    from podium.engine.derivation.workload_kinds import templates_in
 
-    return [asked_pod(objects_in([name]), name) for name in names]
+    asked: list[tuple[Found, list[Found]]] = []
+    for name in names:
+        found = objects_in([name])
+        others = [item for item in found if not templates_in(item.manifest)]
+        workloads = [item for item in found if templates_in(item.manifest)]
+        asked += [asked_pod([workload, *others], name) for workload in workloads] or [asked_pod(found, name)]
+    return asked
 
 
 @contextmanager

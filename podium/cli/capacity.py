@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     multiple=True,
     required=True,
     type=FILE,
-    help="A pod, or a workload with a pod template. Repeatable.",
+    help="Pods, or workloads with a pod template, in a file or directory. Repeatable.",
 )
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @click.option("--profile", metavar="NAME", help="The profile that decides; by default the one that the pod names.")

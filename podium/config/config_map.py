@@ -25,7 +25,8 @@ class _Key(NamedTuple):
 
     @property
     def where(self) -> str:
-        return f"{' '.join(('ConfigMap', self.config_map)).rstrip()}: data[{self.key}]"
+        named = f"ConfigMap {self.config_map}" if self.config_map else "a ConfigMap without a name"
+        return f"{named}: data[{self.key}]"
 
 
 def configuration_in(text: str, source: str) -> tuple[str, str]:

@@ -107,6 +107,19 @@ def test_the_workload_that_is_asked_about_is_read_in_every_form_as_well(question
         assert "default/asked-" in result.stdout
 
 
+def test_capacity_is_told_for_every_workload_of_a_file_or_directory(tmp_path):
+    folder = tmp_path / "app"
+    folder.mkdir()
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
+    written(folder / "one.yaml", pod("one", "1"), service)
+    written(folder / "two.yaml", pod("two", "2"))
+    result = run("capacity", "--pod", folder, *_several(tmp_path), "-o", "json")
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(answer["pod"], answer["fits"]) for answer in answers] == [("default/one", 31), ("default/two", 15)]
+    result = run("capacity", "--pod", written(tmp_path / "s.yaml", service), *_several(tmp_path))
+    assert "expected one pod or workload with a pod template, found 0: the file holds Service" in result.stderr
+
+
 def test_several_files_and_directories_are_applied(tmp_path):
     folder = tmp_path / "app"
     folder.mkdir()
