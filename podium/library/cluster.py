@@ -105,7 +105,7 @@ class Cluster(insight.Cluster):
         """Which nodes to buy for the pods that wait, as by `podium plan`. Nothing changes.
 
         `as_dict()` of the answer is the whole plan, and `why(pod)` what became of one pod. A cluster that was loaded
-        by its kubeconfig has no NodePools and DaemonSets: only what a scheduler reads was listed.
+        by its kubeconfig has no NodePools: give them, or adopt its nodes.
 
         Args:
             node_pools: the NodePools to buy from, instead of those that were loaded.

@@ -8,16 +8,17 @@ from typing import Any, Final
 from msgspec.structs import fields
 
 from podium.engine.cluster import Cluster
+from podium.engine.derivation.control_objects import CONTROL_RESOURCES
 from podium.engine.files import Found
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, as_manifest
 from podium.objects.resource_types import ALL, ResourceType
 
 NODE_POOL: Final = "NodePool"
-_ONLY_PLANNED: Final = frozenset({NODE_POOL, "NodeClaim", "DaemonSet"})
+_ONLY_PLANNED: Final = frozenset({NODE_POOL, "NodeClaim"})
 """The kinds that only plans read."""
 _FULLER: Final = frozenset({"Node", "PersistentVolume", "PodDisruptionBudget"})
 """The kinds of which plans read more fields than a scheduler does."""
-_NAMESPACED: Final = frozenset({"DaemonSet", "PodDisruptionBudget"})
+_NAMESPACED: Final = frozenset({"PodDisruptionBudget"})
 
 Kept = Mapping[tuple[str, str], Found]
 
@@ -38,6 +39,9 @@ def objects_to_plan(cluster: Cluster, kept: Kept) -> list[Found]:
         for resource in ALL
         for item in cluster.store.objects(resource).values()
     ]
+    for resource in CONTROL_RESOURCES:
+        manifests = cluster.admission.objects.of_kind(resource.kind).values()
+        found += [Found(manifest, resource.kind) for manifest in manifests]
     return found + [each for (kind, _), each in kept.items() if kind in _ONLY_PLANNED]
 
 

@@ -58,10 +58,10 @@ class PlanQuestion:
         if self.node_pools is not None and self.adopt_nodes:
             raise ClusterError("give either node_pools or adopt_nodes")
         try:
-            added = list(pods_of_workloads(self.added, "add")) if self.added else []
             found = objects_to_plan(cluster, kept)
             if self.node_pools is not None:
                 found = [each for each in found if each.manifest["kind"] != NODE_POOL] + list(self.node_pools)
+            added = list(pods_of_workloads(self.added, "add", found)) if self.added else []
             objects = read_cluster([*found, *added], assume_unschedulable=self.assume_unschedulable)
             basis = PlanBasis(*self._purchasable(objects), replace(read_settings({}), node_class=None))
             now = SystemClock().now()

@@ -59,6 +59,22 @@ def test_a_plan_is_about_the_cluster_as_it_is_now(tmp_path):
     assert Cluster.load(nodes).plan(adopt_nodes=True, add=path, rules="podium").as_dict()["new_nodes"]
 
 
+@pytest.mark.parametrize("rules", ["karpenter", "podium"])
+def test_defaults_and_claims_of_what_is_added_are_those_of_the_cluster(rules, tmp_path):
+    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "default"}}
+    limits["spec"] = {"limits": [{"type": "Container", "defaultRequest": {"cpu": "3"}}]}
+    objects = [*versioned(karpenter.node_pool(), karpenter.node("n1", cpu="1")), limits]
+    bare = deployment(replicas=2)
+    del bare["spec"]["template"]["spec"]["containers"][0]["resources"]
+    types = tmp_path / "types.json"
+    types.write_text(json.dumps(list(karpenter.TYPES)))
+    files = ("-f", written(tmp_path / "c", *objects), "--add", written(tmp_path / "a", bare), "--catalogue", types)
+    result = run("plan", *files, "--rules", rules, "-o", "json")
+    plan = Cluster.load(objects).plan(add=bare, catalogue=types, rules=rules).as_dict()
+    assert plan == json.loads(result.stdout)
+    assert sum(len(node["pods"]) for node in plan["new_nodes"]) == 2
+
+
 def test_fields_that_only_a_plan_reads_are_kept_when_an_object_changes():
     (machine,) = versioned(karpenter.node("n1"))
     machine["spec"]["providerID"] = "kwok://n1"
