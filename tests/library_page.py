@@ -43,7 +43,7 @@ SECTIONS = {
 }
 NOT_FOR_USERS = {
     *("engine", "engine_to_ask", "profiles", "put_pending", "put", "drop", "store", "framework_for", "read_pod"),
-    *("gates_of", "nominate"),
+    *("gates_of", "nominate", "admission", "admit_by", "asked", "create", "create_claims", "read"),
 }
 """What podium's own packages use, and what shows typed objects of podium."""
 

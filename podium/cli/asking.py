@@ -65,25 +65,6 @@ def warn_of_broken(loaded: Loaded) -> None:
             click.echo(f"  and {count - _SHOWN_MAX} more", err=True)
 
 
-def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
-    """The pods, and a pod of each workload, in each file, with the other objects of the file.
-
-    Raises:
-        click.ClickException, ManifestError: a file cannot be read, or has neither a pod nor a workload.
-    """
-    from podium.cli.cluster_source import objects_in
-    from podium.engine.derivation.pods import asked_pod
-    from podium.engine.derivation.workload_kinds import templates_in
-
-    asked: list[tuple[Found, list[Found]]] = []
-    for name in names:
-        found = objects_in([name])
-        others = [item for item in found if not templates_in(item.manifest)]
-        workloads = [item for item in found if templates_in(item.manifest)]
-        asked += [asked_pod([workload, *others], name) for workload in workloads] or [asked_pod(found, name)]
-    return asked
-
-
 @contextmanager
 def errors_shown() -> Iterator[None]:
     """Turn errors of the question into errors of the command."""

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from podium.cli import files
-from podium.cli.asking import errors_shown, load_cluster, pods_in
+from podium.cli.asking import errors_shown, load_cluster
 from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option
@@ -75,6 +75,8 @@ def command(
         raise click.UsageError("--headroom asks about each pod alone, without --together and --explain")
     files.demand_one_stdin((*clusters, *pod_files, config))
     with errors_shown():
+        from podium.cli.cluster_source import pods_in
+
         asked = pods_in(pod_files)
         loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, [each for each, _ in asked])
         pods = [_under(profile, loaded, loaded.read_pod(each)) for each, _ in asked]

@@ -9,6 +9,8 @@ import click
 
 from podium.cli import event_loop, files
 from podium.client.credentials import ConnectionConfigError
+from podium.engine.derivation.pods import asked_pod
+from podium.engine.derivation.workload_kinds import templates_in
 from podium.engine.errors import ClusterError
 from podium.engine.files import Found, OnBroken
 from podium.engine.object_files import objects_of, sources_of
@@ -39,6 +41,21 @@ def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[
     if len(notes) > _NOTES_MAX:
         click.echo(f"warning: and {len(notes) - _NOTES_MAX} more such", err=True)
     return found
+
+
+def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
+    """The pods, and a pod of each workload, in files and directories, each with the other objects beside it.
+
+    Raises:
+        click.ClickException, ManifestError: a file cannot be read, or has neither a pod nor a workload.
+    """
+    asked: list[tuple[Found, list[Found]]] = []
+    for name in names:
+        found = objects_in([name])
+        others = [item for item in found if not templates_in(item.manifest)]
+        workloads = [item for item in found if templates_in(item.manifest)]
+        asked += [asked_pod([workload, *others], name) for workload in workloads] or [asked_pod(found, name)]
+    return asked
 
 
 def objects_of_cluster(
