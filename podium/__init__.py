@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from podium.engine import Placement as Placement
-    from podium.insight import Cluster as Cluster
+    from podium.library import Cluster as Cluster
 
 __version__ = "0.1.0"
 
@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """The library, loaded when it is first named: commands that do not need it start faster."""
     if name == "Cluster":
-        from podium.insight import Cluster
+        from podium.library import Cluster
 
         return Cluster
     if name == "Placement":

@@ -7,13 +7,12 @@ msgspec and PyYAML.
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, Self, cast
+from io import BufferedReader, BytesIO, RawIOBase
+from typing import Any, Final, Self, cast
 
 from podium.cluster import CacheError
 from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration
@@ -21,11 +20,13 @@ from podium.engine.configurations import read_configuration
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.derivation.workload_kinds import template_of
 from podium.engine.errors import ClusterError, ManifestError
-from podium.engine.files import Found, read_objects
+from podium.engine.files import Found
+from podium.engine.object_files import Source, objects_of
 from podium.evaluate import Question
 from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.loading import Loaded, Loader, pod_named
 from podium.lib.bounded_read import read_all
+from podium.lib.packed_files import unpacked
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import NODES
 from podium.plugins import IN_TREE
@@ -36,7 +37,6 @@ BYTES_MAX: Final = 1 << 28
 
 _CLASSES: Final = {**IN_TREE, **CONTRIB}
 _NO_ANSWER: Final = (ClusterError, ConfigError, PluginError, ScheduleError, CacheError, FieldError)
-_GZIP: Final = b"\x1f\x8b"
 
 
 class Playground:
@@ -95,11 +95,8 @@ class Dump:
         """The objects in the files. What is no object is left out."""
         broken: list[ManifestError] = []
         read = read_configuration(config, "configuration", _CLASSES) if config.strip() else None
-        found = [
-            each
-            for name, content in files.items()
-            for each in read_objects(_unpacked(name, content), name, broken.append)
-        ]
+        sources = (Source(name, _unpacked(name, content)) for name, content in files.items())
+        found = objects_of(sources, lambda _: None, broken.append)
         if not any(each.manifest["kind"] == NODES.kind for each in found):
             what = broken[0] if broken else "add what kubectl get nodes,pods -A -o json prints"
             raise ManifestError(f"no nodes: {what}")
@@ -119,7 +116,7 @@ class Dump:
         """The answer of `podium evaluate`, which takes no dump with broken objects."""
         if self.broken:
             raise self.broken[0]
-        question = Question.read(self.found, (found.where, json.dumps(found.manifest).encode()))
+        question = Question.read(self.found, [found], found.where)
         return question.ask(self._config(), _CLASSES, any_scheduler=self.config is None).to_json()
 
     def why(self, found: Found) -> dict[str, Any]:
@@ -153,8 +150,8 @@ class Dump:
 def _unpacked(name: str, content: bytes) -> bytes:
     """The content of a file that may be compressed. Raises: ManifestError."""
     try:
-        file = gzip.GzipFile(fileobj=io.BytesIO(content)) if content.startswith(_GZIP) else io.BytesIO(content)
-        return read_all(cast("BinaryIO", file), BYTES_MAX)
+        with unpacked(BufferedReader(cast("RawIOBase", BytesIO(content)))) as file:
+            return read_all(file, BYTES_MAX)
     except (OSError, EOFError, zlib.error) as error:
         raise ManifestError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
 

@@ -15,7 +15,6 @@ from podium.engine import Evaluation, Placement
 from podium.insight import (
     Blocker,
     Capacity,
-    Cluster,
     Edit,
     EditKind,
     Fix,
@@ -26,6 +25,9 @@ from podium.insight import (
     NodeScore,
     Why,
 )
+from podium.insight.what_if import Move, Outcome, Pending, Preemption, Spread, Usage
+from podium.library import Cluster
+from podium.provisioner.purchase_plans import PlacedPurchases, PurchasePlan
 
 PAGE = Path(__file__).parents[1] / "docs" / "library-reference.md"
 
@@ -36,18 +38,19 @@ SECTIONS = {
     "Placing pods": ("place", "place_all", "undo"),
     "Asking": (
         *("schedule", "evaluate", "scores", "scores_frame", "why", "fixes"),
-        *("capacity", "capacity_together", "headroom"),
+        *("capacity", "capacity_together", "headroom", "utilisation", "what_if", "plan"),
     ),
 }
 NOT_FOR_USERS = {
     *("engine", "engine_to_ask", "profiles", "put_pending", "put", "drop", "store", "framework_for", "read_pod"),
-    *("gates_of", "nominate"),
+    *("gates_of", "nominate", "admission", "admit_by", "asked", "create", "create_claims", "read"),
 }
 """What podium's own packages use, and what shows typed objects of podium."""
 
 VALUES = (
     *(Placement, Evaluation, Why, Blocker, Group, NodeScore),
     *(Fixes, Fix, Edit, EditKind, Capacity, NodeCapacity, Headroom),
+    *(Usage, Outcome, Move, Pending, Preemption, Spread, PurchasePlan, PlacedPurchases),
 )
 _HEAD = """\
 # Reference of the library

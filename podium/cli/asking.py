@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.cli import files
 from podium.cli.interrupts import printed_whole
 from podium.cli.options.cluster import demand_one_cluster
 
@@ -66,18 +65,6 @@ def warn_of_broken(loaded: Loaded) -> None:
             click.echo(f"  {text}", err=True)
         if count > _SHOWN_MAX:
             click.echo(f"  and {count - _SHOWN_MAX} more", err=True)
-
-
-def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
-    """The pod, or the pod of the workload, in each file, and the other objects of the file.
-
-    Raises:
-        click.ClickException, ManifestError: a file cannot be read, or is not about one pod.
-    """
-    from podium.engine.derivation.pods import asked_pod
-    from podium.engine.files import read_objects
-
-    return [asked_pod(list(read_objects(files.content(name), name)), name) for name in names]
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from podium.cli import files
-from podium.cli.asking import errors_shown, load_cluster, pods_in
+from podium.cli.asking import errors_shown, load_cluster
 from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     multiple=True,
     required=True,
     type=FILE,
-    help="A pod, or a workload with a pod template. Repeatable.",
+    help="Pods, or workloads with a pod template, in a file or directory. Repeatable.",
 )
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @click.option("--profile", metavar="NAME", help="The profile that decides; by default the one that the pod names.")
@@ -73,8 +73,10 @@ def command(
     click.get_current_context().with_resource(exit_130_at_once())
     if headroom is not None and (together or explain):
         raise click.UsageError("--headroom asks about each pod alone, without --together and --explain")
-    files.demand_one_stdin((*clusters, *pod_files))
+    files.demand_one_stdin((*clusters, *pod_files, config))
     with errors_shown():
+        from podium.cli.cluster_source import pods_in
+
         asked = pods_in(pod_files)
         beside = [item for _, others in asked for item in others]
         loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, [pod for pod, _ in asked], beside)

@@ -9,14 +9,20 @@ import click
 
 from podium.cli import event_loop, files
 from podium.client.credentials import ConnectionConfigError
+from podium.engine.derivation.pods import asked_pod
+from podium.engine.derivation.workload_kinds import templates_in
 from podium.engine.errors import ClusterError
-from podium.engine.files import Found, OnBroken, read_objects
+from podium.engine.files import Found, OnBroken
+from podium.engine.object_files import objects_of, sources_of
 from podium.insight.running_cluster import listed
 from podium.objects.resource_types import ResourceType
+from podium.telemetry.log_text import printable
+
+_NOTES_MAX = 10
 
 
 def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[Found]:
-    """Read the objects in files.
+    """Read the objects in files and directories. What was left out or replaced is named on standard error.
 
     Args:
         on_broken: receives what is no object instead of the caller.
@@ -25,7 +31,31 @@ def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[
         click.ClickException: a file cannot be read.
         ManifestError: the content of a file cannot be parsed.
     """
-    return [each for name in names for each in read_objects(files.content(name), name, on_broken)]
+    notes: list[str] = []
+    try:
+        found = objects_of(sources_of(names, files.content, notes.append), notes.append, on_broken)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+    for note in notes[:_NOTES_MAX]:
+        click.echo(printable(f"warning: {note}"), err=True)
+    if len(notes) > _NOTES_MAX:
+        click.echo(f"warning: and {len(notes) - _NOTES_MAX} more such", err=True)
+    return found
+
+
+def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
+    """The pods, and a pod of each workload, in files and directories, each with the other objects beside it.
+
+    Raises:
+        click.ClickException, ManifestError: a file cannot be read, or has neither a pod nor a workload.
+    """
+    asked: list[tuple[Found, list[Found]]] = []
+    for name in names:
+        found = objects_in([name])
+        others = [item for item in found if not templates_in(item.manifest)]
+        workloads = [item for item in found if templates_in(item.manifest)]
+        asked += [asked_pod([workload, *others], name) for workload in workloads] or [asked_pod(found, name)]
+    return asked
 
 
 def objects_of_cluster(

@@ -67,7 +67,7 @@ def command(
     """  # noqa: D301
     click.get_current_context().with_resource(exit_130_at_sigint())
     question = Question(**options)
-    question.check()
+    question.check(config)
     is_podium = demand_rules(rules, config, plugins)
     from podium.provisioner.consolidation_plan import ConsolidationOptions
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 import orjson
@@ -17,6 +18,12 @@ from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.options.paths import FILE
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 
+if TYPE_CHECKING:
+    from podium.evaluate import PodAnswer
+
+TOP: Final = 10
+"""How many rows a table has unless told otherwise."""
+
 
 @click.command()
 @click.argument("scenarios", nargs=-1, type=FILE, metavar="[SCENARIOS]...")
@@ -27,6 +34,13 @@ from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_valu
 @click.option(
     "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if the pod fits on no node."
 )
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Show so many rows of each table; nodes with equal verdicts share a row if there are more.  [default: {TOP}]",
+)
+@click.option("--all", "shows_all", is_flag=True, help="Show every node on a row of its own.")
 @output_option()
 def command(
     scenarios: tuple[str, ...],
@@ -37,6 +51,8 @@ def command(
     config: Path | None,
     plugins: tuple[str, ...],
     tells_by_status: bool,
+    top: int | None,
+    shows_all: bool,
     output: str,
 ) -> None:
     """Show where a pod would be scheduled, and why. Changes nothing in any cluster.
@@ -46,8 +62,8 @@ def command(
     podium evaluate --kubeconfig FILE --context NAME --pod deployment.yaml
     podium evaluate -f cluster.yaml --pod pod.yaml
 
-    These read a running cluster, or one from files: YAML documents, JSON, or the output of `kubectl get -o yaml`;
-    - is standard input. Every node is filtered, and every feasible node is scored.
+    These read a running cluster, or one from files and directories: YAML documents, JSON, or what `kubectl get -o yaml`
+    prints; - is standard input. Every node is filtered, and every feasible node is scored.
 
     \b
     podium evaluate scenarios.jsonl.gz
@@ -59,13 +75,23 @@ def command(
     if scenarios and (pod_file is not None or clusters or is_live):
         raise click.UsageError("give either files of scenarios, or a cluster and a pod with --pod")
     demand_one_cluster(clusters, kubeconfig, context)
+    if top is not None and shows_all:
+        raise click.UsageError("give either --top or --all")
     if not scenarios and pod_file is None:
         raise click.UsageError("give the pod with --pod, or files of scenarios")
-    files.demand_one_stdin((*clusters, pod_file))
+    files.demand_one_stdin((*clusters, pod_file, config))
     good = usable(config, plugins, to_run=False)
     if pod_file is None:
         _answer_scenarios(scenarios, good)
-    elif not _answer_pod(clusters, (kubeconfig, context), pod_file, good, output, any_scheduler=config is None):
+        return
+    answer = _answer_to(clusters, (kubeconfig, context), pod_file, good, any_scheduler=config is None)
+    if output == TEXT:
+        from podium.cli.evaluate_table import print_table
+
+        print_table(answer, None if shows_all else top or TOP)
+    else:
+        print_value(answer.to_json(), output)
+    if answer.evaluation.node is None:
         raise SystemExit(EXIT_FITS_NOWHERE if tells_by_status else 0)
 
 
@@ -121,37 +147,30 @@ def _kinds_in(text: bytes, name: str) -> list[str]:
         return []
 
 
-def _answer_pod(
+def _answer_to(
     clusters: Sequence[str],
     live: tuple[str | None, str | None],
     pod_file: str,
     good: Usable,
-    output: str,
     *,
     any_scheduler: bool,
-) -> bool:
-    """Print the answer, and return whether the pod fits on a node."""
+) -> PodAnswer:
+    """Read the cluster and the pod, and answer where it would go."""
     from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_missing
-    from podium.cli.evaluate_table import print_table
     from podium.engine.errors import ClusterError
     from podium.evaluate import Question
     from podium.framework.contract.status import PluginError, ScheduleError
     from podium.objects import resource_types
 
     try:
-        pod = (pod_file, files.content(pod_file))
+        pod = objects_in([pod_file])
         if clusters:
-            question = Question.read(objects_in(clusters), pod)
+            question = Question.read(objects_in(clusters), pod, pod_file)
         else:
-            question = Question.read(
-                objects_of_cluster(*live, resource_types.WITHOUT_GATES), pod, whole=resource_types.WITHOUT_GATES
-            )
+            kinds = resource_types.WITHOUT_GATES
+            question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, whole=kinds)
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler)
     except (ClusterError, ScheduleError, PluginError) as error:
         raise click.ClickException(str(error)) from error
     warn_of_missing(answer.missed)
-    if output == TEXT:
-        print_table(answer)
-    else:
-        print_value(answer.to_json(), output)
-    return answer.evaluation.node is not None
+    return answer

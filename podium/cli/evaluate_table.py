@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
 
 from rich import box
 from rich.console import Console
@@ -14,22 +18,76 @@ from podium.evaluate import PodAnswer
 from podium.framework.cycle.scoring import Scores
 
 _WIDTH_PIPED = 200
+_NAMES_MAX = 3
+_DETAILS_MAX = 3
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def print_table(answer: PodAnswer) -> None:
-    """Print to standard output. Output to a pipe is not cut to the width of a terminal."""
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Nodes with the same verdict: the columns beside them, and what differs between them."""
+
+    nodes: tuple[str, ...]
+    cells: tuple[str, ...]
+    details: tuple[str, ...] = ()
+    style: str = ""
+
+    def texts(self) -> list[Text]:
+        """The text of each column."""
+        more = len(self.nodes) - _NAMES_MAX
+        names = ", ".join(self.nodes[:_NAMES_MAX]) + (f" and {more:,} more" if more > 0 else "")
+        kinds = Counter(filter(None, self.details))
+        shown = "; ".join(detail for detail, _ in kinds.most_common(_DETAILS_MAX))
+        others = f"; and {len(kinds) - _DETAILS_MAX:,} others" if len(kinds) > _DETAILS_MAX else ""
+        *cells, last = self.cells
+        return [plain(text) for text in (names, *cells, f"{last} ({shown}{others})" if shown else last)]
+
+
+def print_table(answer: PodAnswer, top: int | None) -> None:
+    """Print to standard output. Output to a pipe is not cut to the width of a terminal.
+
+    Args:
+        top: how many rows a table may have: if it has more nodes, those with equal verdicts share a row. None gives
+            every node a row.
+    """
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH_PIPED)
-    if answer.evaluation.found.scores is not None:
-        console.print(_fitting(answer, answer.evaluation.found.scores))
-    rejected = _rejected(answer)
-    if rejected.row_count:
-        console.print(rejected)
+    scores = answer.evaluation.found.scores
+    if scores is not None:
+        headings = ("NODE", "TOTAL", *("\n".join(_WORDS.split(name)) for name in scores.plugins))
+        _print_rows(console, _table(*headings, numbers=True), _grouped(_fitting(answer, scores), top), top)
+    rejected = _grouped(_rejected(answer), top)
+    if rejected:
+        rejected.sort(key=lambda row: -len(row.nodes))
+        _print_rows(console, _table("NODE", "DOES NOT FIT", "WHY"), rejected, top)
     console.print(verdict(answer))
     for gate in answer.gates:
         console.print(plain(f"But it would not be tried yet: {gate.message} ({gate.plugin})", "yellow"))
+
+
+def _grouped(rows: list[_Row], top: int | None) -> list[_Row]:
+    """The rows as they are if they are few, otherwise one row for all nodes with the same verdict."""
+    if top is None or len(rows) <= top:
+        return rows
+    by_verdict: dict[tuple[tuple[str, ...], str], list[_Row]] = {}
+    for row in rows:
+        by_verdict.setdefault((row.cells, row.style), []).append(row)
+    return [
+        _Row(tuple(chain(*(row.nodes for row in alike))), cells, tuple(chain(*(row.details for row in alike))), style)
+        for (cells, style), alike in by_verdict.items()
+    ]
+
+
+def _print_rows(console: Console, table: Table, rows: Sequence[_Row], top: int | None) -> None:
+    """Print as many rows as the table may have, and how many nodes are on the others."""
+    for row in rows[:top]:
+        table.add_row(*row.texts(), style=row.style)
+    console.print(table)
+    if top is not None and len(rows) > top:
+        nodes, more = sum(len(row.nodes) for row in rows[top:]), len(rows) - top
+        left_out = f"and {nodes:,} more node{'s' * (nodes != 1)} on {more:,} more row{'s' * (more != 1)}"
+        console.print(plain(f"{left_out}: --all shows every node"))
 
 
 def verdict(answer: PodAnswer) -> Text:
@@ -51,23 +109,26 @@ def verdict(answer: PodAnswer) -> Text:
     return Text("\n").join(parts)
 
 
-def _fitting(answer: PodAnswer, scores: Scores) -> Table:
+def _fitting(answer: PodAnswer, scores: Scores) -> list[_Row]:
     """The feasible nodes, the best first."""
-    table = _table("NODE", "TOTAL", *("\n".join(_WORDS.split(name)) for name in scores.plugins), numbers=True)
     found, snapshot = answer.evaluation.found, answer.evaluation.snapshot
     rows = found.filtered.rows.tolist()
     totals = scores.total.tolist()
     by_plugin = [each.tolist() for each in scores.plugins.values()]
     first = found.winner
-    for at in sorted(range(len(rows)), key=lambda at: (rows[at] != first, -totals[at], snapshot.name(rows[at]))):
-        numbers = [str(totals[at]), *(str(part[at]) for part in by_plugin)]
-        table.add_row(plain(snapshot.name(rows[at])), *numbers, style="bold green" if rows[at] == first else "")
-    return table
+    order = sorted(range(len(rows)), key=lambda at: (rows[at] != first, -totals[at], snapshot.name(rows[at])))
+    return [
+        _Row(
+            (snapshot.name(rows[at]),),
+            (str(totals[at]), *(str(part[at]) for part in by_plugin)),
+            style="bold green" if rows[at] == first else "",
+        )
+        for at in order
+    ]
 
 
-def _rejected(answer: PodAnswer) -> Table:
+def _rejected(answer: PodAnswer) -> list[_Row]:
     """The nodes that a plugin rejected, sorted by name."""
-    table = _table("NODE", "DOES NOT FIT", "WHY")
     found, snapshot = answer.evaluation.found, answer.evaluation.snapshot
     statuses = {snapshot.name(row): status for row, status in found.diagnosis.statuses().items()}
     details = {snapshot.name(row): detail for row, detail in answer.details.items()}
@@ -76,11 +137,10 @@ def _rejected(answer: PodAnswer) -> Table:
         for row in snapshot.order.tolist():
             if (name := snapshot.name(row)) not in fitting:
                 statuses.setdefault(name, found.diagnosis.absent)
-    for name in sorted(statuses):
-        status = statuses[name]
-        detail = f" ({details[name]})" if name in details else ""
-        table.add_row(plain(name), status.plugin, plain(f"{status.message}{detail}"))
-    return table
+    return [
+        _Row((name,), (status.plugin, status.message), (details.get(name, ""),))
+        for name, status in sorted(statuses.items())
+    ]
 
 
 def _table(*headings: str, numbers: bool = False) -> Table:

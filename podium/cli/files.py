@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import BufferedReader, FileIO, RawIOBase
-from typing import BinaryIO, Final, cast
+from pathlib import Path
+from typing import BinaryIO, cast
 
 import click
 
 from podium.lib.bounded_read import read_all, too_large
-
-BYTES_MAX: Final = 1024**3
-"""Limit of an unpacked file, or of one of its lines. A dump of the largest clusters has half this size."""
-
-_GZIP = b"\x1f\x8b"
+from podium.lib.packed_files import BYTES_MAX, unpacked
 
 
 def content(name: str) -> bytes:
@@ -30,9 +26,9 @@ def content(name: str) -> bytes:
         return read_all(file, BYTES_MAX)
 
 
-def demand_one_stdin(names: Iterable[str | None]) -> None:
+def demand_one_stdin(names: Iterable[str | Path | None]) -> None:
     """Refuse `-` that occurs twice, since standard input can be read only once. Raises: click.UsageError."""
-    if sum(name == "-" for name in names) > 1:
+    if sum(str(name) == "-" for name in names) > 1:
         raise click.UsageError("standard input (-) can be read only once")
 
 
@@ -67,9 +63,6 @@ def opened(name: str) -> Iterator[BinaryIO]:
     with ExitStack() as stack:
         raw = sys.stdin.buffer if name == "-" else stack.enter_context(FileIO(name))
         file = BufferedReader(cast("RawIOBase", raw))
-        if file.peek(2)[:2] == _GZIP:
-            yield cast("BinaryIO", stack.enter_context(gzip.open(file)))
-        else:
-            yield cast("BinaryIO", file)
+        yield stack.enter_context(unpacked(file))
         if name == "-":
             file.detach()

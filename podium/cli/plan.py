@@ -51,8 +51,8 @@ def command(
     podium plan -f cluster.yaml --add deployment.yaml
     podium plan -f cluster.yaml --why default/web-1
 
-    These read a running cluster, or one from files: YAML documents, JSON, or the output of `kubectl get -o yaml`;
-    - is standard input. Without --catalogue there are generic instance types with made-up prices.
+    These read a running cluster, or one from files and directories: YAML documents, JSON, or what `kubectl get -o yaml`
+    prints; - is standard input. Without --catalogue there are generic instance types with made-up prices.
 
     \b
     podium plan --cases FILE
@@ -64,7 +64,7 @@ def command(
     question = Question(**options)
     if cases is not None and (question.is_asked or why):
         raise click.UsageError("--cases brings its own clusters and catalogues")
-    question.check()
+    question.check(config)
     is_podium = demand_rules(rules, config, plugins)
     if is_podium and cases is not None:
         raise click.UsageError("--cases are answered by Karpenter's rules")

@@ -132,12 +132,12 @@ class Question:
         named = (self.clusters, self.kubeconfig, self.context, self.node_pools, self.catalogue, self.added)
         return any(named) or self.adopt_nodes
 
-    def check(self) -> None:
+    def check(self, config: Path | None) -> None:
         """Refuse options that contradict each other."""
         demand_one_cluster(self.clusters, self.kubeconfig, self.context)
         if self.node_pools is not None and self.adopt_nodes:
             raise click.UsageError("give either --node-pools or --adopt-nodes")
-        files.demand_one_stdin((*self.clusters, self.node_pools, self.catalogue, *self.added))
+        files.demand_one_stdin((*self.clusters, self.node_pools, self.catalogue, *self.added, config))
 
     def found(self) -> list[Found]:
         """All objects, with the pods of added workloads. To be called once: standard input is read."""

@@ -53,7 +53,9 @@ def _noting(process: Callable[[Any, Any], None], flag: str, ctx: click.Context) 
 @click.option("--drain", cls=_InOrder, multiple=True, metavar="NODE", help="Cordon a node and move its pods.")
 @click.option("--add-nodes", cls=_InOrder, multiple=True, metavar="N", help="Add nodes; the next --like says which.")
 @click.option("--like", cls=_InOrder, multiple=True, metavar="NODE", help="The node that the added ones are like.")
-@click.option("--apply", cls=_InOrder, multiple=True, type=FILE, help="Add or replace the objects of a file.")
+@click.option(
+    "--apply", cls=_InOrder, multiple=True, type=FILE, help="Add or replace the objects of a file or directory."
+)
 @click.option("--scale", cls=_InOrder, multiple=True, metavar="NS/KIND/NAME=N", help="Give a workload so many pods.")
 @click.option("--remove", cls=_InOrder, multiple=True, metavar="KIND/[NS/]NAME", help="Delete an object.")
 @click.option("--profile", cls=_InOrder, multiple=True, type=FILE, help="Let another configuration decide.")
@@ -83,7 +85,7 @@ def command(
     in_order: list[tuple[str, str]] = ctx.meta.get(_IN_ORDER, [])
     if not in_order:
         raise click.UsageError("give steps, such as --drain NODE or --steps FILE")
-    files.demand_one_stdin((*clusters, *steps["apply"], *steps["steps"]))
+    files.demand_one_stdin((*clusters, config, *steps["apply"], *steps["steps"], *steps["profile"]))
     with errors_shown():
         from podium.insight.steps import carried_out, pods_applied
         from podium.insight.what_if import outcome_of
@@ -165,15 +167,17 @@ class _Steps:
         except (ClusterError, YamlError) as error:
             raise ClusterError(f"{name}: {error}") from error
 
-    def _apply(self, name: str) -> Step:
+    def _apply(self, names: str | list[str]) -> Step:
         from podium.cli.cluster_source import objects_in
         from podium.insight.steps import Apply
 
-        return Apply(name, objects_in([name]))
+        named = _demand_names("apply", [names] if isinstance(names, str) else names)
+        return Apply(", ".join(named), objects_in(named))
 
     def _profile(self, name: str) -> Step:
         from podium.insight.steps import UseProfiles
 
+        (name,) = _demand_names("profile", [name])
         good = usable(Path(name), self._plugins, to_run=False)
 
         def rebuilt(cluster: Cluster, config: KubeSchedulerConfiguration) -> Cluster:
@@ -186,3 +190,12 @@ class _Steps:
             return type(cluster)(config, cluster.store.fork(), good.plugins, admission=cluster.admission)
 
         return UseProfiles(name, good.config, rebuilt)
+
+
+def _demand_names(step: str, names: Any) -> list[str]:
+    """Refuse what does not name files. Raises: ClusterError."""
+    from podium.engine.errors import ClusterError
+
+    if not isinstance(names, list) or not names or not all(isinstance(each, str) for each in names):
+        raise ClusterError(f"{step}: expected a string" + (" or a list of them" if step == "apply" else ""))
+    return names

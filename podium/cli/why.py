@@ -77,7 +77,7 @@ def command(
     running = take_running_podium(given)
     if running is not None and (clusters or kubeconfig or context or config or plugins or fix or cases is not None):
         raise click.UsageError("--url asks a running podium, which has its own cluster and configuration, and no fixes")
-    files.demand_one_stdin(clusters)
+    files.demand_one_stdin((*clusters, config))
     if cases is not None:
         _answer_cases(cases, config, plugins)
         return

@@ -4,7 +4,7 @@ Owns the order of the stages: document, fields, defaults, validation, buildable 
 earlier ones could read, and an error that is caused by an unreadable value is not reported a second time.
 
 Source: cmd/kube-scheduler/app/options/configfile.go, apis/config/scheme (kube-scheduler 1.36.2: strict decoding)
-Differs: upstream stops at the first stage that fails.
+Differs: upstream stops at the first stage that fails, and reads no ConfigMap.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from podium.config.args import NodeResourcesFitArgs
+from podium.config.config_map import configuration_in
 from podium.config.defaults import complete
 from podium.config.document import FILE_BYTES_MAX, Document, Node, parse_document
 from podium.config.effective import apply_extenders
@@ -66,9 +67,12 @@ def load(
 ) -> Loaded:
     """Parse YAML or JSON text strictly, complete it with upstream's defaults and validate it.
 
+    The text may be that of a ConfigMap that holds the configuration.
+
     Args: ``source``: the name of the text in messages; ``registry``: the existing plugins, in-tree and others.
     Raises: ConfigError with every error found.
     """
+    text, source = configuration_in(text, source)
     reading = Reading()
     document = parse_document(text, reading.errors)
     root = None if document is None else _body(document.root, reading.errors)

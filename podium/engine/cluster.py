@@ -7,33 +7,27 @@ and a seeded source of randomness, so that the same question has the same answer
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, Final, Self, cast
 from weakref import ref
 
 import msgspec
 
 from podium.cluster import CacheError
-from podium.config import (
-    KubeSchedulerConfiguration,
-    default_configuration,
-    load,
-    load_file,
-    unsupported,
-)
-from podium.config import Plugin as EnabledPlugin
+from podium.config import KubeSchedulerConfiguration
+from podium.engine.asked_pods import PodLike, pod_manifest, pod_named
 from podium.engine.cluster_state import SEED, ClusterState
+from podium.engine.configurations import Config, read_config
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.claims import may_have_claims, with_claims
 from podium.engine.derivation.control_objects import mapping_at
 from podium.engine.derivation.volumes import bound_at_once, controller_writes
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
-from podium.engine.files import Found, read_objects, unpack_lists
+from podium.engine.files import Found
+from podium.engine.generated_names import with_free_name
 from podium.engine.manifests import Manifest, as_manifest, is_namespaced, read_manifest, resource_of
+from podium.engine.object_files import Objects, objects_given
 from podium.engine.placement import Placement
 from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out, undo, writes_after_failure, writes_before_binding
@@ -42,7 +36,7 @@ from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import ScheduleError, Status, demand_status
 from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
-from podium.framework.profile.runtime import Framework, registry_of
+from podium.framework.profile.runtime import Framework
 from podium.lib.error_text import error_text
 from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod, PodResourceClaimStatus, PodStatus
@@ -64,13 +58,6 @@ _CLAIMS: Final[Mapping[str, ResourceType[Any]]] = {
 }
 _MIRROR_POD: Final = "kubernetes.io/config.mirror"
 _KINDS: Final[Mapping[str, ResourceType[Any]]] = {each.kind: each for each in ALL}
-
-PodLike: TypeAlias = Pod | Manifest
-"""A pod, or its manifest."""
-Objects: TypeAlias = str | os.PathLike[str] | Manifest | Iterable[Manifest]
-"""The path of a file of manifests, a list of them such as kubectl prints, or manifests one by one."""
-Config: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | KubeSchedulerConfiguration
-"""The path of a KubeSchedulerConfiguration, its content as parsed from JSON or YAML, or a loaded one."""
 
 
 class Cluster:
@@ -109,8 +96,8 @@ class Cluster:
         """Load a cluster from manifests. Missing fields are filled in as an API server does.
 
         Args:
-            objects: a file as `kubectl get -o yaml` or `-o json` prints it, or manifests as parsed from one. Kinds
-            that a scheduler does not read are ignored, as are pods that have ended.
+            objects: files and directories of what `kubectl get -o yaml` or `-o json` prints, or manifests as parsed
+                from it. Kinds that a scheduler does not read are ignored, as are pods that have ended.
             config: kube-scheduler's defaults unless given.
             plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
 
@@ -120,17 +107,18 @@ class Cluster:
             OSError: a file cannot be read.
         """
         classes = {**IN_TREE, **{each.name: each for each in plugins}}
-        configuration = _configuration(config, classes, plugins)
-        if isinstance(objects, (str, os.PathLike)):
-            found = list(read_objects(Path(objects).expanduser().read_bytes(), str(objects)))
-        else:
-            documents = [objects] if isinstance(objects, Mapping) else objects
-            found = [each for index, item in enumerate(documents) for each in unpack_lists(item, f"objects[{index}]")]
+        configuration = read_config(config, classes, plugins)
+        found = objects_given(objects)
         admission = Admission(each.manifest for each in found)
         try:
-            return cls(configuration, ObjectStore(read_all(found, admission)), classes, admission=admission)
+            cluster = cls(configuration, ObjectStore(read_all(found, admission)), classes, admission=admission)
         except CacheError as error:
             raise ManifestError(str(error)) from error
+        cluster._keep(found)
+        return cluster
+
+    def _keep(self, found: Sequence[Found]) -> None:
+        """For subclasses that answer questions about more than a scheduler reads: the objects as they were loaded."""
 
     # ------------------------------------------------------------ forks and changes
 
@@ -501,14 +489,17 @@ class Cluster:
         return framework
 
     def read_pod(self, pod: PodLike) -> Pod:
-        """The typed pod, with missing fields filled in.
+        """The typed pod, with missing fields filled in; of a workload one of its pods.
 
         Raises:
             ManifestError: the pod cannot be read.
+            ClusterError: the cluster has no pod of that name.
         """
         if isinstance(pod, Pod):
             return pod
-        resource, item = self.read(pod)
+        if isinstance(pod, str):
+            return pod_named(pod, self._state.store.objects(PODS))
+        resource, item = self.read(pod_manifest(pod))
         if resource is not PODS:
             raise ManifestError(f"kind: expected a Pod, got a {resource.kind}")
         return cast(Pod, item)
@@ -530,7 +521,8 @@ class Cluster:
         resource = resource_of(manifest) if isinstance(manifest, Mapping) else None
         if resource is None:
             raise ManifestError("expected an object of a kind that schedulers read, with apiVersion and kind")
-        return resource, read_manifest(self._state.admission.admit(cast(Manifest, manifest), resource), resource)
+        named = with_free_name(cast(Manifest, manifest), resource, self._state.store)
+        return resource, read_manifest(self._state.admission.admit(named, resource), resource)
 
     def _demand(self, resource: ResourceType[Any], key: str) -> Any:
         found = self._state.store.get(resource, key)
@@ -565,34 +557,6 @@ def read_object(found: Found, resource: ResourceType[Any], admission: Admission)
         return read_manifest(admission.admit(found.manifest, resource), resource)
     except ManifestError as error:
         raise ManifestError(f"{found.where}: {error}") from None
-
-
-def _configuration(
-    config: Config | None, classes: Mapping[str, type[Plugin]], plugins: Sequence[type[Plugin]]
-) -> KubeSchedulerConfiguration:
-    """The given configuration; otherwise the default one with these plugins added."""
-    if isinstance(config, KubeSchedulerConfiguration):
-        return config
-    if config is None:
-        return with_plugins(default_configuration(), plugins)
-    registry = registry_of(classes)
-    if isinstance(config, Mapping):
-        loaded = load(msgspec.json.encode(config).decode(), "config", registry)
-    else:
-        loaded = load_file(Path(config), registry)
-    refused = unsupported(loaded, classes, registry).undecidable
-    if refused:
-        raise ClusterError("\n".join(f"config: {error.text}" for error in refused))
-    return loaded.config
-
-
-def with_plugins(config: KubeSchedulerConfiguration, plugins: Iterable[type[Plugin]]) -> KubeSchedulerConfiguration:
-    """The configuration with these plugins enabled in its only profile, with weight 1."""
-    (profile,) = config.profiles
-    multi_point = profile.plugins.multi_point
-    enabled = (*multi_point.enabled, *(EnabledPlugin(each.name, 1) for each in plugins))
-    more = replace(profile.plugins, multi_point=replace(multi_point, enabled=enabled))
-    return replace(config, profiles=(replace(profile, plugins=more),))
 
 
 def _before_others(pod: Pod) -> tuple[int, str, str]:

@@ -12,6 +12,7 @@ from podium.config import KubeSchedulerConfiguration
 from podium.engine.derivation.admission import Admission
 from podium.engine.errors import ManifestError
 from podium.engine.evaluation import Evaluation
+from podium.engine.files import Found
 from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.engine.store import ObjectStore
@@ -57,6 +58,8 @@ class ClusterState:
         self.store = store
         self.admission = admission
         self.is_shared = False
+        self.kept: Mapping[tuple[str, str], Found] = {}
+        """By kind and key, objects as they were given, of which questions beside scheduling read more."""
         self.evaluations: WeakSet[Evaluation] = WeakSet()
         """The evaluations that read the snapshot, which must not change while they exist."""
         self.random = Random(SEED)
@@ -89,7 +92,7 @@ class ClusterState:
         """A copy of the state that can be changed independently."""
         twin = object.__new__(ClusterState)
         twin.config, twin.classes, twin.admission = self.config, self.classes, self.admission
-        twin.store = self.store.fork()
+        twin.store, twin.kept = self.store.fork(), self.kept
         twin.is_shared, twin.evaluations, twin._frameworks = False, WeakSet(), None
         twin.random = Random(SEED)
         twin._be(self.cache.fork(), self.nominator.fork(twin._pending_pod))

@@ -1,9 +1,11 @@
-"""Configurations as they stand in recorded questions, each loaded once."""
+"""Configurations as callers of the library give them, and as they stand in recorded questions, each loaded once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -13,13 +15,19 @@ from podium.config import (
     KubeSchedulerConfiguration,
     default_configuration,
     load,
+    load_file,
     unsupported,
 )
+from podium.config import Plugin as EnabledPlugin
 from podium.engine.errors import ClusterError
+from podium.engine.object_files import PathLike
 from podium.framework.contract.interface import Plugin
 from podium.framework.profile.runtime import registry_of
 
 _KEPT_MAX: Final = 64
+
+Config: TypeAlias = PathLike | Mapping[str, Any] | KubeSchedulerConfiguration
+"""The path of a KubeSchedulerConfiguration, its content as parsed from JSON or YAML, or a loaded one."""
 
 
 def read_configuration(
@@ -69,3 +77,31 @@ class Configurations:
                 self._known.clear()
             known = self._known[text, gates] = read_configuration(text.decode(), "config", self._classes, gates)
         return known
+
+
+def read_config(
+    config: Config | None, classes: Mapping[str, type[Plugin]], plugins: Sequence[type[Plugin]] = ()
+) -> KubeSchedulerConfiguration:
+    """The given configuration; otherwise the default one with these plugins added."""
+    if isinstance(config, KubeSchedulerConfiguration):
+        return config
+    if config is None:
+        return with_plugins(default_configuration(), plugins)
+    registry = registry_of(classes)
+    if isinstance(config, Mapping):
+        loaded = load(msgspec.json.encode(config).decode(), "config", registry)
+    else:
+        loaded = load_file(Path(config), registry)
+    refused = unsupported(loaded, classes, registry).undecidable
+    if refused:
+        raise ClusterError("\n".join(f"config: {error.text}" for error in refused))
+    return loaded.config
+
+
+def with_plugins(config: KubeSchedulerConfiguration, plugins: Iterable[type[Plugin]]) -> KubeSchedulerConfiguration:
+    """The configuration with these plugins enabled in its only profile, with weight 1."""
+    (profile,) = config.profiles
+    multi_point = profile.plugins.multi_point
+    enabled = (*multi_point.enabled, *(EnabledPlugin(each.name, 1) for each in plugins))
+    more = replace(profile.plugins, multi_point=replace(multi_point, enabled=enabled))
+    return replace(config, profiles=(replace(profile, plugins=more),))

@@ -13,5 +13,9 @@ class ManifestError(ClusterError):
     """An object cannot be read. The message names the object and the field."""
 
 
-class KubeconfigGivenError(ManifestError):
+class NoObjectError(ManifestError):
+    """What stands where objects of a cluster are expected is something else. Files of a directory may hold such."""
+
+
+class KubeconfigGivenError(NoObjectError):
     """A kubeconfig stands where objects are expected."""

@@ -1,30 +1,34 @@
-"""Files of Kubernetes objects: YAML of any number of documents, JSON, lists within them.
+"""The objects in the text of one file: documents of YAML, JSON documents one after the other, lists within them.
 
 Owns finding the objects and saying where each one is. Scalars mean what they mean to kubectl: there are no dates and no
-sexagesimals.
+sexagesimals. Which files there are is the affair of `engine.object_files`.
 """
 
 from __future__ import annotations
 
+import codecs
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from podium.config import API_VERSION, KIND
-from podium.engine.errors import KubeconfigGivenError, ManifestError
+from podium.engine.errors import KubeconfigGivenError, ManifestError, NoObjectError
 from podium.engine.manifests import Manifest
 from podium.lib.yaml_reader import YamlError, read_documents
 
 _JSON_BEGINS = re.compile(rb"\s*[{\[]")
-_MISTAKEN = {
+_MISTAKEN: Final = {
     ("v1", "Config"): (KubeconfigGivenError, "a kubeconfig", "--kubeconfig"),
-    (API_VERSION, KIND): (ManifestError, "a scheduler's configuration", "--config"),
+    (API_VERSION, KIND): (NoObjectError, "a scheduler's configuration", "--config"),
 }
-_LISTS_MAX = 5
+_LISTS_MAX: Final = 5
 """How deep lists may be nested."""
+_ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_SPACE: Final = re.compile(r"\s*")
 
 OnBroken: TypeAlias = Callable[[ManifestError], None]
 
@@ -37,12 +41,15 @@ class Found:
     where: str
 
 
-def read_objects(text: bytes, name: str, on_broken: OnBroken | None = None) -> Iterator[Found]:
+def read_objects(
+    text: bytes, name: str, on_broken: OnBroken | None = None, on_no_object: OnBroken | None = None
+) -> Iterator[Found]:
     """The objects of a file, including the items of lists. Empty documents are skipped.
 
     Args:
         name: what to call the file.
         on_broken: receives what is no object, which is then left out, instead of the caller.
+        on_no_object: receives documents that do not look like objects, instead of `on_broken`.
 
     Raises:
         ManifestError: the text is neither YAML nor JSON, or something in it is not a Kubernetes object.
@@ -52,23 +59,61 @@ def read_objects(text: bytes, name: str, on_broken: OnBroken | None = None) -> I
             try:
                 yield from unpack_lists(document, f"{name}: document {number}", on_broken=on_broken)
             except ManifestError as error:
-                if on_broken is None:
+                receiver = on_no_object or on_broken if isinstance(error, NoObjectError) else on_broken
+                if receiver is None:
                     raise
-                on_broken(error)
+                receiver(error)
 
 
 def _documents(text: bytes, name: str) -> list[Any]:
     try:
+        text = _without_mark(text)
         if _JSON_BEGINS.match(text):
             try:
                 return [msgspec.json.decode(text)]
             except msgspec.DecodeError:
-                pass  # YAML's flow style opens with a brace, too
+                if (documents := _json_documents(text, name)) is not None:
+                    return documents
         return list(read_documents(text))
-    except YamlError as error:
+    except (YamlError, UnicodeDecodeError) as error:
         raise ManifestError(f"{name}: {error}") from None
     except RecursionError:
         raise ManifestError(f"{name}: nested too deep") from None
+
+
+def _without_mark(text: bytes) -> bytes:
+    """The text in UTF-8 without a byte order mark, which shells of Windows put before it."""
+    for mark, encoding in _ENCODINGS:
+        if text.startswith(mark):
+            return text.removeprefix(mark).decode(encoding).encode()
+    return text
+
+
+def _json_documents(text: bytes, name: str) -> list[Any] | None:
+    """JSON documents one after the other, on a line each or not; None if the text is YAML instead.
+
+    Raises:
+        ManifestError: a document after the first is not JSON.
+    """
+    try:
+        return msgspec.json.Decoder().decode_lines(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    whole, documents, position = text.decode(), [], 0
+    decoder = json.JSONDecoder()
+    while (position := _SPACE.match(whole, position).end()) < len(whole):  # type: ignore[union-attr]
+        try:
+            _, end = decoder.raw_decode(whole, position)
+            documents.append(msgspec.json.decode(whole[position:end].encode()))
+        except (ValueError, msgspec.DecodeError) as error:
+            # YAML's flow style opens with a brace, too, and a document of YAML may follow one in JSON.
+            if not documents or whole[position] not in "{[":
+                return None
+            line = whole.count("\n", 0, getattr(error, "pos", position)) + 1
+            detail = getattr(error, "msg", str(error))
+            raise ManifestError(f"{name}: document {len(documents) + 1}: not JSON: line {line}: {detail}") from None
+        position = end
+    return documents
 
 
 def unpack_lists(content: Any, where: str, lists: int = 0, on_broken: OnBroken | None = None) -> Iterator[Found]:
@@ -80,8 +125,14 @@ def unpack_lists(content: Any, where: str, lists: int = 0, on_broken: OnBroken |
     Raises:
         ManifestError: it is no object of a kind.
     """
+    has_objects = isinstance(content, list) and any(isinstance(each, dict) and "kind" in each for each in content)
+    if has_objects and lists < _LISTS_MAX:
+        yield from _items(content, {}, where, lists, on_broken)
+        return
     if not isinstance(content, dict):
-        raise ManifestError(f"{where}: expected an object, got {_json_type(content)}")
+        raise NoObjectError(f"{where}: expected an object, got {_json_type(content)}")
+    if not content.get("kind") and not content.get("apiVersion"):
+        raise NoObjectError(f"{where}: kind: required")
     kind, version = _text(content, "kind", where), _text(content, "apiVersion", where)
     if (mistaken := _MISTAKEN.get((version, kind))) is not None:
         error, what, option = mistaken
@@ -95,14 +146,19 @@ def unpack_lists(content: Any, where: str, lists: int = 0, on_broken: OnBroken |
     if not isinstance(items, list):
         raise ManifestError(f"{where}: items: expected an array, got {_json_type(items)}")
     inherited = {} if kind == "List" else {"apiVersion": version, "kind": kind.removesuffix("List")}
+    yield from _items(items, inherited, f"{where}: items", lists, on_broken)
+
+
+def _items(
+    items: list[Any], inherited: Manifest, where: str, lists: int, on_broken: OnBroken | None
+) -> Iterator[Found]:
     for index, item in enumerate(items):
-        below = f"{where}: items[{index}]"
         whole = {**inherited, **item} if isinstance(item, dict) else item
         try:
-            yield from unpack_lists(whole, below, lists + 1, on_broken)
+            yield from unpack_lists(whole, f"{where}[{index}]", lists + 1, on_broken)
         except ManifestError as error:
             if on_broken is None:
-                raise
+                raise ManifestError(str(error)) from None
             on_broken(error)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation, as_status
-from podium.engine.files import Found, read_objects
+from podium.engine.files import Found
 from podium.engine.store import ObjectStore
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import Status
@@ -67,20 +67,21 @@ class Question:
 
     @classmethod
     def read(
-        cls, cluster: Iterable[Found], pod: tuple[str, bytes], whole: Collection[ResourceType[Any]] = ()
+        cls, cluster: Iterable[Found], pod: Sequence[Found], name: str, whole: Collection[ResourceType[Any]] = ()
     ) -> Question:
-        """Read a question from the objects of a cluster and a pod file, given by its name and content.
+        """Read a question from the objects of a cluster and those of a pod file.
 
         The pod, or one made from the pod template of a workload in the file, counts as unbound, and replaces a pod of
         the same name in the cluster.
 
         Args:
+            name: what to call the pod file.
             whole: the kinds whose list is complete, even if it is empty.
 
         Raises:
             ManifestError: an object cannot be read, the file has no pod or several, or there is no node.
         """
-        asked_about, others = asked_pod(list(read_objects(pod[1], pod[0])), pod[0])
+        asked_about, others = asked_pod(pod, name)
         found = [*cluster, *others]
         admission = Admission(each.manifest for each in found)
         admission.demand_admission(asked_about.manifest)

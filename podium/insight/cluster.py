@@ -9,11 +9,13 @@ from typing import Any, Self, overload
 
 import numpy as np
 
+from podium.engine.asked_pods import PodLike
 from podium.engine.cluster import Cluster as EngineCluster
-from podium.engine.cluster import Config, Objects, PodLike
+from podium.engine.configurations import Config
 from podium.engine.derivation.claims import may_have_claims
 from podium.engine.errors import KubeconfigGivenError, ManifestError
 from podium.engine.evaluation import Evaluation
+from podium.engine.object_files import Objects
 from podium.engine.placement import Placement
 from podium.engine.replicas import PLACED_MAX
 from podium.framework.contract.interface import Plugin
@@ -44,9 +46,9 @@ class Cluster(EngineCluster):
         """Load a cluster from manifests, or a running one. Missing fields are filled in as an API server does.
 
         Args:
-            objects: a file as `kubectl get -o yaml` or `-o json` prints it, or manifests as parsed from one. Kinds
-                that a scheduler does not read are ignored, as are pods that have ended. Or a kubeconfig: the objects
-                of that cluster are listed once, and nothing is written to it.
+            objects: files and directories of what `kubectl get -o yaml` or `-o json` prints, or manifests as parsed
+                from it. Kinds that a scheduler does not read are ignored, as are pods that have ended. Or a
+                kubeconfig: the objects of that cluster are listed once, and nothing is written to it.
             config: kube-scheduler's defaults unless given.
             plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
             context: of the kubeconfig; its current one unless given.
@@ -73,8 +75,9 @@ class Cluster(EngineCluster):
         """
         return self.evaluate(pod)
 
+    # A name is a sequence of letters, too, but stands for a pod.
     @overload
-    def place(self, pod: PodLike) -> Placement: ...
+    def place(self, pod: PodLike) -> Placement: ...  # type: ignore[overload-overlap]
 
     @overload
     def place(self, pod: Sequence[PodLike], *, preempt: bool = False) -> list[Placement]: ...
@@ -92,7 +95,7 @@ class Cluster(EngineCluster):
             ScheduleError: an attempt failed for a reason other than that the pod does not fit.
             ClusterError: no profile serves a pod, it cannot be read, or it counts on a node already.
         """
-        if isinstance(pod, Pod | Mapping):
+        if isinstance(pod, Pod | Mapping | str):
             return super().place(pod)
         queue = sorted(map(self.read_pod, pod), key=lambda each: -each.priority)
         return self.place_all(queue) if preempt else [super(Cluster, self).place(each) for each in queue]

@@ -320,7 +320,7 @@ def read_steps(document: Any, others: Mapping[str, Callable[[str], Step]]) -> li
     """The steps of a document: `steps`, a list of objects with one member each.
 
     Args:
-        others: the steps that name a file.
+        others: the steps that name a file, or whatever else they take.
 
     Raises:
         ClusterError: a step cannot be read.
@@ -342,7 +342,7 @@ def read_steps(document: Any, others: Mapping[str, Callable[[str], Step]]) -> li
         if not isinstance(step, Mapping) or len(step) != 1 or next(iter(step)) not in known:
             raise ClusterError(f"steps[{number}]: expected one of {', '.join(known)}")
         ((name, value),) = step.items()
-        if name != "addNodes" and not isinstance(value, str):
+        if name not in ("addNodes", *others) and not isinstance(value, str):
             raise ClusterError(f"steps[{number}].{name}: expected a string")
         try:
             found.append(known[name](value))

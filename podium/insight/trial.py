@@ -189,8 +189,7 @@ class Trial:
         preemption_rounds = 0
         for _ in range(_ROUNDS_MAX):
             preemptions = len(self.preempted)
-            while self._sync():
-                pass
+            self.reconcile()
             if not self._place_pending():
                 if not self._has_deleted:
                     return
@@ -200,6 +199,11 @@ class Trial:
             preemption_rounds += len(self.preempted) > preemptions
             if preemption_rounds > _PREEMPTION_ROUNDS_MAX:
                 return
+
+    def reconcile(self) -> None:
+        """Let controllers act until none has anything left to do. No pod is placed."""
+        while self._sync():
+            pass
 
     def _sync(self) -> bool:
         """One sync of each controller that has something to do; returns whether anything changed."""

@@ -80,9 +80,11 @@ def read_cluster(found: Sequence[Found], *, assume_unschedulable: bool = False) 
             continue
         metadata = _named(each, kind)
         identity = (kind, str(metadata["namespace"]), str(metadata["name"]))
-        whole = without_nulls({**manifest, "metadata": metadata})
+        admitted = without_nulls(dict(manifest))
         if (resource := resource_of(manifest)) is not None:
-            whole = dict(admission.admit(whole, resource))
+            # Before it has a uid, by which an object is known to be admitted already.
+            admitted = dict(admission.admit(admitted, resource))
+        whole = {**admitted, "metadata": _named(Found(admitted, each.where), kind)}
         if kind == PODS.kind and assume_unschedulable:
             whole = _unschedulable(whole)
         other, where = known.setdefault(identity, (whole, each.where))

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 from podium.cluster import Cache, Snapshot
 from podium.config import KubeSchedulerConfiguration, default_configuration, load, load_file
-from podium.engine.cluster import with_plugins
+from podium.engine.configurations import with_plugins
 from podium.engine.placing import Engine
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import Status

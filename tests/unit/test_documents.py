@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.insight import Cluster
+from podium.library import Cluster
 from tests import answers_page, library_page, metrics_page, notebook
 from tests.diagrams import PAGE, with_diagrams
 

@@ -10,7 +10,14 @@ import click
 from podium.cli.options.paths import FILE
 
 _OPTIONS = (
-    click.option("-f", "--cluster", "clusters", multiple=True, type=FILE, help="The objects of a cluster. Repeatable."),
+    click.option(
+        "-f",
+        "--cluster",
+        "clusters",
+        multiple=True,
+        type=FILE,
+        help="A file or directory of the objects of a cluster. Repeatable.",
+    ),
     click.option(
         "--kubeconfig", type=FILE, help="The kubeconfig of a running cluster. By default, without -f, kubectl's."
     ),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from podium.cli import files
 from podium.cli.options.paths import FILE, REFERENCE
 from podium.config import (
     API_VERSION,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from podium.framework.contract.interface import Plugin
 
 EXIT_BAD_CONFIGURATION = 1
+STANDARD_INPUT: Final = Path("-")
 
 Change = Callable[[KubeSchedulerConfiguration], KubeSchedulerConfiguration]
 
@@ -114,12 +116,14 @@ def gates_of(values: Sequence[str]) -> ConfigGates:
 
 
 def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGates = DEFAULT_GATES) -> Loaded:
-    """Load and validate a file.
+    """Load and validate a file, or standard input for `-`.
 
     Raises:
         BadConfiguration: the file cannot be read, or is not valid.
     """
     try:
+        if path == STANDARD_INPUT:
+            return load(files.content(str(path)).decode("utf-8-sig", "replace"), "standard input", registry, gates)
         return load_file(path, registry, gates)
     except ConfigError as error:
         raise BadConfiguration(error.lines()) from error

@@ -20,7 +20,7 @@ def test_the_examples_of_the_library_page_run(
     (tmp_path / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(examples) == 7
+    assert len(examples) == 8
     names: dict[str, object] = {}
     for example in examples:
         exec(compile(example, str(PAGE), "exec"), names)
@@ -34,5 +34,9 @@ def test_the_examples_of_the_library_page_run(
     assert lines[9] == "{'cpu': '1'}"
     assert "disk=ssd" in lines[10]
     assert lines[12] == "['drop disk=ssd from the node selector'] node-b"
-    assert lines[-2].count("'node': 'node-c'") == 3
-    assert lines[-1].startswith("node-b ")
+    assert lines[-5].count("'node': 'node-c'") == 3
+    assert lines[-4].startswith("node-b ")
+    assert lines[-3].count("Move(pod='default/api-") == 1
+    assert lines[-3].count("Pending(pod='default/api-") == 1
+    assert lines[-2] == "66.7"
+    assert lines[-1].count("default/api-") == 1

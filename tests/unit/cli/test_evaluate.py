@@ -49,6 +49,58 @@ def test_table_of_a_pod_that_fits_nowhere_ends_with_the_reason(cluster, tmp_path
     assert "default/web fits on no node: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were" in text
 
 
+def _large(tmp_path):
+    """Five nodes of 4 CPUs and 1,000 smaller ones, of which every tenth is cordoned and six have taints."""
+    small = [node(f"s{number:04}", "2", memory="8Gi", unschedulable=number % 10 == 0) for number in range(1000)]
+    for number in range(1, 7):
+        small[number] = node(f"t{number}", "8", taints=[{"key": f"k{number}", "effect": "NoSchedule"}])
+    large = [node(f"b{number}", "4", memory="8Gi") for number in range(5)]
+    return written(tmp_path / "large.yaml", *large, *small)
+
+
+def _rows(result):
+    return [" ".join(line.split()) for line in result.stdout.splitlines() if line.strip()]
+
+
+def test_nodes_with_equal_verdicts_share_a_row_in_a_large_cluster(tmp_path):
+    asked = ("-f", _large(tmp_path), "--pod", written(tmp_path / "p.yaml", pod("web", "3")))
+    rows = _rows(_run(*asked))
+    assert len(rows) < 30
+    assert [row.split()[0] for row in rows if row.startswith("b")] == ["b0", "b1", "b2", "b3", "b4"]
+    assert "s0007, s0008, s0009 and 891 more NodeResourcesFit Insufficient cpu" in rows
+    assert "s0000, s0010, s0020 and 97 more NodeUnschedulable node(s) were unschedulable" in rows
+    assert any(
+        row.startswith("t1, t2, t3 and 3 more TaintToleration") and "k3:NoSchedule; and 3" in row for row in rows
+    ), rows
+    whole = _rows(_run(*asked, "--all"))
+    assert len(whole) > 1000
+    assert "s0999 NodeResourcesFit Insufficient cpu" in whole
+    as_json = json.loads(_run(*asked, "-o", "json").stdout)
+    assert len(as_json["filter"]) == 1000
+
+
+def test_nodes_with_equal_scores_share_a_row_below_the_winner(tmp_path):
+    asked = ("-f", _large(tmp_path), "--pod", written(tmp_path / "p.yaml", pod("web", "1")))
+    rows = _rows(_run(*asked))
+    fitting = [row for row in rows[1:] if row[:2] in ("b0", "b1", "s0")]
+    assert fitting[0].startswith("b0 ")
+    assert fitting[1].startswith("b1, b2, b3 and 1 more ")
+    assert fitting[2].startswith("s0007, s0008, s0009 and 891 more ")
+    rows = _rows(_run(*asked, "--top", "1"))
+    assert "and 898 more nodes on 2 more rows: --all shows every node" in rows
+    assert "and 6 more nodes on 1 more row: --all shows every node" in rows
+
+
+def test_few_nodes_have_a_row_each_and_a_limit_groups_them(cluster, tmp_path):
+    more = written(tmp_path / "more.yaml", *(node(f"m{number}", "4", memory="8Gi") for number in range(4)))
+    asked = ("-f", cluster, "-f", more, "--pod", written(tmp_path / "p.yaml", POD))
+    assert sum(row.startswith("m") for row in _rows(_run(*asked))) == 4
+    assert any(
+        row.startswith(("m1, m2, m3 and 1 more ", "m0, m1, m2 and 1 more "))
+        for row in _rows(_run(*asked, "--top", "3"))
+    )
+
+
 def test_preemption_is_told_in_words(tmp_path):
     running = {**BIG, "metadata": {"name": "low"}, "spec": {**BIG["spec"], "nodeName": "n1"}}
     running["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]
@@ -187,6 +239,8 @@ def test_scenarios_may_come_from_standard_input():
         (("-f", "c", "s.jsonl"), "give either files of scenarios, or a cluster and a pod with --pod"),
         (("--context", "c", "s.jsonl"), "give either files of scenarios, or a cluster and a pod with --pod"),
         (("--pod", "p", "-f", "c", "--kubeconfig", "k"), "give either files with -f, or a running cluster"),
+        (("--pod", "p", "-f", "c", "--top", "3", "--all"), "give either --top or --all"),
+        (("--pod", "p", "-f", "c", "--top", "0"), "0 is not in the range x>=1"),
         (("--pod", "-", "-f", "-"), "standard input (-) can be read only once"),
     ],
     ids=lambda each: " ".join(each)[:20],

@@ -45,6 +45,34 @@ def test_json_is_read_as_it_is():
     assert [name for _, name in _found(text)] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{json.dumps(node('a'))}\n{json.dumps(pod('b'))}\n",
+        f"{json.dumps(node('a'))}{json.dumps(pod('b'))}",
+        f"{json.dumps(node('a'), indent=2)}\n\n{json.dumps(pod('b'), indent=2)}\n\n",
+        f"{json.dumps(node('a'))}\n---\n{json.dumps(pod('b'))}\n---\n",
+        f"{json.dumps(node('a'))}\n---\n# nothing\n---\napiVersion: v1\nkind: Pod\nmetadata: {{name: b}}\n",
+        json.dumps([node("a"), pod("b")]),
+    ],
+    ids=["lines", "without space", "indented", "documents of YAML", "and then YAML", "array"],
+)
+def test_several_documents_of_json_are_read_one_after_the_other(text):
+    assert [name for _, name in _found(text)] == ["a", "b"]
+
+
+def test_an_object_in_a_later_document_of_json_is_named_by_its_place():
+    nodes = {"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": "n"}}]}
+    text = f"{json.dumps(pod('a'))} {json.dumps(nodes)}"
+    assert [where for where, _ in _found(text)] == ["f: document 1", "f: document 2: items[0]"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_left_out(encoding):
+    for text in (json.dumps(pod("ä")), f"{json.dumps(pod('ä'))}\n{json.dumps(pod('ä'))}", "apiVersion: v1\nkind: Pod"):
+        assert {each.manifest["kind"] for each in read_objects(text.encode(encoding), "f")} == {"Pod"}
+
+
 def test_empty_file_and_empty_list_hold_nothing():
     assert _found("") == []
     assert _found("apiVersion: v1\nkind: List\nitems: null\n") == []
@@ -82,6 +110,11 @@ def test_anchors_and_merges_are_followed():
         ("{kind: List, apiVersion: v1, items: [null]}", "f: document 1: items[0]: expected an object, got null"),
         ("{kind: List, apiVersion: v1, items: 3}", "f: document 1: items: expected an array, got the value 3"),
         ("[" * 5000, "f: "),
+        ('{"kind": "Pod", "apiVersion": "v1"}\n{"kind": "Pod",\n', "f: document 2: not JSON: line 3: "),
+        ('{"kind": "Pod", "apiVersion": "v1"} {"kind": "P\\ud800d"}', "f: document 2: not JSON: line 1: "),
+        ('{"a": ' * 5000, "f: "),
+        ("[[{}]]", "f: document 1: expected an object, got an array"),
+        ('[3, {"kind": "Pod", "apiVersion": "v1"}]', "f: document 1[0]: expected an object, got the value 3"),
     ],
 )
 def test_what_cannot_be_read_is_named_by_file_and_place(text, error):

@@ -8,7 +8,7 @@ from typing import Any
 from podium.cluster import Cache
 from podium.cluster.pod_groups import PodGroupState, PodGroupStates
 from podium.config import PodGroupRules, default_configuration, parse_feature_gates
-from podium.engine.cluster import with_plugins
+from podium.engine.configurations import with_plugins
 from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, PodGroupCycle, RejectedWithGroup

@@ -16,7 +16,9 @@ def _file(*objects, name="cluster.yaml"):
 
 
 def _read(clusters, asked, whole=()):
-    return Question.read([each for name, text in clusters for each in read_objects(text, name)], asked, whole)
+    name, text = asked
+    cluster = [each for source, content in clusters for each in read_objects(content, source)]
+    return Question.read(cluster, list(read_objects(text, name)), name, whole)
 
 
 def _ask(clusters, asked, *, any_scheduler=True):

@@ -1,0 +1,32 @@
+"""Reads files that may be compressed with gzip."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader, FileIO
+from typing import Any, BinaryIO, Final, cast
+
+from podium.lib.bounded_read import read_all
+
+BYTES_MAX: Final = 1024**3
+"""Limit of an unpacked file, or of one of its lines. A dump of the largest clusters has half this size."""
+
+_GZIP: Final = b"\x1f\x8b"
+
+
+@contextmanager
+def unpacked(file: BufferedReader[Any]) -> Iterator[BinaryIO]:
+    """The content of an open file, unpacked if it is compressed. The file stays open."""
+    if file.peek(2)[:2] == _GZIP:
+        with gzip.open(file) as content:
+            yield cast("BinaryIO", content)
+    else:
+        yield cast("BinaryIO", file)
+
+
+def read_unpacked(name: str) -> bytes:
+    """Read a whole file. Raises: OSError, EOFError, zlib.error: it cannot be read or unpacked."""
+    with BufferedReader(FileIO(name)) as file, unpacked(file) as content:
+        return read_all(content, BYTES_MAX)

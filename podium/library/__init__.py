@@ -1,0 +1,9 @@
+"""The library for users of Python: `podium.Cluster`, with all questions, and nothing else.
+
+Owns which questions its cluster has. Decides nothing, and does no I/O but reading given files: each method asks the
+package that answers.
+"""
+
+from podium.library.cluster import Cluster
+
+__all__ = ["Cluster"]

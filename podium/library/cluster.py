@@ -1,0 +1,202 @@
+"""`podium.Cluster`: the cluster of `insight`, with what-if, plans of nodes to buy, workloads, and how it is shown."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from podium.config import KubeSchedulerConfiguration
+from podium.engine.configurations import Config, read_config
+from podium.engine.derivation.control_objects import mapping_at, namespace_of
+from podium.engine.derivation.workload_kinds import template_of
+from podium.engine.errors import ManifestError
+from podium.engine.files import Found
+from podium.engine.manifests import Manifest
+from podium.engine.object_files import Objects, objects_given
+from podium.insight import cluster as insight
+from podium.insight.requests import amount_text
+from podium.insight.steps import Apply, Step, UseProfiles, carried_out, pods_of, read_steps
+from podium.insight.trial import Trial
+from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
+from podium.library.planned_objects import to_keep
+
+if TYPE_CHECKING:
+    from podium.library.plans import InstanceTypes, Plan, Rules
+
+_STEPS: Final = {"add_nodes": "addNodes"}
+"""The names of steps that are written differently in Python."""
+_ZONES_SHOWN: Final = 20
+
+
+class Cluster(insight.Cluster):
+    """The objects of one cluster, and the profiles of one configuration.
+
+    Not thread-safe. A method that changes something changes this cluster only, not the one that it was forked from nor
+    its own forks.
+    """
+
+    def _keep(self, found: Sequence[Found]) -> None:
+        kept = {key: each for each in found if (key := to_keep(each)) is not None}
+        self._own().kept = {**self._state.kept, **kept}
+
+    def add(self, manifest: Manifest) -> None:
+        """Add an object. A pod that names a node counts there, any other pod is pending.
+
+        Of a workload, such as a Deployment, the pods are added that its controller creates before any of them runs.
+
+        Raises:
+            ManifestError: the object cannot be read, a scheduler does not read its kind, its name is taken, or the API
+                server would refuse its pods.
+        """
+        if not _has_pods(manifest):
+            super().add(manifest)
+            self._keep([Found(manifest, "add")])
+            return
+        kind, namespace, name = str(manifest["kind"]), namespace_of(manifest), _name_of(manifest)
+        if self.admission.objects.get(kind, name, namespace) is not None or pods_of(self, namespace, kind, name):
+            raise ManifestError(f"{kind} {namespace}/{name} already exists")
+        trial = Trial(self)
+        _apply(manifest).carry_out(trial)
+        trial.reconcile()
+        if trial.refused:
+            raise ManifestError("; ".join(refused.reason for refused in trial.refused.values()))
+        trial.world.commit()
+        self._keep([Found(manifest, "add")])
+
+    # ------------------------------------------------------------ questions
+
+    def what_if(self, *steps: Mapping[str, Any] | Iterable[Mapping[str, Any]], **named: Any) -> Outcome:
+        """What would move, become pending or be preempted if these steps were carried out. Nothing changes.
+
+        After each step pending pods are placed as the scheduler would place them, as by `podium what-if`.
+
+        Args:
+            steps: as in a file of steps, such as `{"drain": "node-1"}`, or lists of them.
+            named: further steps by name, in their order: `drain`, `add_nodes`, `apply`, `scale`, `remove`, `profile`.
+                A list gives several of one name. `apply` takes files, directories and manifests, `profile` a
+                configuration as `load` takes it.
+
+        Raises:
+            ClusterError: a step cannot be read, or is not possible. The message names it.
+            ScheduleError: an attempt failed.
+        """
+        document = [step for each in steps for step in ([each] if isinstance(each, Mapping) else each)]
+        for name, value in named.items():
+            values = value if isinstance(value, (list, tuple)) and name != "apply" else [value]
+            document += [{_STEPS.get(name, name): each} for each in values]
+        return outcome_of(carried_out(self, read_steps(document, {"apply": _apply, "profile": self._use_profiles})))
+
+    def utilisation(self) -> Mapping[str, Mapping[str, Usage]]:
+        """What pods request of what nodes have: by zone, `all` for all nodes together, and by resource."""
+        return {zone or "all": usages for zone, usages in utilisation(self).items()}
+
+    def plan(
+        self,
+        node_pools: Objects | None = None,
+        *,
+        adopt_nodes: bool = False,
+        catalogue: InstanceTypes | None = None,
+        add: Objects = (),
+        assume_unschedulable: bool = False,
+        rules: Rules = "karpenter",
+    ) -> Plan:
+        """Which nodes to buy for the pods that wait, as by `podium plan`. Nothing changes.
+
+        `as_dict()` of the answer is the whole plan, and `why(pod)` what became of one pod. A cluster that was loaded
+        by its kubeconfig has no NodePools: give them, or adopt its nodes.
+
+        Args:
+            node_pools: the NodePools to buy from, instead of those that were loaded.
+            adopt_nodes: buy more nodes like those of a cluster that has no NodePools.
+            catalogue: the instance types in the JSON form of kwok's, or the path of such a file; generic ones unless
+                given.
+            add: workloads to plan for as well.
+            assume_unschedulable: plan also for pods that kube-scheduler has not tried to place yet.
+            rules: who judges whether a pod fits: Karpenter's simulation, or this cluster's profiles.
+
+        Raises:
+            ClusterError: there are no NodePools, an object or the catalogue cannot be read, or a file is not there.
+        """
+        from podium.library.plans import PlanQuestion
+
+        question = PlanQuestion(
+            node_pools=None if node_pools is None else objects_given(node_pools),
+            adopt_nodes=adopt_nodes,
+            catalogue=catalogue,
+            added=objects_given(add),
+            assume_unschedulable=assume_unschedulable,
+            rules=rules,
+        )
+        return question.answer(self, self._state.kept)
+
+    # ------------------------------------------------------------ as text
+
+    def __repr__(self) -> str:
+        """How many nodes and pods there are, and the profiles."""
+        counts = f"nodes={len(self.nodes)}, pods={len(self.pods)}, pending={self._pending_count()}"
+        return f"podium.Cluster({counts}, profiles={sorted(self.profiles)})"
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook, with a table of what is requested by zone."""
+        usages = self.utilisation()
+        resources = list(usages["all"])
+        head = "".join(f"<th>{_escaped(name)}</th>" for name in ("zone", *resources))
+        rows = "".join(
+            f"<tr><th>{_escaped(zone)}</th>{''.join(_cell(name, of_zone.get(name)) for name in resources)}</tr>"
+            for zone, of_zone in list(usages.items())[: _ZONES_SHOWN + 1]
+        )
+        more = len(usages) - 1 - _ZONES_SHOWN
+        left_out = f"<p>and {more} more zones</p>" if more > 0 else ""
+        counts = (
+            f"{len(self.nodes):,} nodes, {len(self.pods):,} pods, {self._pending_count():,} of them pending; "
+            f"profiles: {', '.join(sorted(self.profiles))}"
+        )
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<div><p><b>podium.Cluster</b>: {_escaped(counts)}</p>{table}{left_out}</div>"
+
+    # ------------------------------------------------------------ inside
+
+    def _pending_count(self) -> int:
+        return sum(not pod.node_name for pod in self.pods)
+
+    def _use_profiles(self, config: Config) -> UseProfiles:
+        state = self._state
+
+        def rebuilt(cluster: insight.Cluster, config: KubeSchedulerConfiguration) -> insight.Cluster:
+            return type(cluster)(config, cluster.store.fork(), state.classes, admission=state.admission)
+
+        name = str(config) if isinstance(config, (str, os.PathLike)) else "another configuration"
+        return UseProfiles(name, read_config(config, state.classes), rebuilt)
+
+
+def _apply(objects: Objects) -> Step:
+    name = str(objects) if isinstance(objects, (str, os.PathLike)) else "manifests"
+    return Apply(name, objects_given(objects))
+
+
+def _has_pods(manifest: object) -> bool:
+    """Whether the object is a workload, and no pod itself."""
+    return isinstance(manifest, Mapping) and template_of(manifest) not in (None, manifest)
+
+
+def _name_of(manifest: Manifest) -> str:
+    """The name of a workload. Raises: ManifestError: it has none."""
+    name = mapping_at(manifest, "metadata").get("name")
+    if not isinstance(name, str) or not name:
+        raise ManifestError(f"{manifest['kind']}: metadata.name: required")
+    return name
+
+
+def _escaped(text: str) -> str:
+    from podium.telemetry.log_text import printable
+
+    return html.escape(printable(text))
+
+
+def _cell(resource: str, usage: Usage | None) -> str:
+    if usage is None:
+        return "<td></td>"
+    amounts = f"{amount_text(resource, usage.requested)} of {amount_text(resource, usage.allocatable)}"
+    return f'<td title="{_escaped(amounts)}">{usage.percent} %</td>'

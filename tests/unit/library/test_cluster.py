@@ -1,0 +1,246 @@
+"""The library's cluster: what it takes, what-if, plans, utilisation, and how it is shown."""
+
+import gzip
+import json
+import warnings
+
+import pytest
+
+from podium import Cluster
+from podium.engine.errors import ClusterError, ManifestError
+from tests.manifests import ZONE, node
+from tests.unit.cli.commands import run, written
+from tests.unit.library.workloads import deployment, web
+
+
+def in_namespace(namespace, manifest):
+    return {**manifest, "metadata": {**manifest["metadata"], "namespace": namespace}}
+
+
+def on(cluster):
+    return {each.key: each.node_name for each in cluster.pods}
+
+
+# ---------------------------------------------------------------- loading
+
+
+def test_directories_and_several_files_are_loaded(tmp_path):
+    folder = tmp_path / "dump"
+    (folder / "more").mkdir(parents=True)
+    written(folder / "nodes.yaml", node("n1"), node("n2"))
+    (folder / "more" / "pods.jsonl.gz").write_bytes(gzip.compress(f"{json.dumps(web('a'))}\n".encode()))
+    other = written(tmp_path / "other.json", web("b"))
+    cluster = Cluster.load(folder)
+    assert ([each.name for each in cluster.nodes], on(cluster)) == (["n1", "n2"], {"default/a": ""})
+    assert on(Cluster.load([folder, str(other), web("c")])) == {"default/a": "", "default/b": "", "default/c": ""}
+
+
+def test_what_is_left_out_or_replaced_is_warned_about(tmp_path):
+    one, other = written(tmp_path / "a.yaml", node("n1", "1")), written(tmp_path / "b.yaml", node("n1", "8"))
+    with pytest.warns(UserWarning, match="Node n1: is there with other contents in .*a.yaml: document 1") as warned:
+        cluster = Cluster.load([one, other])
+    assert warned[0].filename == __file__
+    assert cluster.nodes[0].status.allocatable["cpu"] == "8"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Cluster.load([one, one])
+
+
+def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Cluster.load(tmp_path / "nowhere")
+    with pytest.raises(ManifestError, match=r"objects\[1\]: expected an object, got the value 'nowhere'"):
+        Cluster.load([node("n1"), "nowhere"])
+
+
+def test_pods_that_have_only_a_prefix_get_names():
+    nameless = {**web(""), "metadata": {"generateName": "web-"}}
+    cluster = Cluster.load([node("n1"), nameless, nameless])
+    cluster.add(nameless)
+    names = [each.metadata.name for each in cluster.pods]
+    assert len(set(names)) == 3
+    assert all(len(each) == len("web-x2x4k") and each.startswith("web-") for each in names)
+    assert cluster.evaluate(nameless).node == "n1"
+
+
+def test_a_configuration_may_be_that_of_a_config_map():
+    text = (
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: x}]"
+    )
+    wrapped = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"config.yaml": text}}
+    assert list(Cluster.load([node("n1")], wrapped).profiles) == ["x"]
+
+
+# ---------------------------------------------------------------- pods by name, and workloads
+
+
+@pytest.mark.parametrize("name", ["shop/report", "report"])
+def test_questions_take_the_name_of_a_pod(name):
+    report = in_namespace("shop", web("report", "8"))
+    cluster = Cluster.load([node("n1", "4"), node("n2", "16"), report, in_namespace("shop", web("web")), web("web")])
+    assert cluster.why(name).pod == "shop/report"
+    assert cluster.evaluate(name).node == "n2"
+    assert cluster.fixes(name).fits
+    assert cluster.capacity(name).fits == 2
+    assert cluster.scores(name).node.tolist() == ["n2"]
+    assert cluster.place(name).node == "n2"
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("web", "there are 2 pods named web: give one of default/web, shop/web"),
+        ("shop/reprot", "there is no pod shop/reprot; did you mean shop/report?"),
+        ("reprot", "there is no pod reprot; did you mean shop/report?"),
+        ("default/report", "there is no pod default/report; did you mean shop/report?"),
+        ("nothing-like-it", "there is no pod nothing-like-it$"),
+    ],
+)
+def test_a_name_that_is_none_or_several_is_refused_with_those_that_may_be_meant(name, error):
+    pods = [in_namespace("shop", web("report")), in_namespace("shop", web("web")), web("web")]
+    with pytest.raises(ClusterError, match=error):
+        Cluster.load([node("n1"), *pods]).why(name)
+
+
+def test_questions_about_a_workload_are_about_one_of_its_pods():
+    cluster = Cluster.load([node("n1", "4")])
+    assert cluster.evaluate(deployment()).node == "n1"
+    assert cluster.capacity(deployment()).fits == 4
+    assert cluster.why(deployment(cpu="9")).node is None
+    assert cluster.headroom(deployment(), 2).fits
+    job = {**deployment(), "apiVersion": "batch/v1", "kind": "Job"}
+    cron_job = {**job, "kind": "CronJob", "spec": {"jobTemplate": {"spec": job["spec"]}}}
+    for workload in (job, cron_job, {**deployment(), "kind": "StatefulSet"}, {**deployment(), "kind": "ReplicaSet"}):
+        assert cluster.capacity(workload).fits == 4
+    with pytest.raises(ManifestError, match="kind: expected a Pod, got a Node"):
+        cluster.evaluate(node("n2"))
+
+
+def test_a_workload_that_is_added_is_pending():
+    cluster = Cluster.load([node("n1", "4")])
+    cluster.add(deployment(replicas=2))
+    assert len(on(cluster)) == 2
+    assert {each.node for each in cluster.place_all()} == {"n1"}
+    before = on(cluster)
+    with pytest.raises(ManifestError, match="Deployment default/web already exists"):
+        cluster.add(deployment())
+    assert on(cluster) == before
+    cluster.add(deployment(namespace="shop"))
+    assert sum(key.startswith("shop/") for key in on(cluster)) == 3
+    with pytest.raises(ManifestError, match=r"Deployment: metadata.name: required"):
+        cluster.add({**deployment(), "metadata": {}})
+
+
+def test_a_workload_whose_pods_are_refused_is_not_added():
+    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "default"}}
+    limits["spec"] = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
+    cluster = Cluster.load([node("n1", "4"), limits])
+    with pytest.raises(ManifestError, match="maximum cpu usage per Container is 1"):
+        cluster.add(deployment(cpu="2"))
+    assert cluster.pods == ()
+
+
+def test_a_fork_does_not_see_what_is_added_to_the_original():
+    cluster = Cluster.load([node("n1", "4")])
+    other = cluster.fork()
+    cluster.add(deployment(replicas=2))
+    assert (len(cluster.pods), len(other.pods)) == (2, 0)
+
+
+# ---------------------------------------------------------------- what-if
+
+
+def two_nodes():
+    return Cluster.load([node("n1", "4"), node("n2", "4"), web("old", "1", node="n1"), web("waits", "8")])
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda cluster: cluster.what_if({"drain": "n1"}),
+        lambda cluster: cluster.what_if([{"drain": "n1"}]),
+        lambda cluster: cluster.what_if(drain="n1"),
+        lambda cluster: cluster.what_if(drain=["n1"]),
+    ],
+)
+def test_what_if_answers_as_the_command_does_and_changes_nothing(ask, tmp_path):
+    objects = [node("n1", "4"), node("n2", "4"), web("old", "1", node="n1"), web("waits", "8")]
+    cluster = Cluster.load(objects)
+    # Pods that have no controller do not come back in all releases: the command and the library say the same.
+    answer = json.loads(run("what-if", "-f", written(tmp_path / "c", *objects), "--drain", "n1", "-o", "json").stdout)
+    assert ask(cluster).as_dict() == {name: answer[name] for name in ask(cluster).as_dict()}
+    assert on(cluster) == {"default/old": "n1", "default/waits": ""}
+
+
+def test_steps_are_carried_out_in_order(tmp_path):
+    path = written(tmp_path / "more.yaml", deployment("more", 2))
+    outcome = two_nodes().what_if(
+        {"addNodes": {"count": 1, "like": "n1"}},
+        apply=[deployment("web", 3), web("alone")],
+        add_nodes={"count": 1, "like": "n2"},
+    )
+    assert len(outcome.placed) == 4
+    assert [each.pod for each in outcome.still_pending] == ["default/waits"]
+    assert len(two_nodes().what_if(apply=path).placed) == 2
+    assert len(two_nodes().what_if({"apply": deployment("web", 3)}, {"remove": "Node/n2"}).placed) == 3
+
+
+def test_another_configuration_can_decide():
+    profile = {
+        "schedulerName": "default-scheduler",
+        "plugins": {"filter": {"disabled": [{"name": "NodeResourcesFit"}]}},
+    }
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile],
+    }
+    assert [each.pod for each in two_nodes().what_if(profile=config).placed] == ["default/waits"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "named", "error"),
+    [
+        ((), {}, "there are no steps"),
+        (({"drian": "n1"},), {}, r"steps\[0\]: expected one of drain, addNodes, scale, remove, apply, profile"),
+        (({"drain": 3},), {}, r"steps\[0\].drain: expected a string"),
+        ((), {"drain": "n9"}, "there is no node n9"),
+        ((), {"apply": []}, "nothing"),
+    ],
+)
+def test_steps_that_are_none_are_refused(steps, named, error):
+    with pytest.raises(ClusterError, match=error):
+        two_nodes().what_if(*steps, **named)
+
+
+# ---------------------------------------------------------------- how it is shown
+
+
+def test_utilisation_is_told_by_zone_and_resource():
+    objects = [node("n1", "4", labels={ZONE: "a"}), node("n2", "4", labels={ZONE: "b"}), web("old", "1", node="n1")]
+    found = Cluster.load(objects).utilisation()
+    assert list(found) == ["all", "a", "b"]
+    assert (found["all"]["cpu"].requested, found["all"]["cpu"].allocatable) == (1000, 8000)
+    assert (found["a"]["cpu"].percent, found["b"]["cpu"].percent) == (25.0, 0.0)
+
+
+def test_a_cluster_shows_its_size():
+    text = repr(two_nodes())
+    assert text == "podium.Cluster(nodes=2, pods=2, pending=1, profiles=['default-scheduler'])"
+    assert repr(Cluster.load([])) == "podium.Cluster(nodes=0, pods=0, pending=0, profiles=['default-scheduler'])"
+
+
+def test_a_notebook_shows_a_table_in_which_names_are_no_markup():
+    objects = [
+        node("n1", "4", labels={ZONE: "<b>a\u202e\x1b"}),
+        node("n2", "4", labels={ZONE: "b"}),
+        web("old", "1", node="n1"),
+    ]
+    page = Cluster.load(objects)._repr_html_()
+    assert "2 nodes, 1 pods, 0 of them pending; profiles: default-scheduler" in page
+    assert "&lt;b&gt;a\\u202e\\x1b<" in page
+    assert "<b>a" not in page
+    assert '<td title="1 of 4">25.0 %</td>' in page
+    assert Cluster.load([])._repr_html_().startswith("<div>")
+    many = [node(f"n{number}", labels={ZONE: f"zone-{number:02}"}) for number in range(25)]
+    assert "and 5 more zones" in Cluster.load(many)._repr_html_()
