@@ -18,7 +18,7 @@ from podium.cel.literal_checks import check_literals
 from podium.cel.parser import parse
 from podium.cel.planner import Planner
 from podium.cel.regex.matching import NO_LIMIT, limit_steps, steps_left
-from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Literal, walk
+from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Ident, Literal, Select, walk
 from podium.cel.types import ANY, BOOL, DOUBLE, INT, UINT, is_optional
 from podium.cel.values import start_walk, type_name
 
@@ -40,15 +40,20 @@ class Selector:
 
     Args:
         text: the expression.
+
+    Attributes:
+        driver: the only driver of which it selects devices, if it says so by a comparison; None if it does not.
+
     Raises: CompileError.
     """
 
-    __slots__ = ("_dear", "_planned", "_tree", "text")
+    __slots__ = ("_dear", "_planned", "_tree", "driver", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._tree = _compiled(text)
         self._dear = _may_be_dear(self._tree)
+        self.driver = _only_driver(self._tree)
         self._planned: dict[bool, tuple[Run, int]] = {}
         try:
             self._plan(tracked=self._dear)
@@ -157,6 +162,19 @@ def _may_lie(node: Expr) -> bool:
     if not isinstance(node, Call) or node.function not in ("or", "orValue") or node.target is None:
         return False
     return not is_optional(node.target.type) or (node.function == "or" and not is_optional(node.arguments[0].type))
+
+
+def _only_driver(tree: Expr) -> str | None:
+    """The driver that `device.driver` is compared with in what must all be true."""
+    match tree:
+        case Call(function="_&&_"):
+            return next((driver for part in tree.arguments if (driver := _only_driver(part)) is not None), None)
+        case Call(function="_==_", arguments=[left, right]):
+            for variable, literal in ((left, right), (right, left)):
+                match variable, literal:
+                    case Select(operand=Ident(name="device"), name="driver"), Literal(value=str() as driver):
+                        return driver
+    return None
 
 
 def _may_be_dear(tree: Expr) -> bool:
