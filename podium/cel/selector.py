@@ -33,6 +33,7 @@ _CACHED_MAX = 1024
 _WEIGHT_MAX, _TEXT_WEIGHT = 200, 64
 _GROWING = frozenset({"replace", "join", "format", "lists.range", "flatten"})
 _NUMBERS = frozenset({INT, UINT, DOUBLE})
+_LOOK_UPS = frozenset({"_[_]", "_[?_]", "_?._"})
 
 
 class Selector:
@@ -66,6 +67,10 @@ class Selector:
         if found is None:
             found = self._planned[tracked] = _planned(self._tree, tracked=tracked)
         return found
+
+    def reads(self) -> tuple[tuple[str, str], ...]:
+        """What it reads of a device, in order: `attributes` or `capacity`, each with the full name, or `driver`."""
+        return tuple(dict.fromkeys(each for node in walk(self._tree) if (each := _read(node)) is not None))
 
     def matches(self, device: BoundDevice) -> bool:
         """Whether the selector selects a device.
@@ -174,6 +179,31 @@ def _only_driver(tree: Expr) -> str | None:
                 match variable, literal:
                     case Select(operand=Ident(name="device"), name="driver"), Literal(value=str() as driver):
                         return driver
+    return None
+
+
+def _read(node: Expr) -> tuple[str, str] | None:
+    """The field of the device that a node is, given as in `Selector.reads`."""
+    member = _member(node)
+    if member is None:
+        return None
+    owner, name = member
+    if isinstance(owner, Ident):
+        return ("driver", "") if (owner.name, name) == ("device", "driver") else None
+    domain = _member(owner)
+    kind = None if domain is None else _member(domain[0])
+    if domain is None or kind is None or not isinstance(kind[0], Ident) or kind[0].name != "device":
+        return None
+    return (kind[1], f"{domain[1]}/{name}") if kind[1] in ("attributes", "capacity") else None
+
+
+def _member(node: Expr) -> tuple[Expr, str] | None:
+    """What a node looks up, and by which constant name."""
+    match node:
+        case Select():
+            return node.operand, node.name
+        case Call(arguments=[owner, Literal(value=str() as name)]) if node.function in _LOOK_UPS:
+            return owner, name
     return None
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from podium.cli.asking import show
+from podium.cli.device_table import devices_missing
 from podium.cli.plain_text import plain
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def print_why(found: Why, fixes: Fixes | None) -> None:
     best = [(each.node, each.total, each.plugins) for each in found.scores]
     groups = [(each.count, each.plugin, each.text, each.examples) for each in found.groups]
     parts += scores_and_groups(best, found.verdict, groups, {found.asked, found.bound_to})
+    parts += devices_missing(found.devices, found.asked)
     if found.asked:
         parts += _asked(found)
     if found.node is None and found.one_edit_away is not None:

@@ -119,6 +119,16 @@ class SliceDevice:
             self._dedicated = SliceDevice(self.slice, device, self._looks)
         return self._dedicated
 
+    @property
+    def look(self) -> object | None:
+        """The same for devices that selectors and constraints cannot tell from it; None if it cannot be read."""
+        if self._answers is None:
+            try:
+                self._answers = self._looks.of(self.id.driver, self.device)
+            except EvaluationError:
+                return None
+        return self._answers
+
     def matches(self, expression: str) -> bool:
         """Whether the selector selects the device.
 

@@ -119,7 +119,7 @@ class RequestReader:
         """As `is_selectable`; None if that would raise an error, or take longer than a few milliseconds."""
         for selectors in (data.device_class.spec.selectors, data.request.selectors):
             for selector in selectors:
-                matches = device.matches_soon(_expression(selector), self.budget)
+                matches = device.matches_soon(expression_of(selector), self.budget)
                 if not matches:
                     return matches
         return self._is_within_reach(device)
@@ -136,7 +136,7 @@ class RequestReader:
         for owner, selectors in ((of_class, data.device_class.spec.selectors), (of_claim, data.request.selectors)):
             for index, selector in enumerate(selectors):
                 try:
-                    if not (yield from device.matches_interruptibly(_expression(selector), self.budget)):
+                    if not (yield from device.matches_interruptibly(expression_of(selector), self.budget)):
                         return False
                 except CompileError as error:
                     raise AllocationError(f"{owner}: selector #{index}: CEL compile error: {error}") from None
@@ -214,7 +214,7 @@ class RequestReader:
 def _excludes(data: RequestData, driver: str) -> bool:
     """Whether a selector names another driver, so that none of this driver's devices can be meant."""
     for selector in (*data.device_class.spec.selectors, *data.request.selectors):
-        expression = _expression(selector)
+        expression = expression_of(selector)
         if len(expression) > SHORT_MAX:
             continue
         try:
@@ -245,5 +245,6 @@ def _in_turn(parts: Iterable[Interruptible[T]]) -> Interruptible[tuple[T, ...]]:
     return tuple(found)
 
 
-def _expression(selector: DeviceSelector) -> str:
+def expression_of(selector: DeviceSelector) -> str:
+    """The expression of a selector; "" if it is of an unknown kind."""
     return "" if selector.cel is None else selector.cel.expression

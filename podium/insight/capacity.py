@@ -16,6 +16,7 @@ import msgspec
 
 from podium.cluster import Snapshot
 from podium.engine.cluster import Cluster
+from podium.engine.device_refusals import device_refusals
 from podium.engine.errors import ClusterError
 from podium.engine.placing import Engine
 from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, left_over, no_claims, numbered
@@ -237,9 +238,12 @@ def _rejections(engine: Engine, asked: Asked) -> tuple[Mapping[int, str], Snapsh
     filtered = filter_all(cycle)
     feasible = set(filtered.rows.tolist())
     statuses = cycle.diagnosis.statuses()
+    refusals = device_refusals(asked.framework, asked.pod, snapshot, statuses.items())
 
     def text(row: int) -> str:
         status: Status = statuses.get(row, cycle.diagnosis.absent)
+        if (refusal := refusals.get(snapshot.name(row))) is not None:
+            return f"{status.message} ({refusal.text})"
         detail = detail_of_node(asked.framework, asked.pod, snapshot, row, status)
         return f"{status.message} ({detail})" if detail else status.message
 

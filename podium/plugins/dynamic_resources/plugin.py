@@ -22,7 +22,7 @@ The allocation that PostFilter takes back is cleared after the attempt, which do
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Hashable, Sequence
+from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +35,7 @@ from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import RequestMapping, extended_requests
 from podium.devices.interruptible import Interruptible, uninterrupted
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests, unreadable_claim
+from podium.devices.refusals import NodeRefusal
 from podium.framework.contract.choosing import ChoosingPlugin
 from podium.framework.contract.cluster_event import (
     ActionType,
@@ -73,6 +74,7 @@ from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
 from podium.plugins.dynamic_resources.offline_writes import written_claims
 from podium.plugins.dynamic_resources.pod_devices import NO_CLAIMS, SPECIAL_NAME, NodeDevices, PodDevices
+from podium.plugins.dynamic_resources.refused_nodes import explain_nodes
 from podium.plugins.dynamic_resources.special_claim import new_special_claim, special_claim_on
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from podium.plugins.shared.hints import is_about, queue_if
@@ -279,6 +281,18 @@ class DynamicResources(
         """The status of that number."""
         del pod
         return state.read(PodDevices).statuses[verdict - 1]
+
+    def explain_nodes(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[int, NodeRefusal]:
+        """Why each of these nodes, which the plugin has rejected, has no devices for the pod: for people who ask."""
+        timeout_s, now_s = self._binding_timeout_s, self._handle.clock.now()
+        return explain_nodes(
+            self._devices,
+            self._handle,
+            pod,
+            snapshot,
+            rows,
+            lambda claim: timeout_s is None or is_bound_or_may_be(claim, now_s, timeout_s),
+        )
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Return success, UnschedulableAndUnresolvable, or an Error that ends the attempt."""

@@ -4,6 +4,15 @@ from functools import partial
 
 import pytest
 
+from tests.device_manifests import (
+    claiming,
+    device_class,
+    devices,
+    exactly,
+    held_claim,
+    resource_claim,
+    resource_slice,
+)
 from tests.manifests import node, pod
 from tests.unit.cli.commands import run, written
 
@@ -136,3 +145,32 @@ def test_recorded_scenarios_are_answered_a_line_each(tmp_path):
 def test_bad_command_lines_are_refused(arguments, said):
     result = _run(*arguments)
     assert (result.exit_code, said in result.stderr) == (2, True)
+
+
+@pytest.fixture
+def gpus(tmp_path):
+    listed = devices(2, attributes={"model": "a100"})
+    claims = held_claim("train", {"n1": ["gpu-1"]}, ["trainer-0"]), resource_claim("c", exactly(count=2))
+    slices = [resource_slice(name, listed, node=name) for name in ("n1", "n4")]
+    asking = pod("web", resourceClaims=claiming("c"))
+    more = node("n4", "4", unschedulable=True), device_class("gpu"), asking
+    return written(tmp_path / "gpus.yaml", NODES[0], *more, *claims, *slices)
+
+
+def test_devices_that_are_missing_are_shown_by_request_with_those_who_have_them(gpus):
+    shown = lines(_run("web", "-f", gpus))
+    at = shown.index("devices:")
+    assert shown[at + 1 : at + 4] == [
+        "n1:",
+        "request gpu of claim default/c asks for 2 devices of class gpu: 2 of 2 match, 1 taken, 1 free",
+        "n1: gpu-1 of gpu.example.com/n1: taken by claim default/train (pod trainer-0)",
+    ]
+    answer = json.loads(_run("web", "-f", gpus, "-o", "json").stdout)
+    assert answer["devices"][0]["nodes"]["n1"]["requests"][0]["taken_by"][0]["pods"] == ["trainer-0"]
+
+
+@pytest.mark.parametrize("command", ["evaluate", "capacity"])
+def test_other_questions_say_what_devices_are_missing_as_well(command, gpus, tmp_path):
+    asking = written(tmp_path / "pod.yaml", pod("api", resourceClaims=claiming("c")))
+    shown = " ".join(run(command, "-f", gpus, "--pod", asking).stdout.split())
+    assert "cannot allocate all claims (request gpu of claim default/c asks for 2 devices of class gpu: " in shown

@@ -79,7 +79,7 @@ def test_a_claim_that_no_node_can_satisfy_fails_as_upstream_says() -> None:
 
 def test_a_driver_that_is_about_to_publish_more_is_waited_for() -> None:
     half = resource_slice("half", devices(1), node="n1", pool="half", slices=2)
-    with pytest.raises(ScheduleError, match="resource pool gpu.example.com/half is currently being updated"):
+    with pytest.raises(ScheduleError, match=r"resource pool gpu\.example\.com/half is currently being updated"):
         placed(half, GOOD, **ALL)
 
 
