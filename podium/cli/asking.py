@@ -29,12 +29,14 @@ def load_cluster(
     config: Path | None,
     plugins: tuple[str, ...],
     asked: Iterable[Found] = (),
+    beside: Iterable[Found] = (),
 ) -> Loaded:
     """Read the cluster that the command line names. Broken objects are named on standard error.
 
     Args:
         live: the kubeconfig and its context.
         asked: pods that are asked about beside it.
+        beside: objects that are added to it.
 
     Raises:
         click.ClickException: it cannot be read.
@@ -50,7 +52,7 @@ def load_cluster(
     whole = () if clusters else resource_types.WITHOUT_GATES
     loader = Loader(good.config, good.plugins, whole, any_scheduler=config is None)
     found = objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
-    loaded = loader.read(found, asked)
+    loaded = loader.read([*found, *beside], asked)
     warn_of_broken(loaded)
     return loaded
 

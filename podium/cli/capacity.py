@@ -74,9 +74,13 @@ def command(
     if headroom is not None and (together or explain):
         raise click.UsageError("--headroom asks about each pod alone, without --together and --explain")
     files.demand_one_stdin((*clusters, *pod_files))
+    from podium.engine.manifests import resource_of
+    from podium.insight.gangs import GROUPS
+
     with errors_shown():
         asked = pods_in(pod_files)
-        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, [each for each, _ in asked])
+        groups = [each for _, others in asked for each in others if resource_of(each.manifest) in GROUPS]
+        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, [each for each, _ in asked], groups)
         pods = [_under(profile, loaded, loaded.read_pod(each)) for each, _ in asked]
         if headroom is not None:
             _print_headroom(loaded, pods, headroom, output)
@@ -87,7 +91,7 @@ def command(
             found = [loaded.cluster.capacity(pod) for pod in pods]
     _warn(loaded)
     _print(loaded, found, output, together=together, explain=explain)
-    if tells_by_status and not all(each.fits for each in found):
+    if tells_by_status and not all(each.fits if each.gang is None else each.gang.fits for each in found):
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 

@@ -64,6 +64,12 @@ class _Findings(Struct):
     verdict: str = ""
 
 
+class _Gang(Struct):
+    """How far the pod's gang has come: in sentences, the first of which says which gang it is."""
+
+    text: tuple[str, ...]
+
+
 class Story(Struct):
     """What is shown of the page /debug/pods.
 
@@ -71,6 +77,7 @@ class Story(Struct):
         leader: who leads in place of this replica; "" if that is not known, None if this one does.
         attempts: the newest first.
         why: what the newest attempt found out of which that is kept.
+        gang: None if the pod is in no gang.
     """
 
     pod: str
@@ -80,6 +87,7 @@ class Story(Struct):
     queue: _Queued | None
     attempts: tuple[_Attempt, ...]
     why: _Findings | None
+    gang: _Gang | None = None
 
     @property
     def fits_nowhere(self) -> bool:
@@ -103,6 +111,9 @@ def print_story(story: Story, asked: str) -> None:
         parts.append(plain(f"This replica stands by; {who}", "yellow"))
     else:
         parts += _queue(story)
+    if story.gang is not None and story.gang.text:
+        parts.append(plain(story.gang.text[0], "bold"))
+        parts += [plain(f"  {line}") for line in story.gang.text[1:]]
     parts += _last_attempt(story)
     if story.why is not None:
         parts += _findings(story, story.why, asked)

@@ -47,7 +47,8 @@ def flight_recorder(scheduler: Scheduler) -> Face:
     """The recorder of attempts, its pages, and the live page if it is asked for; without memory the pages say so."""
     recorder = FlightRecorder(scheduler.options.recorder_bytes) if scheduler.options.recorder_bytes else None
     pods, nodes = scheduler.informers.informer(PODS), scheduler.informers.informer(NODES)
-    pages = RecorderPages(recorder, scheduler.queue.listing, pods, nodes, scheduler.clock, scheduler.leader).pages
+    listing, gangs = scheduler.queue.listing, scheduler.gang_stories
+    pages = RecorderPages(recorder, listing, pods, nodes, scheduler.clock, scheduler.leader, gangs.story_of).pages
     if recorder is not None:
         scheduler.metrics.read_recorder(attempts=lambda: recorder.attempts, nbytes=lambda: recorder.nbytes)
     face = Face(observers=() if recorder is None else (recorder,), pages=pages)

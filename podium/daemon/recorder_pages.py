@@ -5,7 +5,7 @@ Source: none; upstream keeps no attempts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
@@ -27,6 +27,7 @@ from podium.daemon.queue_page import (
 )
 from podium.engine.flight_recorder import FlightRecorder, RecordedAttempt, Result
 from podium.engine.flight_recorder.explaining import explain_attempt
+from podium.engine.gang_story import GangStory
 from podium.lib.clock import Clock
 from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod
@@ -60,6 +61,7 @@ _OFF: Final = (
 )
 
 _Json: TypeAlias = dict[str, Any]
+StoryOfGang: TypeAlias = Callable[[Pod, Callable[[Pod], str]], GangStory | None]
 ObjectT_co = TypeVar("ObjectT_co", covariant=True)
 
 
@@ -78,6 +80,7 @@ class RecorderPages:
 
     Args:
         recorder: None if it is off.
+        story_of_gang: the story of the pod's gang, given what the last attempt at a pod has said.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class RecorderPages:
         nodes: Known[Node],
         clock: Clock,
         leader: Leader,
+        story_of_gang: StoryOfGang = lambda *_: None,
     ) -> None:
         self._recorder = recorder
         self._listing = listing
@@ -95,6 +99,7 @@ class RecorderPages:
         self._nodes = nodes
         self._clock = clock
         self._leader = leader
+        self._story_of_gang = story_of_gang
 
     @property
     def pages(self) -> Pages:
@@ -144,6 +149,7 @@ class RecorderPages:
             "exists": pod is not None,
             "leader": leader,
             "queue": await self._queued(key, leader),
+            "gang": None if pod is None else self._gang(recorder, pod),
             "attempts": [self._attempt(each) for each in attempts],
             "why": why,
         }
@@ -153,6 +159,16 @@ class RecorderPages:
         if self._recorder is None:
             raise _not_found(_OFF)
         return self._recorder
+
+    def _gang(self, recorder: FlightRecorder, pod: Pod) -> _Json | None:
+        """How far the pod's gang has come, in sentences as well; None if it is in none."""
+
+        def last_message(member: Pod) -> str:
+            attempts = recorder.newest_first(member.metadata.namespace, member.metadata.name)
+            return next((sendable(each.message) for each in attempts), "no attempt at it is kept")
+
+        story = self._story_of_gang(pod, last_message)
+        return None if story is None else story.as_dict() | {"text": [story.headline, *story.lines]}
 
     async def _queued(self, key: str, leader: str | None) -> _Json | None:
         """The pod as /debug/queue shows it; None if it does not wait."""

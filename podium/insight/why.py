@@ -12,6 +12,7 @@ from podium.engine.evaluation import Evaluation
 from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, grouped
 from podium.framework.contract.status import Status
 from podium.insight.details import amounts, kind_of_blocker
+from podium.insight.gangs import gang_of, story_of
 from podium.insight.search import FixSearch, as_pending
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES
@@ -33,6 +34,8 @@ def explain(cluster: Cluster, pod: Pod, asked: str = "") -> Why:
         ClusterError: no profile serves the pod.
     """
     bound_to = pod.node_name
+    gang = gang_of(cluster, pod)
+    story = None if gang is None else story_of(cluster, gang)
     cluster, pod = as_pending(cluster, pod)
     bound_to = "" if pod.node_name else bound_to
     evaluation = cluster.evaluate(pod)
@@ -72,6 +75,7 @@ def explain(cluster: Cluster, pod: Pod, asked: str = "") -> Why:
         victims=tuple(answer.get("victims", ())),
         asked=asked,
         devices=_devices(cluster, pod, snapshot, statuses),
+        gang=story,
     )
 
 
