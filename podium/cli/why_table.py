@@ -145,10 +145,12 @@ def _fix(fix: Fix | GangFix) -> list[RenderableType]:
     parts: list[RenderableType] = [
         Text.assemble(plain("  " + _counted_texts([each.text for each in fix.edits])), " → ", plain(fix.node, "green"))
     ]
-    for each in (part if isinstance(part, Edit) else part.edit for part in fix.edits):
+    for part in fix.edits:
+        each, members = (part, ()) if isinstance(part, Edit) else (part.edit, part.members)
         if each.manifest is None and each.kind is not EditKind.EVICT:
-            patch = json.dumps([dict(part) for part in each.patch], separators=(",", ":"))
-            parts.append(plain(f"    {each.object_kind} {each.name}: {patch}", "dim"))
+            patch = json.dumps([dict(operation) for operation in each.patch], separators=(",", ":"))
+            more = f" and {len(members) - 1} more" if len(members) > 1 else ""
+            parts.append(plain(f"    {each.object_kind} {each.name}{more}: {patch}", "dim"))
     return parts
 
 

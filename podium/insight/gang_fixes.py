@@ -31,6 +31,7 @@ _KEPT_MAX: Final = 3
 _NODES_MAX: Final = 50
 """How many nodes are added to make one gang fit."""
 _AMOUNTS_MAX: Final = 2000
+_NAMES_MAX: Final = 5
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,9 @@ class GangFix:
     @property
     def node(self) -> str:
         """The nodes of the members, in one text."""
-        return ", ".join(dict.fromkeys(self.nodes.values()))
+        names = list(dict.fromkeys(self.nodes.values()))
+        more = len(names) - _NAMES_MAX
+        return ", ".join(names[:_NAMES_MAX]) + (f" and {more} more" if more > 0 else "")
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """The fix as JSON values; with `explain` each edit also in words."""
