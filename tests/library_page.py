@@ -11,15 +11,21 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from podium.devices.refusals import Holder, Mismatch, NodeRefusal, UnmetRequest
 from podium.engine import Evaluation, Placement
 from podium.insight import (
     Blocker,
     Capacity,
     Cluster,
+    DeviceGroup,
     Edit,
     EditKind,
     Fix,
     Fixes,
+    GangCapacity,
+    GangEdit,
+    GangFix,
+    GangStory,
     Group,
     Headroom,
     NodeCapacity,
@@ -41,13 +47,15 @@ SECTIONS = {
 }
 NOT_FOR_USERS = {
     *("engine", "engine_to_ask", "profiles", "put_pending", "put", "drop", "store", "framework_for", "read_pod"),
-    *("gates_of", "nominate"),
+    *("gates_of", "nominate", "place_without_preemption"),
 }
 """What podium's own packages use, and what shows typed objects of podium."""
 
 VALUES = (
     *(Placement, Evaluation, Why, Blocker, Group, NodeScore),
-    *(Fixes, Fix, Edit, EditKind, Capacity, NodeCapacity, Headroom),
+    *(DeviceGroup, NodeRefusal, UnmetRequest, Mismatch, Holder, GangStory),
+    *(Fixes, Fix, Edit, EditKind, GangFix, GangEdit),
+    *(Capacity, NodeCapacity, GangCapacity, Headroom),
 )
 _HEAD = """\
 # Reference of the library

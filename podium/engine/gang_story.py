@@ -107,8 +107,8 @@ class GangStory:
     @property
     def _lacks(self) -> Sequence[str]:
         first = next(iter(self.lacking))
-        verb = "gets" if len(self.lacking) == 1 else "get"
-        lines = [f"{_names(self.lacking)} {verb} none; {first}: {self.lacking[first]}"]
+        verb = "gets none" if len(self.lacking) == 1 else f"get none; {first}"
+        lines = [f"{_names(self.lacking)} {verb}: {self.lacking[first]}"]
         return [*lines, *(f"  {text}, on {count} node(s)" for count, text in self.missing)]
 
     def as_dict(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ that is undone, so asking changes nothing. Does no I/O, except
 that `running_cluster` lists a cluster.
 """
 
+from podium.engine.device_refusals import DeviceGroup
 from podium.engine.gang_story import GangStory
 from podium.insight.capacity import Capacity, GangCapacity, Headroom, NodeCapacity
 from podium.insight.cluster import Cluster
@@ -18,6 +19,7 @@ __all__ = [
     "Blocker",
     "Capacity",
     "Cluster",
+    "DeviceGroup",
     "Edit",
     "EditKind",
     "Fix",

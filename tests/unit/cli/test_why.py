@@ -13,6 +13,7 @@ from tests.device_manifests import (
     resource_claim,
     resource_slice,
 )
+from tests.gang_manifests import COSCHEDULING, group, members
 from tests.manifests import node, pod
 from tests.unit.cli.commands import run, written
 
@@ -174,3 +175,31 @@ def test_other_questions_say_what_devices_are_missing_as_well(command, gpus, tmp
     asking = written(tmp_path / "pod.yaml", pod("api", resourceClaims=claiming("c")))
     shown = " ".join(run(command, "-f", gpus, "--pod", asking).stdout.split())
     assert "cannot allocate all claims (request gpu of claim default/c asks for 2 devices of class gpu: " in shown
+
+
+@pytest.fixture
+def gang(tmp_path):
+    objects = group(COSCHEDULING, 3), *members(COSCHEDULING, 3), NODES[0], node("n4", "4")
+    return written(tmp_path / "gang.yaml", *objects)
+
+
+def test_a_member_of_a_gang_is_told_the_gangs_story(gang):
+    shown = lines(_run("train-0", "-f", gang))
+    assert shown[0].endswith("and would go to n1, but its gang does not fit")
+    assert shown[1].startswith("It is a member of the gang default/train (scheduling.x-k8s.io): 3 of its 3 pods")
+    assert "default/train-2 gets none: 0/2 nodes are available: 2 Insufficient cpu." in shown
+    assert "1 more must get a node, so none of those that wait starts" in shown
+    assert _run("train-0", "-f", gang, "--exit-code").exit_code == 3
+
+
+def test_the_fixes_of_a_member_are_those_of_the_gang(gang):
+    shown = lines(_run("train-0", "-f", gang, "--fix"))
+    at = shown.index("The whole gang default/train fits after one edit")
+    assert shown[at + 1 : at + 4] == [
+        "lower the request for cpu from 3 to 2, on each of 3 pods → n1, n4",
+        'Pod train-2 and 2 more: [{"op":"add","path":"/spec/containers/0/resources/requests/cpu","value":"2"}]',
+        "add a node like n1 → n1, n4, n1-like-1",
+    ]
+    answer = json.loads(_run("train-0", "-f", gang, "--fix", "-o", "json").stdout)
+    assert (answer["gang"]["fits"], answer["gang_of_fixes"]) == (False, "default/train")
+    assert len(answer["fixes"][0]["edits"][0]["members"]) == 3
