@@ -25,6 +25,7 @@ class GangStory:
         would_get: the nodes that other members would get now, one after the other.
         lacking: why each other member gets none.
         missing: what keeps the first of these off the nodes, the most frequent first, with the number of nodes.
+        preemption: how room could be made for the first of these; "" if it could not.
         wait_s: how long members that have a node wait for the others.
         left_s: how long the first of those that wait still does so.
         holds_nodes: whether they hold it meanwhile, if the others have none.
@@ -40,6 +41,7 @@ class GangStory:
     would_get: Mapping[str, str]
     lacking: Mapping[str, str]
     missing: Sequence[tuple[int, str]] = ()
+    preemption: str = ""
     wait_s: float = 0.0
     left_s: float | None = None
     held: Mapping[str, str] = field(default_factory=dict)
@@ -109,7 +111,8 @@ class GangStory:
         first = next(iter(self.lacking))
         verb = "gets none" if len(self.lacking) == 1 else f"get none; {first}"
         lines = [f"{_names(self.lacking)} {verb}: {self.lacking[first]}"]
-        return [*lines, *(f"  {text}, on {count} node(s)" for count, text in self.missing)]
+        lines += [f"  {text}, on {count} node(s)" for count, text in self.missing]
+        return [*lines, *([f"  {self.preemption}"] if self.preemption else [])]
 
     def as_dict(self) -> dict[str, Any]:
         """The story as JSON values."""
@@ -127,6 +130,8 @@ class GangStory:
         }
         if self.held:
             found |= {"held": dict(self.held), "seconds_left": self.left_s}
+        if self.preemption:
+            found["preemption"] = self.preemption
         more = {"domain": self.domain, "problem": self.problem, "note": self.note}
         return found | {name: text for name, text in more.items() if text}
 

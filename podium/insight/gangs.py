@@ -212,8 +212,9 @@ def story_of(cluster: Cluster, gang: Gang) -> GangStory:
     placed = {pod.key: pod.node_name for pod in gang.placed}
     trial = try_gang(cluster, gang)
     missing: Iterable[tuple[int, str]] = ()
+    preemption = ""
     if trial.first_failed is not None and len(placed) + len(trial.nodes) < gang.needed:
-        missing = _missing(trial)
+        missing, preemption = _missing(trial), _preemption(trial)
     return GangStory(
         gang.key,
         gang.api,
@@ -222,12 +223,27 @@ def story_of(cluster: Cluster, gang: Gang) -> GangStory:
         trial.nodes,
         trial.failed,
         tuple(missing)[:_MISSING_MAX],
+        preemption,
         gang.wait_s,
         holds_nodes=gang.api == COSCHEDULING,
         domain=", ".join(f"{key}={value}" for key, value in trial.selector.items()),
         problem=gang.problem,
         note=gang.note,
     )
+
+
+def _preemption(trial: GangTrial) -> str:
+    """How preemption would make room for the first member without a node; "" if it would not."""
+    assert trial.first_failed is not None
+    pod = restricted(trial.first_failed, trial.selector)
+    try:
+        answer = trial.world.evaluate(pod).as_dict()
+    except ScheduleError:
+        return ""
+    if "nominated" not in answer:
+        return ""
+    victims = ", ".join(answer["victims"])
+    return f"preemption would make room for {pod.key} on {answer['nominated']} by evicting {victims}"
 
 
 def _missing(trial: GangTrial) -> Sequence[tuple[int, str]]:

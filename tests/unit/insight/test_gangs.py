@@ -142,3 +142,15 @@ def test_json_has_the_story() -> None:
     answer: Any = cluster.why(cluster.pods[0]).as_dict()["gang"]
     assert (answer["needed"], answer["fits"], answer["would_get"]) == (2, False, {"default/train-0": "n1"})
     assert answer["missing"] == [{"count": 1, "text": "Insufficient cpu (asks for 3 cpu, 1 left on n1)"}]
+
+
+def test_room_that_preemption_would_make_for_a_member_is_told() -> None:
+    cluster = loaded(
+        node("n1", "4"),
+        pod("small", "2", node="n1"),
+        group(COSCHEDULING, 1),
+        member(COSCHEDULING, "train-0", priority=10),
+    )
+    found = story(cluster, "train-0")
+    told = "preemption would make room for default/train-0 on n1 by evicting default/small"
+    assert (found.preemption, f"  {told}" in found.lines, found.as_dict()["preemption"]) == (told, True, told)
