@@ -9,6 +9,7 @@ from msgspec import Struct
 from rich.console import RenderableType
 
 from podium.cli.asking import show
+from podium.cli.device_table import devices_missing
 from podium.cli.plain_text import plain
 from podium.cli.why_table import blockers_of, scores_and_groups
 
@@ -70,6 +71,21 @@ class _Gang(Struct):
     text: tuple[str, ...]
 
 
+class _Refusal(Struct):
+    """What is one node's only."""
+
+    details: tuple[str, ...] = ()
+
+
+class _Devices(Struct):
+    """Nodes that have no devices for the pod, for equal reasons."""
+
+    reasons: tuple[str, ...]
+    count: int
+    examples: tuple[str, ...]
+    nodes: Mapping[str, _Refusal]
+
+
 class Story(Struct):
     """What is shown of the page /debug/pods.
 
@@ -78,6 +94,7 @@ class Story(Struct):
         attempts: the newest first.
         why: what the newest attempt found out of which that is kept.
         gang: None if the pod is in no gang.
+        devices: what its claims lack now, on some of the nodes.
     """
 
     pod: str
@@ -88,6 +105,7 @@ class Story(Struct):
     attempts: tuple[_Attempt, ...]
     why: _Findings | None
     gang: _Gang | None = None
+    devices: tuple[_Devices, ...] = ()
 
     @property
     def fits_nowhere(self) -> bool:
@@ -117,6 +135,7 @@ def print_story(story: Story, asked: str) -> None:
     parts += _last_attempt(story)
     if story.why is not None:
         parts += _findings(story, story.why, asked)
+        parts += devices_missing(story.devices, asked, "devices, as they are now on some of these nodes:")
     elif story.attempts:
         parts.append(plain("What the attempts found out about nodes is no longer kept"))
     show(*parts)

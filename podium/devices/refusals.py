@@ -192,7 +192,7 @@ class NodeRefusal:
         return "; ".join(self.reasons)
 
     @property
-    def details(self) -> Sequence[str]:
+    def details(self) -> tuple[str, ...]:
         """What is this node's only: who has which devices, and which pools are broken."""
         holders = dict.fromkeys(each.text for request in self.requests for each in request.holders)
         users = (f"claim {each.claim} ({each.users_text}) has {each.devices_text}" for each in self.elsewhere)
@@ -205,4 +205,6 @@ class NodeRefusal:
             found["allocated_elsewhere"] = [each.as_dict() for each in self.elsewhere]
         if self.broken_pools:
             found["broken_pools"] = list(self.broken_pools)
+        if details := self.details:
+            found["details"] = list(details)
         return found | ({"error": self.error} if self.error else {})

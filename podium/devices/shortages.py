@@ -24,7 +24,7 @@ from podium.devices.choices import Choices, is_borne
 from podium.devices.constraints import attribute_of, new_constraint, value_of
 from podium.devices.counters import AvailableCounters, ConsumedCounters
 from podium.devices.errors import AllocationError, StepsExceededError
-from podium.devices.interruptible import uninterrupted
+from podium.devices.interruptible import Interruptible, T, uninterrupted
 from podium.devices.inventory import DeviceID, Inventory, SliceDevice
 from podium.devices.pools import NodePools, pools_of_node
 from podium.devices.refusals import Holder, Mismatch, NodeRefusal, UnmetRequest
@@ -35,15 +35,32 @@ from podium.objects.claims import DeviceConstraint, ResourceClaim
 from podium.objects.quantity import canonical_text, parse
 from podium.objects.tolerations import taint_text
 
-_STEPS_MAX: Final = 20_000
-_SEARCHES_MAX: Final = 200
-_LOOKS_MAX: Final = 500_000
 _VALUES_MAX: Final = 3
 _NANO: Final = 10**9
 _UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 HoldersOf = Callable[[DeviceID], Sequence[tuple[str, tuple[str, ...]]]]
 """The claims that have a device, each with the pods that use it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is done to explain all nodes.
+
+    Attributes:
+        looks: how many devices are looked at, once for each request.
+        searches: how many searches are made, each of `steps` steps.
+        is_hurried: whether to give up where a selector would take more than a few milliseconds.
+    """
+
+    looks: int = 500_000
+    searches: int = 200
+    steps: int = 20_000
+    is_hurried: bool = False
+
+
+HURRIED: Final = Limits(looks=1000, searches=10, steps=500, is_hurried=True)
+"""For callers that hold up others: some milliseconds in all."""
 
 
 @dataclass(slots=True, eq=False)
@@ -98,14 +115,20 @@ class Shortages:
     """
 
     def __init__(
-        self, inventory: Inventory, class_of: GetClass, allocated: AllocatedDevices, holders_of: HoldersOf
+        self,
+        inventory: Inventory,
+        class_of: GetClass,
+        allocated: AllocatedDevices,
+        holders_of: HoldersOf,
+        limits: Limits = Limits(),
     ) -> None:
         self._inventory = inventory
         self._class_of = class_of
         self._allocated = allocated
         self._available = AvailableCounters(allocated)
         self._holders_of = holders_of
-        self._searches_left, self._looks_left = _SEARCHES_MAX, _LOOKS_MAX
+        self.limits = limits
+        self._searches_left, self._looks_left = limits.searches, limits.looks
         self._known: dict[int, tuple[NodePools, Sequence[ResourceClaim], NodeRefusal]] = {}
         self.known_shapes: dict[Hashable, tuple[Sequence[ResourceClaim], Sequence[_Finding]]] = {}
 
@@ -149,7 +172,7 @@ class _NodeShortages:
         self._labels = labels
         self._allocated = shortages._allocated
         self._available = shortages._available
-        self._budget = StepBudget(_STEPS_MAX)
+        self._budget = StepBudget(shortages.limits.steps)
         self._devices = [device for pool in pools.pools for device in chain(pool.devices, pool.others)]
 
     def refusal(self, claims: Sequence[ResourceClaim]) -> NodeRefusal:
@@ -189,7 +212,7 @@ class _NodeShortages:
 
         Raises: AllocationError, StepsExceededError.
         """
-        wanted = uninterrupted(self._reader().read(claims))
+        wanted = self._run(self._reader().read(claims))
         asked = [data for each in wanted for alternatives in each.requests for data in alternatives]
         if not self._shortages.may_look(len(asked) * len(self._devices)):
             raise StepsExceededError
@@ -205,6 +228,18 @@ class _NodeShortages:
             return [self._unmet(look) for look in unmet]
         index, number, reason = self._too_much_together(wanted)
         return [self._unmet(looks[id(data)], reason) for data in wanted[index].requests[number]]
+
+    def _run(self, steps: Interruptible[T]) -> T:
+        """The result. Raises: StepsExceededError: it takes too long for callers that hold up others."""
+        if not self._shortages.limits.is_hurried:
+            return uninterrupted(steps)
+        try:
+            while next(steps) is None:
+                pass
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        raise StepsExceededError
 
     def _reader(self) -> RequestReader:
         self._budget.start_search()
@@ -247,7 +282,9 @@ class _NodeShortages:
         for index, (_, expression) in enumerate(look.selectors):
             try:
                 matches = device.matches_soon(expression, self._budget)
-                if not (device.matches(expression) if matches is None else matches):
+                if matches is None:
+                    matches = self._run(device.matches_interruptibly(expression, self._budget))
+                if not matches:
                     return index
             except (CompileError, EvaluationError) as error:
                 look.errors.setdefault(index, str(error))
@@ -326,8 +363,8 @@ class _NodeShortages:
                 if not self._finds(wanted[: index + 1], number + 1):
                     return index, number, self._constraint_reason(wanted, index, number)
         except (StepsExceededError, AllocationError):
-            pass
-        return (*places[-1], _TOO_LONG)
+            return (*places[-1], _TOO_LONG)
+        return (*places[-1], _ALLOCATABLE)
 
     def _finds(
         self, wanted: Sequence[ClaimData], count: int, constraints: Sequence[DeviceConstraint] | None = ()
@@ -349,7 +386,7 @@ class _NodeShortages:
             found = tuple(one for constraint in kept if (one := new_constraint(constraint)) is not None)
             parts.append(ClaimData(each.claim, each.requests[:count] if is_last else each.requests, found))
         choices = Choices(parts, self._allocated, self._available, undoes_all=True)
-        return uninterrupted(Search(parts, self._pools.pools, self._reader(), choices).run())
+        return self._run(Search(parts, self._pools.pools, self._reader(), choices).run())
 
     def _constraint_reason(self, wanted: Sequence[ClaimData], index: int, number: int) -> str:
         """Which constraint of the claim refuses the request, and what the free devices have of its attribute."""
@@ -372,6 +409,7 @@ class _NodeShortages:
 
 
 _TOO_LONG: Final = "finding out why takes too long"
+_ALLOCATABLE: Final = "all requests can be met now"
 _TOO_MANY_AT_ONCE: Final = "each is free by itself, but not so many at once: they share counters"
 _TOO_MANY_BESIDE: Final = "too few of them are left beside the requests before it"
 

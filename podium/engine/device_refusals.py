@@ -49,6 +49,7 @@ class DeviceGroup:
         """The group as JSON values."""
         return {
             "text": self.text,
+            "reasons": list(self.reasons),
             "count": self.count,
             "examples": list(self.examples),
             "nodes": {name: refusal.as_dict() for name, refusal in self.nodes.items()},

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
 from podium.devices import AllocatedDevices, DeviceID, Inventory
 from podium.devices.class_table import ClassTable
+from podium.devices.interruptible import Interruptible
 from podium.devices.questions import Questions
 from podium.framework.contract.interface import Handle, Lister
 from podium.objects import resource_types
@@ -34,6 +35,10 @@ _DOUBT_S: Final = 60.0
 """How long an API server may work on a request (kube-apiserver's `--request-timeout`)."""
 
 _AGAIN_S: Final = 5.0
+_CLAIMS_PER_TURN: Final = 1000
+
+Holders: TypeAlias = Mapping[DeviceID, Sequence[tuple[str, tuple[str, ...]]]]
+"""By device: the claims that have it, each with the names of the pods that use it."""
 
 
 @dataclass(slots=True)
@@ -137,11 +142,16 @@ class ClusterDevices:
         self.claims.read()
         return self._with_in_flight
 
-    def holders(self) -> Mapping[DeviceID, Sequence[tuple[str, tuple[str, ...]]]]:
-        """By device: the claims that have it, each with the pods that use it. Cost: one pass over all claims."""
+    def holders(self) -> Interruptible[Holders]:
+        """By device: the claims that have it, each with the pods that use it. Cost: one pass over all claims.
+
+        Yields where it can be interrupted.
+        """
         self.claims.read()
         found: dict[DeviceID, list[tuple[str, tuple[str, ...]]]] = {}
-        for claim in self.claims.list():
+        for number, claim in enumerate(tuple(self.claims.list()), 1):
+            if not number % _CLAIMS_PER_TURN:
+                yield None
             in_flight = self._in_flight.get(claim.metadata.uid)
             allocation = claim.status.allocation or (None if in_flight is None else in_flight.allocation)
             for result in () if allocation is None else allocation.devices.results:

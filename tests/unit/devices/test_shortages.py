@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from podium.devices import AllocatedDevices, Inventory
+from podium.devices.shortages import HURRIED, Shortages
 from podium.insight import Cluster
+from podium.objects.claims import ResourceClaim
+from podium.objects.devices import DeviceClass, ResourceSlice
 from tests.device_manifests import (
     GPU_DRIVER,
     NIC_DRIVER,
@@ -205,3 +210,24 @@ def test_what_a_failing_selector_says_is_no_reason_to_fail_as_well() -> None:
     (group,) = asked(resource_slice("s", listed, node="n1"), held, claim).devices
     assert "1 of 2 match, the request refuses 1 by" in group.text
     assert "fails: " in group.text
+
+
+def hurried(*listed: Json, expression: str = "true", **fields: Any) -> str:
+    inventory = Inventory([msgspec.convert(resource_slice("s", listed, node="n1"), ResourceSlice)])
+    claim = msgspec.convert(resource_claim("c", exactly("r", "gpu", expression, **fields)), ResourceClaim)
+    classes = {"gpu": msgspec.convert(device_class("gpu"), DeviceClass)}
+    shortages = Shortages(inventory, classes.get, AllocatedDevices(), lambda _: (), HURRIED)
+    return shortages.on_node("n1", {}, [claim]).text
+
+
+def test_in_a_hurry_what_takes_long_is_not_found_out() -> None:
+    counted = "2 devices of class gpu: 1 of 1 match, 1 free"
+    assert hurried(device("gpu-0"), count=2).endswith(counted)
+    long = "lists.range(1000).all(x, lists.range(100).all(y, x + y >= 0))"
+    assert hurried(device("gpu-0"), expression=long) == "finding out why takes too long"
+    assert hurried(device("gpu-0"), expression=long, allocationMode="All") == "finding out why takes too long"
+    assert hurried(*devices(1001), count=32, expression="false") == "finding out why takes too long"
+
+
+def test_what_can_be_allocated_by_now_is_said_to_be() -> None:
+    assert hurried(device("gpu-0")).endswith("1 of 1 match, 1 free; all requests can be met now")
