@@ -17,7 +17,7 @@ from typing import Any, Final
 from podium.engine.cluster import Cluster
 from podium.insight.applied_edits import EditsDoNotApplyError, apply_edits
 from podium.insight.edits import INTRUSIVENESS, Edit, EditKind
-from podium.insight.gangs import Gang, GangTrial, gang_of, restricted, try_gang
+from podium.insight.gangs import Gang, GangTrial, gang_of, try_gang
 from podium.insight.node_edits import added_node
 from podium.insight.pod_edits import granted, lower_request
 from podium.insight.search import FixSearch
@@ -125,11 +125,11 @@ def _fix(state: _State, *, is_minimum: bool) -> GangFix:
 
 def _after_one_step(state: _State) -> Iterator[_State]:
     """The states after edits that help the first member that gets no node, if they help the gang."""
-    pod = state.trial.first_failed
-    if pod is None:
+    pod, tried = state.trial.first_failed, state.trial.tried
+    if pod is None or tried is None or tried.spec.scheduler_name not in state.cluster.profiles:
         return
     own = {member.key for member in state.gang.members}
-    search = FixSearch(state.trial.world, restricted(pod, state.trial.selector))
+    search = FixSearch(state.trial.world, tried)
     for fix in search.fixes(_TRIED_MAX):
         if any(_is_useless(edit, own, state.trial.selector) for edit in fix.edits):
             continue

@@ -16,8 +16,10 @@ from typing import Final
 import msgspec
 
 from podium.engine.cluster import Cluster
+from podium.engine.device_refusals import device_refusals
 from podium.engine.errors import ClusterError
 from podium.engine.gang_story import COSCHEDULING, UPSTREAM, GangStory, no_group, no_size, too_few
+from podium.engine.placement import Placement
 from podium.framework.contract.status import ScheduleError
 from podium.insight.blockers import blockers_of
 from podium.insight.details import amounts, kind_of_blocker
@@ -27,6 +29,7 @@ from podium.objects.pod_groups import group_of
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, NODES, POD_GROUPS, PODS
 from podium.plugins.contrib.coscheduling.gangs import spec_of_gang
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
+from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.gang_scheduling import TIMEOUT_S
 
 _MISSING_MAX: Final = 5
@@ -73,6 +76,7 @@ class GangTrial:
         world: the cluster with those that were placed.
         nodes: the members that get a node, with its name.
         failed: the others, each with the reason.
+        first_failed: the first of them, and `tried` as it was tried, with its claims; None if there is none.
         selector: the label that restricts the nodes, if there is one.
     """
 
@@ -80,6 +84,7 @@ class GangTrial:
     nodes: Mapping[str, str]
     failed: Mapping[str, str]
     first_failed: Pod | None
+    tried: Pod | None
     selector: Mapping[str, str]
 
 
@@ -170,29 +175,30 @@ def _try_with(cluster: Cluster, gang: Gang, selector: Mapping[str, str]) -> Gang
     nodes: dict[str, str] = {}
     failed: dict[str, str] = {}
     first: Pod | None = None
+    tried: Pod | None = None
     alike: dict[bytes, str] = {}
     for pod in gang.waiting:
         look = msgspec.msgpack.encode((pod.spec, pod.metadata.labels))
         message = alike.get(look)
         if message is None:
-            node, message = _place(world, restricted(pod, selector))
-            if node is not None:
-                nodes[pod.key] = node
+            placement = _place(world, restricted(pod, selector))
+            if placement.node is not None:
+                nodes[pod.key] = placement.node
                 alike.clear()
                 continue
-            alike[look] = message
+            message = alike[look] = placement.message
+            if first is None:
+                first, tried = pod, placement.pod
         failed[pod.key] = message
-        first = first or pod
-    return GangTrial(world, nodes, failed, first, selector)
+    return GangTrial(world, nodes, failed, first, tried, selector)
 
 
-def _place(world: Cluster, pod: Pod) -> tuple[str | None, str]:
-    """The node on which the pod counts from now on, or why there is none."""
+def _place(world: Cluster, pod: Pod) -> Placement:
+    """Place the pod; one that no profile serves is not placed."""
     try:
-        placement = world.place_without_preemption(pod)
+        return world.place_without_preemption(pod)
     except ClusterError as error:
-        return None, str(error)
-    return placement.node, placement.message
+        return Placement(pod, None, str(error))
 
 
 def restricted(pod: Pod, selector: Mapping[str, str]) -> Pod:
@@ -234,11 +240,11 @@ def story_of(cluster: Cluster, gang: Gang) -> GangStory:
 
 def _preemption(trial: GangTrial) -> str:
     """How preemption would make room for the first member without a node; "" if it would not."""
-    assert trial.first_failed is not None
-    pod = restricted(trial.first_failed, trial.selector)
+    pod = trial.tried
+    assert pod is not None
     try:
         answer = trial.world.evaluate(pod).as_dict()
-    except ScheduleError:
+    except (ScheduleError, ClusterError):
         return ""
     if "nominated" not in answer:
         return ""
@@ -248,17 +254,22 @@ def _preemption(trial: GangTrial) -> str:
 
 def _missing(trial: GangTrial) -> Sequence[tuple[int, str]]:
     """What keeps the first member without a node off the nodes, beside those that were placed."""
-    assert trial.first_failed is not None
-    pod = restricted(trial.first_failed, trial.selector)
+    pod = trial.tried
+    assert pod is not None
     try:
-        blockers = blockers_of(trial.world.engine, trial.world.framework_for(pod), pod)
-    except ScheduleError:
+        framework = trial.world.framework_for(pod)
+        blockers = blockers_of(trial.world.engine, framework, pod)
+    except (ScheduleError, ClusterError):
         return ()
     snapshot, counts = blockers.snapshot, dict[str, int]()
     details: dict[str, str] = {}
-    for row, statuses in blockers.by_row().items():
+    by_row = blockers.by_row()
+    refusals = device_refusals(framework, pod, snapshot, ((row, one) for row, all_ in by_row.items() for one in all_))
+    for row, statuses in by_row.items():
         for status in statuses:
             text = kind_of_blocker(pod, snapshot, row, status)
+            if status.plugin == DynamicResources.name and (refusal := refusals.get(snapshot.name(row))) is not None:
+                text = f"{text} ({refusal.text})"
             counts[text] = counts.get(text, 0) + 1
             if text not in details and (detail := amounts(pod, snapshot, row, status)):
                 details[text] = f"{detail} on {snapshot.name(row)}"

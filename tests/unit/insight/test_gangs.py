@@ -10,6 +10,7 @@ from podium.config import default_configuration
 from podium.engine.gang_story import GangStory
 from podium.insight import Cluster
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
+from tests.device_manifests import device_class, devices, exactly, resource_slice
 from tests.gang_manifests import COSCHEDULING, MIN_MEMBER, UPSTREAM, group, member, members, with_coscheduling
 from tests.manifests import ZONE, Json, node, pod
 
@@ -154,3 +155,28 @@ def test_room_that_preemption_would_make_for_a_member_is_told() -> None:
     found = story(cluster, "train-0")
     told = "preemption would make room for default/train-0 on n1 by evicting default/small"
     assert (found.preemption, f"  {told}" in found.lines, found.as_dict()["preemption"]) == (told, True, told)
+
+
+def test_a_member_of_another_scheduler_is_named_as_such() -> None:
+    other = member(COSCHEDULING, "train-1", scheduler="other")
+    cluster = loaded(node("n1"), group(COSCHEDULING, 2), member(COSCHEDULING, "train-0"), other)
+    found = story(cluster, "train-0")
+    assert "no profile is named 'other'" in found.lacking["default/train-1"]
+    assert not cluster.fixes(cluster.pods[0]).fixes
+
+
+def test_members_have_claims_of_their_own() -> None:
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "gpus", "namespace": "default"},
+        "spec": {"spec": {"devices": {"requests": [exactly(count=3)]}}},
+    }
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]
+    slices = [resource_slice(name, devices(4), node=name) for name in ("n1", "n2")]
+    pods = members(COSCHEDULING, 3, resourceClaims=claims)
+    cluster = loaded(node("n1"), node("n2"), device_class("gpu"), template, *slices, group(COSCHEDULING, 3), *pods)
+    found = story(cluster, "train-0")
+    assert len(found.would_get) == 2
+    ((count, text),) = found.missing
+    assert (count, "asks for 3 devices of class gpu: 4 of 4 match, 3 taken, 1 free" in text) == (2, True)
