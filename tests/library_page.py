@@ -11,21 +11,28 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from podium.devices.refusals import Holder, Mismatch, NodeRefusal, UnmetRequest
 from podium.engine import Evaluation, Placement
 from podium.insight import (
     Blocker,
     Capacity,
+    DeviceGroup,
     Edit,
     EditKind,
     Fix,
     Fixes,
+    GangCapacity,
+    GangEdit,
+    GangFix,
+    GangStory,
     Group,
     Headroom,
     NodeCapacity,
     NodeScore,
     Why,
 )
-from podium.insight.what_if import Move, Outcome, Pending, Preemption, Spread, Usage
+from podium.insight.trial import Blocked, Preemption, Refused
+from podium.insight.what_if import Move, Outcome, Pending, Spread, Usage
 from podium.library import Cluster
 from podium.provisioner.purchase_plans import PlacedPurchases, PurchasePlan
 
@@ -43,14 +50,17 @@ SECTIONS = {
 }
 NOT_FOR_USERS = {
     *("engine", "engine_to_ask", "profiles", "put_pending", "put", "drop", "store", "framework_for", "read_pod"),
-    *("gates_of", "nominate", "admission", "admit_by", "asked", "create", "create_claims", "read"),
+    *("gates_of", "nominate", "place_without_preemption"),
+    *("admission", "admit_by", "asked", "create", "create_claims", "read"),
 }
 """What podium's own packages use, and what shows typed objects of podium."""
 
 VALUES = (
     *(Placement, Evaluation, Why, Blocker, Group, NodeScore),
-    *(Fixes, Fix, Edit, EditKind, Capacity, NodeCapacity, Headroom),
-    *(Usage, Outcome, Move, Pending, Preemption, Spread, PurchasePlan, PlacedPurchases),
+    *(DeviceGroup, NodeRefusal, UnmetRequest, Mismatch, Holder, GangStory),
+    *(Fixes, Fix, Edit, EditKind, GangFix, GangEdit),
+    *(Capacity, NodeCapacity, GangCapacity, Headroom),
+    *(Usage, Outcome, Move, Pending, Preemption, Blocked, Refused, Spread, PurchasePlan, PlacedPurchases),
 )
 _HEAD = """\
 # Reference of the library

@@ -57,6 +57,11 @@ class WaitingPod:
         return tuple(self._deadlines_s)
 
     @property
+    def left_s(self) -> float:
+        """How long it still waits at most."""
+        return max(min(self._deadlines_s.values(), default=0.0) - self._clock.monotonic(), 0.0)
+
+    @property
     def is_rejected(self) -> bool:
         """Whether the wait has ended otherwise than by the plugins' consent."""
         return self._signal is not None

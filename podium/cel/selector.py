@@ -18,7 +18,7 @@ from podium.cel.literal_checks import check_literals
 from podium.cel.parser import parse
 from podium.cel.planner import Planner
 from podium.cel.regex.matching import NO_LIMIT, limit_steps, steps_left
-from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Literal, walk
+from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Ident, Literal, Select, walk
 from podium.cel.types import ANY, BOOL, DOUBLE, INT, UINT, is_optional
 from podium.cel.values import start_walk, type_name
 
@@ -33,6 +33,7 @@ _CACHED_MAX = 1024
 _WEIGHT_MAX, _TEXT_WEIGHT = 200, 64
 _GROWING = frozenset({"replace", "join", "format", "lists.range", "flatten"})
 _NUMBERS = frozenset({INT, UINT, DOUBLE})
+_LOOK_UPS = frozenset({"_[_]", "_[?_]", "_?._"})
 
 
 class Selector:
@@ -40,15 +41,20 @@ class Selector:
 
     Args:
         text: the expression.
+
+    Attributes:
+        driver: the only driver of which it selects devices, if it says so by a comparison; None if it does not.
+
     Raises: CompileError.
     """
 
-    __slots__ = ("_dear", "_planned", "_tree", "text")
+    __slots__ = ("_dear", "_planned", "_tree", "driver", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._tree = _compiled(text)
         self._dear = _may_be_dear(self._tree)
+        self.driver = _only_driver(self._tree)
         self._planned: dict[bool, tuple[Run, int]] = {}
         try:
             self._plan(tracked=self._dear)
@@ -61,6 +67,10 @@ class Selector:
         if found is None:
             found = self._planned[tracked] = _planned(self._tree, tracked=tracked)
         return found
+
+    def reads(self) -> tuple[tuple[str, str], ...]:
+        """What it reads of a device, in order: `attributes` or `capacity`, each with the full name, or `driver`."""
+        return tuple(dict.fromkeys(each for node in walk(self._tree) if (each := _read(node)) is not None))
 
     def matches(self, device: BoundDevice) -> bool:
         """Whether the selector selects a device.
@@ -157,6 +167,44 @@ def _may_lie(node: Expr) -> bool:
     if not isinstance(node, Call) or node.function not in ("or", "orValue") or node.target is None:
         return False
     return not is_optional(node.target.type) or (node.function == "or" and not is_optional(node.arguments[0].type))
+
+
+def _only_driver(tree: Expr) -> str | None:
+    """The driver that `device.driver` is compared with in what must all be true."""
+    match tree:
+        case Call(function="_&&_"):
+            return next((driver for part in tree.arguments if (driver := _only_driver(part)) is not None), None)
+        case Call(function="_==_", arguments=[left, right]):
+            for variable, literal in ((left, right), (right, left)):
+                match variable, literal:
+                    case Select(operand=Ident(name="device"), name="driver"), Literal(value=str() as driver):
+                        return driver
+    return None
+
+
+def _read(node: Expr) -> tuple[str, str] | None:
+    """The field of the device that a node is, given as in `Selector.reads`."""
+    member = _member(node)
+    if member is None:
+        return None
+    owner, name = member
+    if isinstance(owner, Ident):
+        return ("driver", "") if (owner.name, name) == ("device", "driver") else None
+    domain = _member(owner)
+    kind = None if domain is None else _member(domain[0])
+    if domain is None or kind is None or not isinstance(kind[0], Ident) or kind[0].name != "device":
+        return None
+    return (kind[1], f"{domain[1]}/{name}") if kind[1] in ("attributes", "capacity") else None
+
+
+def _member(node: Expr) -> tuple[Expr, str] | None:
+    """What a node looks up, and by which constant name."""
+    match node:
+        case Select():
+            return node.operand, node.name
+        case Call(arguments=[owner, Literal(value=str() as name)]) if node.function in _LOOK_UPS:
+            return owner, name
+    return None
 
 
 def _may_be_dear(tree: Expr) -> bool:

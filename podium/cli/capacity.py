@@ -90,7 +90,7 @@ def command(
             found = [loaded.cluster.capacity(pod) for pod in pods]
     _warn(loaded)
     _print(loaded, found, output, together=together, explain=explain)
-    if tells_by_status and not all(each.fits for each in found):
+    if tells_by_status and not all(each.fits if each.gang is None else each.gang.fits for each in found):
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 

@@ -28,6 +28,18 @@ def _capacity(found: Capacity, *, explain: bool) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if explain:
         parts.append(_nodes(found))
+    if (gang := found.gang) is not None:
+        gangs = f"at least {gang.fits:,}" if gang.is_at_least else f"{gang.fits:,}"
+        where = f", each in one {gang.domain_key}" if gang.domain_key else ""
+        noun = "gang" if gang.fits == 1 else "gangs"
+        parts.append(
+            Text.assemble(
+                (gangs, "bold green" if gang.fits else "red"),
+                f" more whole {noun} of {gang.size:,} pods like ",
+                plain(gang.gang, "bold"),
+                plain(f" {'fits' if gang.fits == 1 else 'fit'}{where}; pod by pod:"),
+            )
+        )
     count = f"at least {found.fits:,}" if found.is_at_least else f"{found.fits:,}"
     parts.append(
         Text.assemble((count, "bold green" if found.fits else "red"), " more of ", plain(found.pod, "bold"), " fit")

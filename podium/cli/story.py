@@ -9,6 +9,7 @@ from msgspec import Struct
 from rich.console import RenderableType
 
 from podium.cli.asking import show
+from podium.cli.device_table import devices_missing
 from podium.cli.plain_text import plain
 from podium.cli.why_table import blockers_of, scores_and_groups
 
@@ -64,6 +65,27 @@ class _Findings(Struct):
     verdict: str = ""
 
 
+class _Gang(Struct):
+    """How far the pod's gang has come: in sentences, the first of which says which gang it is."""
+
+    text: tuple[str, ...]
+
+
+class _Refusal(Struct):
+    """What is one node's only."""
+
+    details: tuple[str, ...] = ()
+
+
+class _Devices(Struct):
+    """Nodes that have no devices for the pod, for equal reasons."""
+
+    reasons: tuple[str, ...]
+    count: int
+    examples: tuple[str, ...]
+    nodes: Mapping[str, _Refusal]
+
+
 class Story(Struct):
     """What is shown of the page /debug/pods.
 
@@ -71,6 +93,8 @@ class Story(Struct):
         leader: who leads in place of this replica; "" if that is not known, None if this one does.
         attempts: the newest first.
         why: what the newest attempt found out of which that is kept.
+        gang: None if the pod is in no gang.
+        devices: what its claims lack now, on some of the nodes.
     """
 
     pod: str
@@ -80,6 +104,8 @@ class Story(Struct):
     queue: _Queued | None
     attempts: tuple[_Attempt, ...]
     why: _Findings | None
+    gang: _Gang | None = None
+    devices: tuple[_Devices, ...] = ()
 
     @property
     def fits_nowhere(self) -> bool:
@@ -103,9 +129,13 @@ def print_story(story: Story, asked: str) -> None:
         parts.append(plain(f"This replica stands by; {who}", "yellow"))
     else:
         parts += _queue(story)
+    if story.gang is not None and story.gang.text:
+        parts.append(plain(story.gang.text[0], "bold"))
+        parts += [plain(f"  {line}") for line in story.gang.text[1:]]
     parts += _last_attempt(story)
     if story.why is not None:
         parts += _findings(story, story.why, asked)
+        parts += devices_missing(story.devices, asked, "devices, as they are now on some of these nodes:")
     elif story.attempts:
         parts.append(plain("What the attempts found out about nodes is no longer kept"))
     show(*parts)

@@ -89,7 +89,7 @@ def command(
         loaded = load_cluster(clusters, (kubeconfig, context), config, plugins)
         found, fixes = _ask(loaded, pod, namespace, node or "", fix=fix)
     _print(loaded, found, fixes, output)
-    if tells_by_status and found.node is None:
+    if tells_by_status and (found.node is None or (found.gang is not None and not found.gang.fits)):
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,10 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from podium.cli.asking import show
+from podium.cli.device_table import devices_missing
 from podium.cli.plain_text import plain
 
 if TYPE_CHECKING:
-    from podium.insight import Fix, Fixes, Why
+    from podium.insight import Fix, Fixes, GangFix, Why
 
 _BEST_MAX = 5
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -35,10 +37,14 @@ Blocker: TypeAlias = tuple[str, str, str]
 def print_why(found: Why, fixes: Fixes | None) -> None:
     """Print the answer, and the fixes if they were asked for."""
     parts: list[RenderableType] = [_headline(found)]
+    if found.gang is not None:
+        parts.append(plain(found.gang.headline, "bold"))
+        parts += [plain(f"  {line}", "" if found.gang.fits else "yellow") for line in found.gang.lines]
     parts += [plain(f"It would not be tried yet: {gate.message} ({gate.plugin})", "yellow") for gate in found.gates]
     best = [(each.node, each.total, each.plugins) for each in found.scores]
     groups = [(each.count, each.plugin, each.text, each.examples) for each in found.groups]
     parts += scores_and_groups(best, found.verdict, groups, {found.asked, found.bound_to})
+    parts += devices_missing(found.devices, found.asked)
     if found.asked:
         parts += _asked(found)
     if found.node is None and found.one_edit_away is not None:
@@ -87,7 +93,8 @@ def _headline(found: Why) -> Text:
     if found.node is None:
         return Text.assemble(plain(found.pod, "bold"), (" fits on no node: ", "red"), plain(found.message))
     text = f" fits on {fits} of {found.node_count} nodes and would go to "
-    return Text.assemble(plain(found.pod, "bold"), text, plain(found.node, "bold green"))
+    gang = (", but its gang does not fit", "red") if found.gang is not None and not found.gang.fits else ""
+    return Text.assemble(plain(found.pod, "bold"), text, plain(found.node, "bold green"), gang)
 
 
 def _best(scores: Sequence[Score], others: Collection[str]) -> Table:
@@ -131,15 +138,23 @@ def _examples(names: tuple[str, ...], most: int = 3) -> str:
     return f": {shown}" + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _fix(fix: Fix) -> list[RenderableType]:
+def _fix(fix: Fix | GangFix) -> list[RenderableType]:
     """The edits in words, and as a command for each patch."""
-    from podium.insight import EditKind
+    from podium.insight import Edit, EditKind
 
     parts: list[RenderableType] = [
-        Text.assemble(plain("  " + " and ".join(each.text for each in fix.edits)), " → ", plain(fix.node, "green"))
+        Text.assemble(plain("  " + _counted_texts([each.text for each in fix.edits])), " → ", plain(fix.node, "green"))
     ]
-    for each in fix.edits:
+    for part in fix.edits:
+        each, members = (part, ()) if isinstance(part, Edit) else (part.edit, part.members)
         if each.manifest is None and each.kind is not EditKind.EVICT:
-            patch = json.dumps([dict(part) for part in each.patch], separators=(",", ":"))
-            parts.append(plain(f"    {each.object_kind} {each.name}: {patch}", "dim"))
+            patch = json.dumps([dict(operation) for operation in each.patch], separators=(",", ":"))
+            more = f" and {len(members) - 1} more" if len(members) > 1 else ""
+            parts.append(plain(f"    {each.object_kind} {each.name}{more}: {patch}", "dim"))
     return parts
+
+
+def _counted_texts(texts: Sequence[str]) -> str:
+    """The texts in one sentence; equal ones once, with their number."""
+    counts = Counter(texts)
+    return " and ".join(text if count == 1 else f"{text} ({count} times)" for text, count in counts.items())

@@ -7,6 +7,7 @@ from typing import Final
 
 from podium.daemon.cache_dump import CacheDump
 from podium.daemon.face import Face, MakeFace
+from podium.daemon.missing_devices import MissingDevices
 from podium.daemon.profile_pages import ProfilePages
 from podium.daemon.queue_page import queue_page
 from podium.daemon.recorder_pages import RecorderPages
@@ -47,7 +48,16 @@ def flight_recorder(scheduler: Scheduler) -> Face:
     """The recorder of attempts, its pages, and the live page if it is asked for; without memory the pages say so."""
     recorder = FlightRecorder(scheduler.options.recorder_bytes) if scheduler.options.recorder_bytes else None
     pods, nodes = scheduler.informers.informer(PODS), scheduler.informers.informer(NODES)
-    pages = RecorderPages(recorder, scheduler.queue.listing, pods, nodes, scheduler.clock, scheduler.leader).pages
+    pages = RecorderPages(
+        recorder,
+        scheduler.queue.listing,
+        pods,
+        nodes,
+        scheduler.clock,
+        scheduler.leader,
+        scheduler.gang_stories.story_of,
+        MissingDevices(lambda: scheduler.frameworks, nodes).on_nodes,
+    ).pages
     if recorder is not None:
         scheduler.metrics.read_recorder(attempts=lambda: recorder.attempts, nbytes=lambda: recorder.nbytes)
     face = Face(observers=() if recorder is None else (recorder,), pages=pages)

@@ -5,7 +5,7 @@ Source: none; upstream keeps no attempts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
@@ -25,8 +25,10 @@ from podium.daemon.queue_page import (
     wants_table,
     wrapped,
 )
+from podium.engine.device_refusals import DeviceGroup
 from podium.engine.flight_recorder import FlightRecorder, RecordedAttempt, Result
 from podium.engine.flight_recorder.explaining import explain_attempt
+from podium.engine.gang_story import GangStory
 from podium.lib.clock import Clock
 from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod
@@ -40,6 +42,9 @@ _LIMIT_MAX: Final = 1000
 _ATTEMPTS_MAX: Final = 10
 _AT_ONCE_MAX: Final = 50
 """How many attempts are described before other tasks run."""
+_DEVICES: Final = "DynamicResources"
+_NODES_MAX: Final = 4
+"""On how many nodes it is looked up what devices are missing."""
 _SIMILAR_MAX: Final = 200
 """With how many names an unknown one is compared: the comparison is slow."""
 _COLUMNS: Final = (
@@ -60,6 +65,8 @@ _OFF: Final = (
 )
 
 _Json: TypeAlias = dict[str, Any]
+DevicesOf: TypeAlias = Callable[[Pod, Sequence[str]], Awaitable[Sequence[DeviceGroup]]]
+StoryOfGang: TypeAlias = Callable[[Pod, Callable[[Pod], str]], GangStory | None]
 ObjectT_co = TypeVar("ObjectT_co", covariant=True)
 
 
@@ -78,6 +85,8 @@ class RecorderPages:
 
     Args:
         recorder: None if it is off.
+        story_of_gang: the story of the pod's gang, given what the last attempt at a pod has said.
+        devices_of: what the pod's claims lack on these nodes now.
     """
 
     def __init__(
@@ -88,6 +97,8 @@ class RecorderPages:
         nodes: Known[Node],
         clock: Clock,
         leader: Leader,
+        story_of_gang: StoryOfGang = lambda *_: None,
+        devices_of: DevicesOf | None = None,
     ) -> None:
         self._recorder = recorder
         self._listing = listing
@@ -95,6 +106,8 @@ class RecorderPages:
         self._nodes = nodes
         self._clock = clock
         self._leader = leader
+        self._story_of_gang = story_of_gang
+        self._devices_of = devices_of
 
     @property
     def pages(self) -> Pages:
@@ -144,8 +157,10 @@ class RecorderPages:
             "exists": pod is not None,
             "leader": leader,
             "queue": await self._queued(key, leader),
+            "gang": None if pod is None else self._gang(recorder, pod),
             "attempts": [self._attempt(each) for each in attempts],
             "why": why,
+            "devices": [] if pod is None else await self._devices(pod, why, asked or ""),
         }
         return _json_response(answer)
 
@@ -153,6 +168,27 @@ class RecorderPages:
         if self._recorder is None:
             raise _not_found(_OFF)
         return self._recorder
+
+    def _gang(self, recorder: FlightRecorder, pod: Pod) -> _Json | None:
+        """How far the pod's gang has come, in sentences as well; None if it is in none."""
+
+        def last_message(member: Pod) -> str:
+            attempts = recorder.newest_first(member.metadata.namespace, member.metadata.name)
+            return next((sendable(each.message) for each in attempts), "no attempt at it is kept")
+
+        story = self._story_of_gang(pod, last_message)
+        return None if story is None else story.as_dict() | {"text": [story.headline, *story.lines]}
+
+    async def _devices(self, pod: Pod, why: _Json | None, asked: str) -> list[_Json]:
+        """What the pod's claims lack now, on some of the nodes that had no devices for them in the last attempt."""
+        groups = [] if why is None else [each for each in why["groups"] if each["plugin"] == _DEVICES]
+        if not groups or self._devices_of is None or pod.node_name:
+            return []
+        names = [name for group in groups for name in group["examples"]]
+        if asked and any(each["plugin"] == _DEVICES for each in (why or {})["blockers"].get(asked, ())):
+            names.insert(0, asked)
+        found = await self._devices_of(pod, list(dict.fromkeys(names))[:_NODES_MAX])
+        return [each.as_dict() for each in found]
 
     async def _queued(self, key: str, leader: str | None) -> _Json | None:
         """The pod as /debug/queue shows it; None if it does not wait."""

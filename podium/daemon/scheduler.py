@@ -30,6 +30,7 @@ from podium.daemon.conflicts import Conflicts
 from podium.daemon.coscheduling import PodGroupKeeper
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
+from podium.daemon.gang_stories import GangStories
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import (
     RESOURCE_EVENTS,
@@ -197,6 +198,12 @@ class Scheduler:
     def leader(self) -> str | None:
         """The replica that schedules in place of this one; "" if unknown; None if this process schedules."""
         return None if self._term is None or self._term.is_holding else self._term.holder
+
+    @property
+    def gang_stories(self) -> GangStories:
+        """What is known about the gangs of pods, for people who ask."""
+        groups = None if self._groups is None else self.informers.informer(POD_GROUPS)
+        return GangStories(lambda: self.frameworks, self._groups, groups, self._waiting_pods, self.cache.pod)
 
     # ------------------------------------------------------------ deciding
 

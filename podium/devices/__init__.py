@@ -7,13 +7,14 @@ reads a clock: a search ends after a number of steps.
 
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.allocator import Allocator, Refusal
-from podium.devices.errors import AllocationError, StepsExceededError
+from podium.devices.errors import AllocationError, BrokenPoolError, StepsExceededError
 from podium.devices.inventory import DeviceID, Inventory
 
 __all__ = [
     "AllocatedDevices",
     "AllocationError",
     "Allocator",
+    "BrokenPoolError",
     "DeviceID",
     "Inventory",
     "Refusal",

@@ -15,7 +15,7 @@ from podium.objects.devices import Device
 _ANSWERS_MAX: Final = 256
 _LOOKS_MAX: Final = 16_384
 _TEXTS_MAX: Final = 1024
-_SHORT_MAX: Final = 500
+SHORT_MAX: Final = 500
 """A selector of this length is compiled in a few milliseconds."""
 _COST_PER_STEP: Final = 50
 """What an evaluation costs in the time of a step of the search."""
@@ -41,7 +41,7 @@ class Answers:
         """The answer; None if it is an error, takes longer than a few milliseconds to find, or the turn is over."""
         outcome: _Outcome | None = self._by_expression.get(expression)
         if outcome is None:
-            if budget.is_turn_over or (len(expression) > _SHORT_MAX and expression not in self._compiled):
+            if budget.is_turn_over or (len(expression) > SHORT_MAX and expression not in self._compiled):
                 return None
             cost = 0
             try:

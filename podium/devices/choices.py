@@ -18,6 +18,7 @@ from podium.devices.interruptible import Interruptible
 from podium.devices.inventory import DeviceID, SliceDevice
 from podium.devices.pools import Pool
 from podium.devices.requests import Candidate, ClaimData, RequestData
+from podium.objects.core import Taint
 from podium.objects.tolerations import is_tolerated
 
 _EFFECTS: Final = ("NoSchedule", "NoExecute")
@@ -155,9 +156,12 @@ class Choices:
 
 
 def _tolerates(data: RequestData, device: SliceDevice) -> bool:
-    return all(
-        is_tolerated(data.request.tolerations, taint) for taint in device.device.taints if taint.effect in _EFFECTS
-    )
+    return all(is_borne(data, taint) for taint in device.device.taints)
+
+
+def is_borne(data: RequestData, taint: Taint) -> bool:
+    """Whether a device with the taint may be allocated to the request."""
+    return taint.effect not in _EFFECTS or is_tolerated(data.request.tolerations, taint)
 
 
 def _nano(consumed: Mapping[str, Amount]) -> dict[str, int]:

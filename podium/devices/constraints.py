@@ -34,8 +34,8 @@ class Constraint:
         """
         if not self._applies(request, subrequest):
             return True
-        attribute = _look_up(device, self._attribute)
-        return attribute is not None and self._admit(request, _value(attribute))
+        attribute = attribute_of(device, self._attribute)
+        return attribute is not None and self._admit(request, value_of(attribute))
 
     def remove(self, request: str, subrequest: str) -> None:
         """Undo an addition."""
@@ -104,7 +104,7 @@ def new_constraint(constraint: DeviceConstraint) -> Constraint | None:
     return None
 
 
-def _look_up(device: SliceDevice, name: str) -> DeviceAttribute | None:
+def attribute_of(device: SliceDevice, name: str) -> DeviceAttribute | None:
     """The attribute by its full name, or by its id alone if the domain is the driver's."""
     attributes = device.device.attributes or {}
     domain, slash, identifier = name.partition("/")
@@ -114,7 +114,8 @@ def _look_up(device: SliceDevice, name: str) -> DeviceAttribute | None:
     return found
 
 
-def _value(attribute: DeviceAttribute) -> Value | None:
+def value_of(attribute: DeviceAttribute) -> Value | None:
+    """The value with its type; None if there is none."""
     if attribute.string is not None:
         return "string", attribute.string
     if attribute.int_value is not None:

@@ -1,7 +1,8 @@
 """The counters that devices of a pool share.
 
-Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2. As upstream,
-counters are kept by the pool's name alone, so pools of two drivers with the same name share them.
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
+Differs: upstream keeps counters by the pool's name alone. Pools of two drivers that have the same name, as those of one
+node usually do, then pay with each other's counters.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ class AvailableCounters:
 
     def __init__(self, allocated: AllocatedDevices) -> None:
         self._allocated = allocated
-        self._by_pool: dict[str, Counters] = {}
+        self._by_pool: dict[tuple[str, str], Counters] = {}
 
     def of(self, pool: Pool) -> Counters:
-        """The counters of the pool, or of the pool of that name that was asked about first."""
+        """The counters of the pool."""
         uninterrupted(self.read(pool))
-        return self._by_pool[pool.name]
+        return self._by_pool[pool.id]
 
     def read(self, pool: Pool) -> Interruptible[None]:
         """Compute what `of` returns. Yields where it can be interrupted."""
-        if pool.name in self._by_pool:
+        if pool.id in self._by_pool:
             return
         left = {name: dict(counters) for name, counters in pool.counters.items()}
         for number, device in enumerate(chain(pool.devices, pool.others), 1):
@@ -42,7 +43,7 @@ class AvailableCounters:
             if device.consumes and self._allocated.is_allocated(device.id):
                 for counter_set, counter, amount in device.consumes:
                     left[counter_set][counter] -= amount
-        self._by_pool[pool.name] = left
+        self._by_pool[pool.id] = left
 
 
 class ConsumedCounters:
@@ -52,11 +53,11 @@ class ConsumedCounters:
 
     def __init__(self, available: AvailableCounters) -> None:
         self.available = available
-        self._by_pool: dict[str, dict[tuple[str, str], int]] = {}
+        self._by_pool: dict[tuple[str, str], dict[tuple[str, str], int]] = {}
 
     def charge(self, device: SliceDevice, pool: Pool) -> bool:
         """Consume what the device needs. If any counter of the pool would not suffice, charge nothing: False."""
-        consumed = self._by_pool.setdefault(pool.name, {})
+        consumed = self._by_pool.setdefault(pool.id, {})
         self._add(consumed, device, 1)
         for counter_set, counters in self.available.of(pool).items():
             for counter, available in counters.items():
@@ -67,7 +68,7 @@ class ConsumedCounters:
 
     def give_back(self, device: SliceDevice, pool: Pool) -> None:
         """Undo a charge."""
-        self._add(self._by_pool.setdefault(pool.name, {}), device, -1)
+        self._add(self._by_pool.setdefault(pool.id, {}), device, -1)
 
     @staticmethod
     def _add(consumed: dict[tuple[str, str], int], device: SliceDevice, factor: int) -> None:

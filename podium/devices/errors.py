@@ -7,5 +7,9 @@ class AllocationError(Exception):
     """The claims, classes or slices are such that the attempt for the pod has to end. The message says why."""
 
 
+class BrokenPoolError(AllocationError):
+    """A claim asks for all devices, and the slices of a pool of the node contradict each other."""
+
+
 class StepsExceededError(Exception):
     """The search for devices took more steps than it may."""

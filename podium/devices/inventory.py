@@ -119,6 +119,16 @@ class SliceDevice:
             self._dedicated = SliceDevice(self.slice, device, self._looks)
         return self._dedicated
 
+    @property
+    def look(self) -> object | None:
+        """The same for devices that selectors and constraints cannot tell from it; None if it cannot be read."""
+        if self._answers is None:
+            try:
+                self._answers = self._looks.of(self.id.driver, self.device)
+            except EvaluationError:
+                return None
+        return self._answers
+
     def matches(self, expression: str) -> bool:
         """Whether the selector selects the device.
 
@@ -304,6 +314,16 @@ class Inventory:
         """The slices that may matter to a node: its own ones, and all that name no node or hold counters."""
         own = self._of_node.get(node_name, {})
         return [self.entry(item) for items in (own, self._without_node) for item in items.values()]
+
+    def part_of(self, node_names: Iterable[str]) -> Inventory:
+        """An inventory of its own with the pools of these nodes: nothing that it is asked is known to this one."""
+        entries = [entry for name in node_names for entry in self.candidates(name)]
+        items = {entry.item.key: entry.item for entry in entries}
+        for pool in dict.fromkeys(entry.pool for entry in entries):
+            items |= {item.key: item for item in self._of_pool.get(pool, {}).values()}
+        part = Inventory(items.values())
+        part._taint_rules = self._taint_rules
+        return part
 
     def of_pool(self, pool: tuple[str, str]) -> list[InventorySlice]:
         """The slices of a pool, given by driver and name, of every generation and node."""

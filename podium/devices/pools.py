@@ -27,6 +27,8 @@ class Pool:
         others: devices of the pool that only other nodes can reach and that consume the pool's counters.
         is_incomplete: slices are missing, because the driver is about to publish them.
         is_invalid: its slices contradict each other.
+        problem: what is wrong with its slices, if it is incomplete or invalid; users see it in explanations only.
+        contradicts_itself: whether its slices cannot all be right, so that waiting for the driver need not help.
         is_repeatable: whether what is found depends only on which devices claims have for themselves.
         is_conditional: whether a device has binding conditions.
     """
@@ -38,8 +40,15 @@ class Pool:
     counters: Counters = field(default_factory=dict)
     is_incomplete: bool = False
     is_invalid: bool = False
+    problem: str = ""
+    contradicts_itself: bool = False
     is_repeatable: bool = True
     is_conditional: bool = False
+
+    @property
+    def id(self) -> tuple[str, str]:
+        """Its driver and name."""
+        return self.driver, self.name
 
     def __str__(self) -> str:
         """`<driver>/<name>`."""
@@ -66,7 +75,7 @@ class NodePools:
     def of(cls, pools: Iterable[Pool]) -> NodePools:
         """These pools, with what all attempts ask for computed once."""
         found = tuple(pools)
-        names = tuple((pool.driver, pool.name) for pool in found)
+        names = tuple(pool.id for pool in found)
         return cls(found, names, all(pool.is_repeatable for pool in found))
 
 
@@ -145,7 +154,7 @@ def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySl
             return None
         current = [entry for entry in everywhere if _generation(entry) == wanted.generation]
         if len(current) != wanted.resource_slice_count:
-            return Pool(driver, name, is_incomplete=True)
+            return _incomplete(driver, name, current)
         known = set(_identity(slices))
         kept_aside = [entry for entry in current if id(entry) not in known]
     offered = [entry for entry in slices if not entry.has_counters]
@@ -161,7 +170,8 @@ def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySl
         or not all(_is_met(need, counters) for need in needs)
     )
     if is_invalid:
-        return Pool(driver, name, is_invalid=True)
+        problem = _contradiction(everything, devices, sets, counters)
+        return Pool(driver, name, is_invalid=True, problem=problem, contradicts_itself=True)
     return Pool(
         driver,
         name,
@@ -171,6 +181,41 @@ def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySl
         is_repeatable=not counters and all(entry.is_repeatable for entry in offered),
         is_conditional=any(entry.is_conditional for entry in offered),
     )
+
+
+def _incomplete(driver: str, name: str, current: Sequence[InventorySlice]) -> Pool:
+    """The pool with too few slices of its generation, or too many."""
+    counts = sorted({entry.item.spec.pool.resource_slice_count for entry in current})
+    said = " or ".join(map(str, counts))
+    problem = f"{len(current)} of {said} slices of generation {_generation(current[0])}"
+    is_wrong = len(counts) > 1 or len(current) > counts[0]
+    return Pool(driver, name, is_incomplete=True, problem=problem, contradicts_itself=is_wrong)
+
+
+def _contradiction(
+    entries: Sequence[InventorySlice],
+    devices: Sequence[SliceDevice],
+    sets: Sequence[tuple[str, dict[str, int]]],
+    counters: Counters,
+) -> str:
+    """What makes the pool invalid: the first thing that does."""
+    for entry in entries:
+        if not entry.is_readable:
+            return f"slice {entry.item.metadata.name} has a quantity or a selector that cannot be read"
+    where: dict[str, str] = {}
+    for device in devices:
+        name, slice_name = device.id.device, device.slice.metadata.name
+        if (other := where.get(name)) is not None:
+            return f"device {name} is in slice {other} {'twice' if other == slice_name else f'and in {slice_name}'}"
+        where[name] = slice_name
+    if len(counters) < len(sets):
+        return "a counter set has two definitions"
+    for entry in entries:
+        for counter_set, counter in sorted(entry.needs):
+            if not _is_met((counter_set, counter), counters):
+                what = f"counter {counter} of set {counter_set}" if counter else f"counter set {counter_set}"
+                return f"slice {entry.item.metadata.name} needs {what}, which no slice has"
+    return ""
 
 
 def _are_distinct(slices: Sequence[InventorySlice], devices: Sequence[SliceDevice]) -> bool:

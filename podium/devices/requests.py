@@ -1,6 +1,7 @@
 """What the claims of a pod request, checked and completed before the search for devices begins.
 
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
+Differs: a request for all devices does not fail for a broken pool of a driver that its selectors exclude.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
-from podium.cel import CompileError, EvaluationError
+from podium.cel import CompileError, EvaluationError, compile_selector
 from podium.devices.allocated import AllocatedDevices
+from podium.devices.answers import SHORT_MAX
 from podium.devices.capacity import has_room
 from podium.devices.constraints import Constraint, new_constraint
-from podium.devices.errors import AllocationError
+from podium.devices.errors import AllocationError, BrokenPoolError
 from podium.devices.interruptible import Interruptible
 from podium.devices.inventory import SliceDevice
 from podium.devices.pools import Pool
@@ -117,7 +119,7 @@ class RequestReader:
         """As `is_selectable`; None if that would raise an error, or take longer than a few milliseconds."""
         for selectors in (data.device_class.spec.selectors, data.request.selectors):
             for selector in selectors:
-                matches = device.matches_soon(_expression(selector), self.budget)
+                matches = device.matches_soon(expression_of(selector), self.budget)
                 if not matches:
                     return matches
         return self._is_within_reach(device)
@@ -134,7 +136,7 @@ class RequestReader:
         for owner, selectors in ((of_class, data.device_class.spec.selectors), (of_claim, data.request.selectors)):
             for index, selector in enumerate(selectors):
                 try:
-                    if not (yield from device.matches_interruptibly(_expression(selector), self.budget)):
+                    if not (yield from device.matches_interruptibly(expression_of(selector), self.budget)):
                         return False
                 except CompileError as error:
                     raise AllocationError(f"{owner}: selector #{index}: CEL compile error: {error}") from None
@@ -192,8 +194,11 @@ class RequestReader:
         found = []
         for pool in self.pools:
             if pool.is_incomplete or pool.is_invalid:
+                if _excludes(data, pool.driver):
+                    continue
                 state = "being updated" if pool.is_incomplete else "invalid"
-                raise AllocationError(f"{where}: asks for all devices, but resource pool {pool} is currently {state}")
+                text = f"{where}: asks for all devices, but resource pool {pool} is currently {state}"
+                raise BrokenPoolError(text) if pool.contradicts_itself else AllocationError(text)
             for device in pool.devices:
                 if self.budget.take():
                     yield None
@@ -204,6 +209,21 @@ class RequestReader:
                 if is_selectable and has_room(data.capacities, capacities, taken):
                     found.append(Candidate(device, pool))
         return tuple(found)
+
+
+def _excludes(data: RequestData, driver: str) -> bool:
+    """Whether a selector names another driver, so that none of this driver's devices can be meant."""
+    for selector in (*data.device_class.spec.selectors, *data.request.selectors):
+        expression = expression_of(selector)
+        if len(expression) > SHORT_MAX:
+            continue
+        try:
+            wanted = compile_selector(expression).driver
+        except CompileError:
+            continue
+        if wanted is not None and wanted != driver:
+            return True
+    return False
 
 
 def _demand_readable(request: ExactDeviceRequest, where: str) -> None:
@@ -225,5 +245,6 @@ def _in_turn(parts: Iterable[Interruptible[T]]) -> Interruptible[tuple[T, ...]]:
     return tuple(found)
 
 
-def _expression(selector: DeviceSelector) -> str:
+def expression_of(selector: DeviceSelector) -> str:
+    """The expression of a selector; "" if it is of an unknown kind."""
     return "" if selector.cel is None else selector.cel.expression

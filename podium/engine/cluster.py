@@ -33,6 +33,7 @@ from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out, undo, writes_after_failure, writes_before_binding
 from podium.engine.store import ObjectStore
 from podium.framework.contract.interface import Plugin
+from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import ScheduleError, Status, demand_status
 from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
@@ -233,6 +234,8 @@ class Cluster:
         cycle = state.engine.cycle(world.framework_for(pod), pod)
         if not len(cycle.snapshot):
             raise ScheduleError(NO_NODES)
+        # A question is no attempt: plugins that keep gangs together must not remember that the pod did not fit.
+        cycle.state.write(SimulatedGroup(None))
         found = Evaluation(evaluate_all(cycle), cycle.snapshot)
         state.evaluations.add(found)
         return found
@@ -264,7 +267,16 @@ class Cluster:
             ScheduleError: the attempt failed for a reason other than that the pod does not fit.
             ClusterError: no profile serves the pod, it cannot be read, or it counts on a node already.
         """
-        pod = self.read_pod(pod)
+        return self._place(self.read_pod(pod), makes_room=True)
+
+    def place_without_preemption(self, pod: Pod) -> Placement:
+        """As `place`, but if no node fits, nothing is done to make room, and no plugin learns that the pod failed.
+
+        Raises: as `place`.
+        """
+        return self._place(pod, makes_room=False)
+
+    def _place(self, pod: Pod, *, makes_room: bool) -> Placement:
         if self._state.cache.pod(pod.uid) is not None:
             raise ClusterError(f"Pod {pod.key} counts on a node already")
         pod = self.create_claims(pod)
@@ -273,6 +285,7 @@ class Cluster:
             return Placement(pod, None, "; ".join(each.message for each in gates))
         state.random.seed(SEED)
         cycle = state.engine.cycle(self.framework_for(pod), pod)
+        cycle.makes_room = makes_room
         decision: Decision = state.engine.decide(cycle)
         if isinstance(decision, Failed):
             raise ScheduleError(f"{pod.key}: {decision.status.message}")

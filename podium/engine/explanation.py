@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from podium.engine.device_refusals import DeviceGroup
 from podium.engine.evaluation import as_status
+from podium.engine.gang_story import GangStory
 from podium.framework.contract.status import Status
 
 _EXAMPLES: Final = 3
@@ -81,6 +83,8 @@ class Explanation:
         preemption: the verdict of preemption in one sentence; "" if the pod fits somewhere.
         nominated: the node on which preemption makes room, and `victims` the pods that it evicts there.
         asked: the node that was asked about; "" if none was.
+        devices: the nodes that have no devices for the pod's claims, by what each request lacks there.
+        gang: how far the pod's gang has come; None if it is in none.
     """
 
     pod: str
@@ -97,6 +101,8 @@ class Explanation:
     nominated: str = ""
     victims: tuple[str, ...] = ()
     asked: str = ""
+    devices: tuple[DeviceGroup, ...] = ()
+    gang: GangStory | None = None
 
     @property
     def verdict(self) -> str:
@@ -129,6 +135,10 @@ class Explanation:
             {"plugin": each.plugin, "text": each.text, "count": each.count, "examples": list(each.examples)}
             for each in self.groups
         ]
+        if self.gang is not None:
+            found["gang"] = self.gang.as_dict()
+        if self.devices:
+            found["devices"] = [each.as_dict() for each in self.devices]
         if self.one_edit_away is not None:
             found["one_edit_away"] = list(self.one_edit_away)
         found["scores"] = [

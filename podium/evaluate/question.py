@@ -11,6 +11,7 @@ from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster, read_all, read_object
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.pods import asked_pod
+from podium.engine.device_refusals import device_refusals
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation, as_status
 from podium.engine.files import Found
@@ -115,9 +116,12 @@ class Question:
         gates, evaluation = cluster.gates_of(pod), cluster.evaluate(pod)
         missed = {*(resource.plural for resource in cluster.store.missed()), *self.missing}
         framework = cluster.framework_for(pod)
+        statuses, snapshot = evaluation.found.diagnosis.statuses(), evaluation.snapshot
         details = {
             row: detail
-            for row, status in evaluation.found.diagnosis.statuses().items()
-            if (detail := detail_of_node(framework, pod, evaluation.snapshot, row, status))
+            for row, status in statuses.items()
+            if (detail := detail_of_node(framework, pod, snapshot, row, status))
         }
+        refusals = device_refusals(framework, pod, snapshot, statuses.items())
+        details |= {snapshot.row_of[name]: "; ".join((*each.reasons, *each.details)) for name, each in refusals.items()}
         return PodAnswer(pod, evaluation, gates, tuple(sorted(missed)), details)

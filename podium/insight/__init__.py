@@ -5,10 +5,13 @@ that is undone, so asking changes nothing. Does no I/O, except
 that `running_cluster` lists a cluster.
 """
 
-from podium.insight.capacity import Capacity, Headroom, NodeCapacity
+from podium.engine.device_refusals import DeviceGroup
+from podium.engine.gang_story import GangStory
+from podium.insight.capacity import Capacity, GangCapacity, Headroom, NodeCapacity
 from podium.insight.cluster import Cluster
 from podium.insight.edits import Edit, EditKind
 from podium.insight.fixes import Fixes
+from podium.insight.gang_fixes import GangEdit, GangFix
 from podium.insight.search import Fix
 from podium.insight.why import Blocker, Group, NodeScore, Why
 
@@ -16,10 +19,15 @@ __all__ = [
     "Blocker",
     "Capacity",
     "Cluster",
+    "DeviceGroup",
     "Edit",
     "EditKind",
     "Fix",
     "Fixes",
+    "GangCapacity",
+    "GangEdit",
+    "GangFix",
+    "GangStory",
     "Group",
     "Headroom",
     "NodeCapacity",

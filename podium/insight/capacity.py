@@ -16,6 +16,7 @@ import msgspec
 
 from podium.cluster import Snapshot
 from podium.engine.cluster import Cluster
+from podium.engine.device_refusals import device_refusals
 from podium.engine.errors import ClusterError
 from podium.engine.placing import Engine
 from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, is_daemon, left_over, no_claims, numbered
@@ -64,6 +65,32 @@ class NodeCapacity:
     limit: str
 
 
+@dataclass(frozen=True, slots=True)
+class GangCapacity:
+    """How many more gangs fit as a whole.
+
+    Attributes:
+        gang: the key of the group that the pod names.
+        size: how many pods of one gang must have a node.
+        fits: the number of gangs.
+        is_at_least: more may fit.
+        domain_key: the label of which all nodes of one gang must share a value; "" if there is none.
+    """
+
+    gang: str
+    size: int
+    fits: int
+    is_at_least: bool = False
+    domain_key: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer as JSON values."""
+        found: dict[str, Any] = {"gang": self.gang, "size": self.size, "fits": self.fits}
+        if self.domain_key:
+            found["domain_key"] = self.domain_key
+        return found | ({"at_least": True} if self.is_at_least else {})
+
+
 @dataclass(frozen=True)
 class Capacity:
     """How many more copies of a pod fit.
@@ -74,6 +101,7 @@ class Capacity:
         is_at_least: more may fit: the dry run stopped at its maximum.
         gate: why no copy would be tried; "" if they would.
         nodes: every node, by name.
+        gang: how many whole gangs fit; None for a pod that is in none.
     """
 
     pod: str
@@ -81,6 +109,7 @@ class Capacity:
     is_at_least: bool
     gate: str
     nodes: tuple[NodeCapacity, ...]
+    gang: GangCapacity | None = None
 
     @cached_property
     def zones(self) -> Mapping[str, int]:
@@ -100,6 +129,8 @@ class Capacity:
         more: dict[str, Any] = {"gate": self.gate} if self.gate else {}
         if self.is_at_least:
             more["at_least"] = True
+        if self.gang is not None:
+            more["gangs"] = self.gang.as_dict()
         more["by_node"] = {each.node: each.fits for each in self.nodes if each.fits}
         more["by_zone"] = dict(self.zones)
         more["limits"] = dict(self.limits)
@@ -239,9 +270,12 @@ def _rejections(engine: Engine, asked: Asked) -> tuple[Mapping[int, str], Snapsh
     filtered = filter_all(cycle)
     feasible = set(filtered.rows.tolist())
     statuses = cycle.diagnosis.statuses()
+    refusals = device_refusals(asked.framework, asked.pod, snapshot, statuses.items())
 
     def text(row: int) -> str:
         status: Status = statuses.get(row, cycle.diagnosis.absent)
+        if (refusal := refusals.get(snapshot.name(row))) is not None:
+            return f"{status.message} ({refusal.text})"
         detail = detail_of_node(asked.framework, asked.pod, snapshot, row, status)
         return f"{status.message} ({detail})" if detail else status.message
 

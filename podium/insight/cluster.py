@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -22,6 +23,8 @@ from podium.framework.contract.interface import Plugin
 from podium.insight import capacity
 from podium.insight.capacity import Asked, Capacity, Headroom
 from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for
+from podium.insight.gang_capacity import gang_capacity, with_siblings
+from podium.insight.gangs import gang_of
 from podium.insight.json_patch import Operation, merged, patched
 from podium.insight.score_table import data_frame, score_table
 from podium.insight.why import Why, explain
@@ -140,7 +143,8 @@ class Cluster(EngineCluster):
     def capacity(self, pod: PodLike, most: int = PLACED_MAX) -> Capacity:
         """How many more pods like this one the scheduler would place, and what then stops it. Nothing changes.
 
-        The copies preempt no pods. Pending pods are not placed before them.
+        The copies preempt no pods. Pending pods are not placed before them. For a pod of a gang, `gang` of the answer
+        says how many whole gangs fit.
 
         Args:
             most: the maximum number of copies to try one by one, if they affect each other.
@@ -149,8 +153,17 @@ class Cluster(EngineCluster):
             ScheduleError: an attempt failed for a reason other than that the pod does not fit.
             ClusterError: no profile serves the pod, or it cannot be read.
         """
-        (found,) = self.capacity_together([pod], most)
-        return found
+        pod = self.read_pod(pod)
+        gang = gang_of(self, pod)
+        world = self if gang is None else with_siblings(self, pod, gang)
+        (found,) = world.capacity_together([pod], most)
+        if gang is None:
+            return found
+
+        def capacity_of(copy: Pod) -> Capacity:
+            return found if copy is pod else world.capacity_together([copy], most)[0]
+
+        return replace(found, gang=gang_capacity(world, pod, gang, capacity_of))
 
     def capacity_together(self, pods: Sequence[PodLike], most: int = PLACED_MAX) -> Sequence[Capacity]:
         """As `capacity`, for several pods that are placed in turn, one of each, until none fits any more.

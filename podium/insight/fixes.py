@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from podium.engine.cluster import Cluster
+from podium.insight.gang_fixes import GangFix, gang_fixes
+from podium.insight.gangs import gang_of
 from podium.insight.search import EDITS_MAX, Fix, FixSearch, as_pending
 from podium.objects.core import Pod
 
@@ -20,33 +22,50 @@ class Fixes:
     Attributes:
         fits: whether it fits as it is.
         fixes: empty if it fits, and if no set of up to three edits is enough.
+        gang: the gang of the pod, which is then to fit as a whole; "" if it is in none.
+        problem: why no edits are looked for; "" if they are.
     """
 
     pod: str
     fits: bool
-    fixes: Sequence[Fix] = ()
+    fixes: Sequence[Fix | GangFix] = ()
+    gang: str = ""
+    problem: str = ""
 
     @property
     def text(self) -> str:
         """The answer in one sentence."""
+        name = f"The whole gang {self.gang}" if self.gang else self.pod
+        if self.problem:
+            return f"No edit is looked for: {self.problem}"
         if self.fits:
-            return f"{self.pod} fits as it is"
+            return f"{name} fits as it is"
         if not self.fixes:
-            return f"No set of up to {EDITS_MAX} edits lets {self.pod} fit"
+            what = f"the whole gang {self.gang}" if self.gang else self.pod
+            return f"No set of up to {EDITS_MAX} edits lets {what} fit"
         count = len(self.fixes[0].edits)
-        return f"{self.pod} fits after {'one edit' if count == 1 else f'{count} edits'}"
+        return f"{name} fits after {'one edit' if count == 1 else f'{count} edits'}"
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """The answer as JSON values; with `explain` each edit also in words."""
-        return {"fits": self.fits, "fixes": [each.as_dict(explain=explain) for each in self.fixes]}
+        more = {"gang_of_fixes": self.gang} if self.gang else {}
+        return {"fits": self.fits, "fixes": [each.as_dict(explain=explain) for each in self.fixes]} | more
 
 
 def fixes_for(cluster: Cluster, pod: Pod, most: int = FIXES_MAX) -> Fixes:
-    """Look for the smallest sets of edits. The cluster is not changed.
+    """Look for the smallest sets of edits; for a member of a gang, those after which the whole gang fits.
+
+    The cluster is not changed.
 
     Raises:
         ScheduleError: a plugin failed.
     """
+    gang = gang_of(cluster, pod)
+    if gang is not None and len(gang.placed) < gang.needed:
+        if gang.problem:
+            return Fixes(pod.key, False, (), gang.key, gang.problem)
+        fits, fixes = gang_fixes(cluster, gang, most)
+        return Fixes(pod.key, fits, tuple(fixes), gang.key)
     search = FixSearch(*as_pending(cluster, pod))
     if len(search.blockers().feasible()):
         return Fixes(pod.key, True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
@@ -17,7 +17,10 @@ from podium.engine.errors import ClusterError
 from podium.engine.files import Found
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, Forbidden, Unauthorized, Unreachable
-from podium.objects.resource_types import WITHOUT_GATES, ResourceType
+from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, WITHOUT_GATES, ResourceType
+
+_GROUPS: Final = (POD_GROUPS, COSCHEDULING_POD_GROUPS)
+"""Listed beside all others, where the cluster serves them: what a gang needs is said there alone."""
 
 
 async def listed(
@@ -37,7 +40,7 @@ async def listed(
     async with ApiSession(credentials) as session:
         try:
             found = []
-            for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES)):
+            for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES, *_GROUPS)):
                 try:
                     items = await all_objects(session, resource)
                 except Forbidden:

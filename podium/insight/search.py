@@ -19,7 +19,6 @@ from typing import Any, Final
 import numpy as np
 
 from podium.engine.cluster import Cluster, unbound
-from podium.engine.errors import ManifestError
 from podium.engine.placing import Engine
 from podium.engine.store import ObjectStore
 from podium.framework.cycle.scoring import choose, score_nodes
@@ -27,8 +26,9 @@ from podium.framework.cycle.search import filter_all
 from podium.framework.preemption.candidates import Budgets
 from podium.framework.profile.runtime import Framework
 from podium.insight.alike_nodes import LABELS, TAINTS, Alike, AlikeNodes
+from podium.insight.applied_edits import EditsDoNotApplyError, apply_edits
 from podium.insight.blockers import Blockers, blockers_of
-from podium.insight.edits import INTRUSIVENESS, Edit, EditKind, in_order, node_manifest
+from podium.insight.edits import INTRUSIVENESS, Edit, EditKind, in_order
 from podium.insight.evictions import EXACT, Evictions
 from podium.insight.node_edits import (
     HOSTNAME,
@@ -44,7 +44,7 @@ from podium.insight.volume_demands import volume_demands
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import Node, Pod
 from podium.objects.requests import filter_requests
-from podium.objects.resource_types import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_CLAIMS
+from podium.objects.resource_types import NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_CLAIMS
 from podium.plugins.node_affinity import NodeAffinity
 
 EDITS_MAX: Final = 3
@@ -424,29 +424,18 @@ class FixSearch:
         """The edits as they apply one after the other, and the node on which the pod is then placed; None if none."""
         pod = self._pod
         applied: list[Edit] = []
-        nodes: dict[str, list[Edit]] = {}
         for edit in in_order(edits):
             if edit.object_kind == "Pod" and edit.kind is not EditKind.EVICT:
                 edit = appended(pod, edit)
                 pod = granted(pod, [edit])
-            elif edit.object_kind == "Node" and edit.manifest is None:
-                nodes.setdefault(edit.name, []).append(edit)
             applied.append(edit)
         if not any(edit.object_kind == "Node" or edit.kind is EditKind.EVICT for edit in applied):
             return tuple(applied), best_node(self._engine, self._framework, pod)
         world = self._cluster.fork()
         try:
-            for name, changes in nodes.items():
-                node = world.store.get(NODES, name)
-                assert node is not None
-                world.replace(node_manifest(node, (part for change in changes for part in change.patch)))
-        except (KeyError, IndexError, ManifestError):
+            apply_edits(world, applied)
+        except EditsDoNotApplyError:
             return edits, None
-        for edit in applied:
-            if edit.kind is EditKind.EVICT:
-                world.remove("Pod", edit.name, edit.namespace)
-            elif edit.manifest is not None:
-                world.add(edit.manifest)
         return tuple(applied), best_node(world.engine, world.framework_for(pod), pod)
 
 

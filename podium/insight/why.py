@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from podium.cluster import Snapshot
 from podium.engine.cluster import Cluster
+from podium.engine.device_refusals import DeviceGroup, device_refusals, grouped_by_devices
 from podium.engine.evaluation import Evaluation
 from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, grouped
+from podium.framework.contract.status import Status
 from podium.insight.details import amounts, kind_of_blocker
+from podium.insight.gangs import gang_of, story_of
 from podium.insight.search import FixSearch, as_pending
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES
@@ -29,6 +34,8 @@ def explain(cluster: Cluster, pod: Pod, asked: str = "") -> Why:
         ClusterError: no profile serves the pod.
     """
     bound_to = pod.node_name
+    gang = gang_of(cluster, pod)
+    story = None if gang is None else story_of(cluster, gang)
     cluster, pod = as_pending(cluster, pod)
     bound_to = "" if pod.node_name else bound_to
     evaluation = cluster.evaluate(pod)
@@ -67,7 +74,17 @@ def explain(cluster: Cluster, pod: Pod, asked: str = "") -> Why:
         nominated=answer.get("nominated", ""),
         victims=tuple(answer.get("victims", ())),
         asked=asked,
+        devices=_devices(cluster, pod, snapshot, statuses),
+        gang=story,
     )
+
+
+def _devices(
+    cluster: Cluster, pod: Pod, snapshot: Snapshot, statuses: Mapping[int, Sequence[Status]]
+) -> tuple[DeviceGroup, ...]:
+    """What the pod's claims lack on the nodes that have no devices for them."""
+    rejections = ((row, status) for row, known in statuses.items() for status in known)
+    return grouped_by_devices(device_refusals(cluster.framework_for(pod), pod, snapshot, rejections))
 
 
 def _preemption(answer: dict[str, Any]) -> str:

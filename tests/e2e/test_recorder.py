@@ -11,10 +11,12 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from tests.e2e.cluster import Cluster, RealCluster
+from tests.device_manifests import claiming, device_class, devices, exactly, resource_claim, resource_slice
+from tests.e2e.cluster import Cluster, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.daemon import Daemon
+from tests.e2e.daemon import Daemon, configuration
 from tests.e2e.waiting import eventually
+from tests.gang_manifests import COSCHEDULING, group, members, with_coscheduling
 from tests.manifests import node, pod
 
 pytestmark = pytest.mark.anyio
@@ -99,3 +101,52 @@ async def test_the_rule_that_a_refusal_names_lets_its_user_ask(
         return (await why(daemon, "huge", "--token-file", str(tmp_path / "token"))).returncode == 0
 
     await eventually(may_ask)
+
+
+async def test_a_member_that_waits_at_permit_is_told_for_whom_and_how_long(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    cluster = sandbox_cluster
+    await cluster.create(node("node-0", cpu="4"), node("node-1", cpu="4"))
+    groups = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
+    await cluster.admin.create(groups, group(COSCHEDULING, 3, scheduleTimeoutSeconds=600))
+    profiles = with_coscheduling(podGroupRejectPercentage=100)["profiles"]
+    daemon = await start(cluster, configuration(profiles=profiles))
+    await cluster.create(*members(COSCHEDULING, 3))
+
+    async def two_wait() -> Json:
+        story: Json = json.loads((await why(daemon, "train-0", "-o", "json")).stdout)
+        return story["gang"] if story["gang"] and len(story["gang"].get("held", ())) == 2 else {}
+
+    gang = await eventually(two_wait)
+    assert (gang["needed"], gang["members"], len(gang["lacking"])) == (3, 3, 1)
+    (lacking,) = gang["lacking"].values()
+    assert "0/2 nodes are available: 2 Insufficient cpu." in lacking
+    assert 0 < gang["seconds_left"] <= 600
+    shown = (await why(daemon, "train-0")).stdout
+    assert "It is a member of the gang default/train (scheduling.x-k8s.io)" in shown
+    assert "1 more must get a node, so none of those that wait starts" in shown
+
+
+async def test_devices_that_a_pod_lacks_are_told_by_request(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    cluster = sandbox_cluster
+    await cluster.create(node("node-0", cpu="4"))
+    resources = "/apis/resource.k8s.io/v1"
+    await cluster.admin.create(f"{resources}/resourceslices", resource_slice("s", devices(2), node="node-0"))
+    await cluster.admin.create(f"{resources}/deviceclasses", device_class("gpu"))
+    claim = resource_claim("c", exactly(count=3))
+    del claim["status"]
+    await cluster.admin.create(f"{resources}/namespaces/default/resourceclaims", claim)
+    daemon = await start(cluster)
+    await cluster.create(pod("hungry", resourceClaims=claiming("c")))
+    await cluster.wait_condition("hungry")
+
+    async def explained() -> str:
+        text = (await why(daemon, "hungry")).stdout
+        return text if "devices, as they are now" in text else ""
+
+    shown = await eventually(explained)
+    assert "1 cannot allocate all claims" in shown
+    assert "request gpu of claim default/c asks for 3 devices of class gpu: 2 of 2 match, 2 free" in shown

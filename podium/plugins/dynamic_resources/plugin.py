@@ -15,13 +15,14 @@ answer; no limit (0) counts as 10 s, because no other pod is tried meanwhile. A 
 binding failed without a definite answer, since it may be bound yet; in podium's first minute it keeps those that were
 reserved for it before. After that it loses them only if the API server shows that it is not bound. Devices whose
 allocation failed without a definite answer are withheld until the claim has been read after a minute. After an error on
-one node, the others are not looked at. The allocation that PostFilter takes back is cleared after the attempt, which
-does not wait for that.
+one node, the others are not looked at. Only if a claim asks for all devices, and slices of the node contradict each
+other, the attempt goes on if another node has devices for the pod: one broken driver does not stop the claims of all.
+The allocation that PostFilter takes back is cleared after the attempt, which does not wait for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Hashable, Sequence
+from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -29,11 +30,12 @@ from msgspec.structs import replace
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import DynamicResourcesArgs
-from podium.devices import AllocationError, Allocator, Refusal, StepsExceededError
+from podium.devices import AllocationError, Allocator, BrokenPoolError, Refusal, StepsExceededError
 from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import RequestMapping, extended_requests
 from podium.devices.interruptible import Interruptible, uninterrupted
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests, unreadable_claim
+from podium.devices.refusals import NodeRefusal
 from podium.framework.contract.choosing import ChoosingPlugin
 from podium.framework.contract.cluster_event import (
     ActionType,
@@ -64,7 +66,7 @@ from podium.framework.contract.pod_groups import SimulatedGroup, ThoroughSearch
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.framework.contract.writing import BindingInDoubt, ObjectWrite, WritingPlugin
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
-from podium.objects.core import Node, Pod, PodSpec
+from podium.objects.core import Pod, PodSpec
 from podium.objects.resource_types import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
 from podium.objects.selectors import compile_node_selector
 from podium.objects.unreadable import UnreadableClaim
@@ -72,8 +74,9 @@ from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
 from podium.plugins.dynamic_resources.offline_writes import written_claims
 from podium.plugins.dynamic_resources.pod_devices import NO_CLAIMS, SPECIAL_NAME, NodeDevices, PodDevices
+from podium.plugins.dynamic_resources.refused_nodes import explain_nodes
 from podium.plugins.dynamic_resources.special_claim import new_special_claim, special_claim_on
-from podium.plugins.shared.cluster_devices import ClusterDevices
+from podium.plugins.shared.cluster_devices import ClusterDevices, Holders
 from podium.plugins.shared.hints import is_about, queue_if
 from podium.plugins.shared.normalize import default_normalize
 
@@ -233,26 +236,42 @@ class DynamicResources(
         has_short_way = found.needs_devices_only and not found.ways_max
         for position, row in enumerate(rows.tolist()):
             status = found.error
-            if status is None and has_short_way:
-                node = snapshot.nodes[row]
-                assert node is not None
-                status = yield from self._filter_by_devices(found, node)
-            elif status is None:
-                status = yield from self._filter_by_all(found, pod, snapshot.node(row))
+            if status is None:
+                try:
+                    if has_short_way:
+                        status = yield from self._filter_by_devices(found, snapshot, row)
+                    else:
+                        status = yield from self._filter(found, pod, snapshot.node(row))
+                except BrokenPoolError as error:
+                    if found.is_elsewhere is None:
+                        found.is_elsewhere = yield from self._is_elsewhere(found, pod, snapshot)
+                    status = _status_after(found, snapshot.name(row), error)
+                except (StepsExceededError, AllocationError, ValueError) as error:
+                    status = _status_after(found, snapshot.name(row), error)
             if status is not None:
                 numbers[position] = found.number_of(status)
             yield None
         return numbers
 
-    def _filter_by_devices(self, found: PodDevices, node: Node) -> Interruptible[Status | None]:
-        """The status of a node for a pod whose claims all need devices and nothing else."""
-        name = node.metadata.name
+    def _is_elsewhere(self, found: PodDevices, pod: Pod, snapshot: Snapshot) -> Interruptible[bool]:
+        """Whether any node has the devices, so that nodes with broken pools are not needed."""
+        for row in snapshot.order.tolist():
+            try:
+                if (yield from self._filter(found, pod, snapshot.node(row))) is None:
+                    return True
+            except BrokenPoolError:
+                continue
+            except (StepsExceededError, AllocationError, ValueError):
+                return False
+        return False
+
+    def _filter_by_devices(self, found: PodDevices, snapshot: Snapshot, row: int) -> Interruptible[Status | None]:
+        """As `_filter`, for a pod whose claims all need devices and nothing else."""
+        node = snapshot.nodes[row]
+        assert node is not None
         assert found.allocator is not None
-        try:
-            allocated = yield from found.allocator.allocate_interruptibly(name, node.metadata.labels, found.fresh)
-        except (StepsExceededError, AllocationError, ValueError) as error:
-            found.error = _error_on(name, error)
-            return found.error
+        name = node.metadata.name
+        allocated = yield from found.allocator.allocate_interruptibly(name, node.metadata.labels, found.fresh)
         if isinstance(allocated, Refusal):
             return _REFUSED[allocated]
         found.by_node[name] = NodeDevices(allocated)
@@ -263,6 +282,28 @@ class DynamicResources(
         del pod
         return state.read(PodDevices).statuses[verdict - 1]
 
+    def holders(self) -> Interruptible[Holders]:
+        """Which claims have which devices. Yields where it can be interrupted."""
+        return self._devices.holders()
+
+    def explain_nodes(
+        self, pod: Pod, snapshot: Snapshot, rows: Rows, holders: Holders | None = None
+    ) -> Mapping[int, NodeRefusal]:
+        """Why each of these nodes, which the plugin has rejected, has no devices for the pod: for people who ask.
+
+        Args:
+            holders: as `holders` returns them; with them a few nodes are explained in some milliseconds, or not at all.
+        """
+        timeout_s, now_s = self._binding_timeout_s, self._handle.clock.now()
+        return explain_nodes(
+            self._devices,
+            pod,
+            snapshot,
+            rows,
+            lambda claim: timeout_s is None or is_bound_or_may_be(claim, now_s, timeout_s),
+            holders,
+        )
+
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Return success, UnschedulableAndUnresolvable, or an Error that ends the attempt."""
         found = state.find(PodDevices)
@@ -270,16 +311,18 @@ class DynamicResources(
             return error_status(PluginError("not found"))
         if not found.claims:
             return None
-        return found.error or uninterrupted(self._filter_by_all(found, pod, node))
-
-    def _filter_by_all(self, found: PodDevices, pod: Pod, node: NodeInfo) -> Interruptible[Status | None]:
-        try:
-            return (yield from self._filter(found, pod, node))
-        except (StepsExceededError, AllocationError, ValueError) as error:
-            found.error = _error_on(node.name, error)
+        if found.error is not None:
             return found.error
+        try:
+            return uninterrupted(self._filter(found, pod, node))
+        except (StepsExceededError, AllocationError, ValueError) as error:
+            return _status_after(found, node.name, error)
 
     def _filter(self, found: PodDevices, pod: Pod, node: NodeInfo) -> Interruptible[Status | None]:
+        """The status of a node.
+
+        Raises: AllocationError, StepsExceededError, ValueError.
+        """
         special = found.special
         own: ResourceClaim | None = None
         mappings: tuple[RequestMapping, ...] = ()
@@ -530,11 +573,14 @@ class DynamicResources(
         return queue_if(is_own and new is not None and not isinstance(self._claims_of(new), ClaimProblem))
 
 
-def _error_on(node_name: str, error: Exception) -> Status:
-    """The error of a search on a node."""
-    if isinstance(error, StepsExceededError):
-        return error_status(f"node {node_name}: timed out trying to allocate devices")
-    return error_status(str(error))
+def _status_after(found: PodDevices, node_name: str, error: Exception) -> Status:
+    """The status of a node on which the search failed: an error ends the attempt, unless other nodes have devices."""
+    if isinstance(error, BrokenPoolError) and found.is_elsewhere:
+        return _REFUSED[Refusal.INVALID_POOLS]
+    is_late = isinstance(error, StepsExceededError)
+    text = f"node {node_name}: timed out trying to allocate devices" if is_late else str(error)
+    found.error = error_status(text)
+    return found.error
 
 
 def _is_simulated(state: CycleState) -> bool:

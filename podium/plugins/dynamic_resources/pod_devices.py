@@ -64,6 +64,7 @@ class PodDevices:
         interrupted: the rest of a Filter that was interrupted.
         statuses: the rejections of nodes so far, each once.
         error: the error of a node's Filter, which ends the attempt.
+        is_elsewhere: whether a node has devices for the pod; None as long as no pool was broken.
         was_reserved: whether one of the claims was reserved for the pod when the attempt began.
         is_unreserved: whether the pod is not bound after all.
         deallocated: the claim that PostFilter wants to lose its allocation, as it will be.
@@ -86,6 +87,7 @@ class PodDevices:
     interrupted: Interruptible[IntArray] | None = None
     statuses: list[Status] = field(default_factory=list)
     error: Status | None = None
+    is_elsewhere: bool | None = None
     was_reserved: bool = False
     is_unreserved: bool = False
     deallocated: ResourceClaim | None = None

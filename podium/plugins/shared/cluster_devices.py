@@ -10,14 +10,15 @@ allocation in flight that is given up requeues pods as one that is cleared; upst
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from podium.devices import AllocatedDevices, Inventory
+from podium.devices import AllocatedDevices, DeviceID, Inventory
 from podium.devices.class_table import ClassTable
+from podium.devices.interruptible import Interruptible
 from podium.devices.questions import Questions
 from podium.framework.contract.interface import Handle, Lister
 from podium.objects import resource_types
@@ -34,6 +35,10 @@ _DOUBT_S: Final = 60.0
 """How long an API server may work on a request (kube-apiserver's `--request-timeout`)."""
 
 _AGAIN_S: Final = 5.0
+_CLAIMS_PER_TURN: Final = 1000
+
+Holders: TypeAlias = Mapping[DeviceID, Sequence[tuple[str, tuple[str, ...]]]]
+"""By device: the claims that have it, each with the names of the pods that use it."""
 
 
 @dataclass(slots=True)
@@ -136,6 +141,24 @@ class ClusterDevices:
         """The devices that claims hold, and those that they are about to get."""
         self.claims.read()
         return self._with_in_flight
+
+    def holders(self) -> Interruptible[Holders]:
+        """By device: the claims that have it, each with the pods that use it. Cost: one pass over all claims.
+
+        Yields where it can be interrupted.
+        """
+        self.claims.read()
+        found: dict[DeviceID, list[tuple[str, tuple[str, ...]]]] = {}
+        for number, claim in enumerate(tuple(self.claims.list()), 1):
+            if not number % _CLAIMS_PER_TURN:
+                yield None
+            in_flight = self._in_flight.get(claim.metadata.uid)
+            allocation = claim.status.allocation or (None if in_flight is None else in_flight.allocation)
+            for result in () if allocation is None else allocation.devices.results:
+                if not result.admin_access:
+                    device = DeviceID(result.driver, result.pool, result.device)
+                    found.setdefault(device, []).append(users_of(claim))
+        return found
 
     def doubt(self, claim: ResourceClaim, allocation: AllocationResult) -> None:
         """Keep the devices from other claims while the API server may still write this allocation of the claim.
@@ -286,3 +309,8 @@ class ClusterDevices:
 
     def on_broken(self, broken: Any) -> None:
         """A claim cannot be decoded: its earlier state, if there is one, stays in use."""
+
+
+def users_of(claim: ResourceClaim) -> tuple[str, tuple[str, ...]]:
+    """The key of a claim, and the names of the pods that use it."""
+    return claim.key, tuple(each.name for each in claim.status.reserved_for)

@@ -18,27 +18,36 @@ import podium
 from podium.engine import ClusterError
 from podium.sandbox import Sandbox
 from podium.sandbox.server import ApiServer
+from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, member
 from tests.manifests import node, pod
 from tests.unit.cli.commands import run, written
 
+GANGS = (COSCHEDULING, "train"), (UPSTREAM, "tune")
 REQUESTS: list[tuple[str, str]] = []
+REFUSED: set[str] = set()
+"""The plurals of kinds that the user may not list."""
 
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """That of a cluster with a node and two pods; the requests that it gets are in REQUESTS."""
     REQUESTS.clear()
+    REFUSED.clear()
     answer = ApiServer.handle
 
     async def noted(self: ApiServer, request: Any) -> web.StreamResponse:
         REQUESTS.append((request.method, request.path))
+        if request.path.rpartition("/")[2] in REFUSED:
+            return web.json_response({"kind": "Status", "code": 403, "reason": "Forbidden"}, status=403)
         return await answer(self, request)
 
     monkeypatch.setattr(ApiServer, "handle", noted)
     with capture_logs(), start_blocking_portal() as portal, contextlib.ExitStack() as stack:
 
         async def fill() -> None:
-            for each in (node("n1", "2"), pod("web", node="n1"), pod("big", "9")):
+            gangs = (group(kind, 2, name) for kind, name in GANGS)
+            pods = (member(kind, f"{name}-0", name, cpu="9") for kind, name in GANGS)
+            for each in (node("n1", "2"), pod("web", node="n1"), pod("big", "9"), *gangs, *pods):
                 sandbox.store.create(each)
 
         sandbox = Sandbox(kubelets=False)
@@ -52,6 +61,8 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     [
         (["why", "web"], "default/web is on n1"),
         (["why", "big", "--fix"], "default/big fits after one edit"),
+        (["why", "train-0"], "only 1 of the 2 pods that it needs exist"),
+        (["why", "tune-0"], "only 1 of the 2 pods that it needs exist"),
         (["what-if", "--drain", "n1"], "web"),
         (["what-if", "--scale", "default/ReplicaSet/web=3"], "has no pod here"),
         (["capacity", "--pod", "pod.yaml", "--explain"], "n1"),
@@ -81,7 +92,13 @@ def test_the_library_loads_a_running_cluster_in_a_notebook(kubeconfig: Path) -> 
     async def cell() -> list[str]:
         return [each.metadata.name for each in podium.Cluster.load(str(kubeconfig), context="podium-sandbox").pods]
 
-    assert sorted(anyio.run(cell)) == ["big", "web"]
+    assert sorted(anyio.run(cell)) == ["big", "train-0", "tune-0", "web"]
+
+
+def test_pod_groups_that_the_user_may_not_list_are_left_out(kubeconfig: Path) -> None:
+    REFUSED.add("podgroups")
+    result = run("why", "train-0", "--kubeconfig", kubeconfig)
+    assert "neither a PodGroup default/train nor an annotation of the pod says" in result.stdout
 
 
 def test_a_running_cluster_that_the_library_cannot_load_is_named_with_advice(kubeconfig: Path) -> None:

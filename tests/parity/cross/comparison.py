@@ -20,6 +20,7 @@ from tests.parity.cross.drawing import Json
 from tests.parity.recorded import DATA, as_json, comparable, differences, scenarios, without_unrecorded
 
 _ORDERED_REASONS = ("Too many pods", "Insufficient cpu", "Insufficient memory", "Insufficient ephemeral-storage")
+_BROKEN_POOL = "asks for all devices, but resource pool "
 _SPECIAL_CLAIM = "<extended-resources>"
 
 
@@ -87,6 +88,8 @@ def compare_answers(questions: Iterable[Json], binary: Path, asked: Path, kept: 
 
 
 def _differing(expected: Json, answer: Json) -> Iterator[str]:
+    if _BROKEN_POOL in expected.get("error", "") and "error" not in answer:
+        return iter(())  # on purpose: see `Differs` in podium.plugins.dynamic_resources.plugin
     answer = as_json(without_unrecorded(answer, expected))
     for each in (expected, answer):
         _order_reasons(each)

@@ -108,6 +108,39 @@ def test_expression_is_compiled_once():
     assert compile_selector("device.driver == 'a'") is compile_selector("device.driver == 'a'")
 
 
+@pytest.mark.parametrize(
+    ("expression", "driver"),
+    [
+        ("device.driver == 'a'", "a"),
+        (f"{ATTRIBUTES}.index == 1 && ('a' == device.driver && true)", "a"),
+        ("device.driver == 'a' || true", None),
+        ("device.driver != 'a'", None),
+        ("!(device.driver == 'a')", None),
+        ("['a'].exists(device, device == 'a')", None),
+        ("true", None),
+    ],
+)
+def test_selector_knows_the_only_driver_that_it_selects(expression, driver):
+    assert compile_selector(expression).driver == driver
+
+
+@pytest.mark.parametrize(
+    ("expression", "fields"),
+    [
+        (
+            f"{ATTRIBUTES}.model == 'a' && {CAPACITY}.memory.isInteger()",
+            [("attributes", "model"), ("capacity", "memory")],
+        ),
+        (f"{ATTRIBUTES}['model'] == 'a' || {ATTRIBUTES}.?model.hasValue()", [("attributes", "model")]),
+        (f"has({ATTRIBUTES}.index)", [("attributes", "index")]),
+    ],
+)
+def test_selector_knows_what_it_reads_of_a_device(expression, fields):
+    found = compile_selector(expression).reads()
+    assert found == tuple((kind, f"gpu.example.com/{name}") for kind, name in fields)
+    assert compile_selector("device.driver == 'a' && true").reads() == (("driver", ""),)
+
+
 def test_value_of_another_type_than_was_inferred_does_no_harm():
     for expression in ("dyn(1).orValue(ip('::1')).isLoopback()", "optional.none().or(dyn(1)).hasValue()"):
         with pytest.raises(EvaluationError, match="no such overload"):

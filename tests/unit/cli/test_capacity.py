@@ -3,6 +3,7 @@ from functools import partial
 
 import pytest
 
+from tests.gang_manifests import COSCHEDULING, group, member
 from tests.manifests import ZONE, node, pod
 from tests.unit.cli.commands import run, written
 
@@ -111,3 +112,15 @@ def test_gated_pod_is_told_so(cluster, tmp_path):
 def test_bad_command_lines_are_refused(cluster, web, options, status, said):
     result = _run("-f", cluster, "--pod", web, *options)
     assert (result.exit_code, said in result.stderr) == (status, True)
+
+
+def test_whole_gangs_are_counted_whose_group_may_be_in_the_pods_file(tmp_path):
+    cluster = written(tmp_path / "cluster.yaml", *(node(f"n{index}", "4") for index in range(7)))
+    asked = written(tmp_path / "gang.yaml", group(COSCHEDULING, 3), member(COSCHEDULING, "train"))
+    shown = run("capacity", "-f", cluster, "--pod", asked).stdout
+    assert "2 more whole gangs of 3 pods like default/train fit; pod by pod:" in shown
+    assert "7 more of default/train fit" in shown
+    answer = json.loads(run("capacity", "-f", cluster, "--pod", asked, "-o", "json").stdout)
+    assert (answer["fits"], answer["gangs"]) == (7, {"gang": "default/train", "size": 3, "fits": 2})
+    large = written(tmp_path / "large.yaml", group(COSCHEDULING, 8), member(COSCHEDULING, "train"))
+    assert run("capacity", "-f", cluster, "--pod", large, "--exit-code").exit_code == 3

@@ -4,6 +4,16 @@ from functools import partial
 
 import pytest
 
+from tests.device_manifests import (
+    claiming,
+    device_class,
+    devices,
+    exactly,
+    held_claim,
+    resource_claim,
+    resource_slice,
+)
+from tests.gang_manifests import COSCHEDULING, group, members
 from tests.manifests import node, pod
 from tests.unit.cli.commands import run, written
 
@@ -136,3 +146,60 @@ def test_recorded_scenarios_are_answered_a_line_each(tmp_path):
 def test_bad_command_lines_are_refused(arguments, said):
     result = _run(*arguments)
     assert (result.exit_code, said in result.stderr) == (2, True)
+
+
+@pytest.fixture
+def gpus(tmp_path):
+    listed = devices(2, attributes={"model": "a100"})
+    claims = held_claim("train", {"n1": ["gpu-1"]}, ["trainer-0"]), resource_claim("c", exactly(count=2))
+    slices = [resource_slice(name, listed, node=name) for name in ("n1", "n4")]
+    asking = pod("web", resourceClaims=claiming("c"))
+    more = node("n4", "4", unschedulable=True), device_class("gpu"), asking
+    return written(tmp_path / "gpus.yaml", NODES[0], *more, *claims, *slices)
+
+
+def test_devices_that_are_missing_are_shown_by_request_with_those_who_have_them(gpus):
+    shown = lines(_run("web", "-f", gpus))
+    at = shown.index("devices:")
+    assert shown[at + 1 : at + 4] == [
+        "n1:",
+        "request gpu of claim default/c asks for 2 devices of class gpu: 2 of 2 match, 1 taken, 1 free",
+        "n1: gpu-1 of gpu.example.com/n1: taken by claim default/train (pod trainer-0)",
+    ]
+    answer = json.loads(_run("web", "-f", gpus, "-o", "json").stdout)
+    assert answer["devices"][0]["nodes"]["n1"]["requests"][0]["taken_by"][0]["pods"] == ["trainer-0"]
+
+
+@pytest.mark.parametrize("command", ["evaluate", "capacity"])
+def test_other_questions_say_what_devices_are_missing_as_well(command, gpus, tmp_path):
+    asking = written(tmp_path / "pod.yaml", pod("api", resourceClaims=claiming("c")))
+    shown = " ".join(run(command, "-f", gpus, "--pod", asking).stdout.split())
+    assert "cannot allocate all claims (request gpu of claim default/c asks for 2 devices of class gpu: " in shown
+
+
+@pytest.fixture
+def gang(tmp_path):
+    objects = group(COSCHEDULING, 3), *members(COSCHEDULING, 3), NODES[0], node("n4", "4")
+    return written(tmp_path / "gang.yaml", *objects)
+
+
+def test_a_member_of_a_gang_is_told_the_gangs_story(gang):
+    shown = lines(_run("train-0", "-f", gang))
+    assert shown[0].endswith("and would go to n1, but its gang does not fit")
+    assert shown[1].startswith("It is a member of the gang default/train (scheduling.x-k8s.io): 3 of its 3 pods")
+    assert "default/train-2 gets none: 0/2 nodes are available: 2 Insufficient cpu." in shown
+    assert "1 more must get a node, so none of those that wait starts" in shown
+    assert _run("train-0", "-f", gang, "--exit-code").exit_code == 3
+
+
+def test_the_fixes_of_a_member_are_those_of_the_gang(gang):
+    shown = lines(_run("train-0", "-f", gang, "--fix"))
+    at = shown.index("The whole gang default/train fits after one edit")
+    assert shown[at + 1 : at + 4] == [
+        "lower the request for cpu from 3 to 2, on each of 3 pods → n1, n4",
+        'Pod train-2 and 2 more: [{"op":"add","path":"/spec/containers/0/resources/requests/cpu","value":"2"}]',
+        "add a node like n1 → n1, n4, n1-like-1",
+    ]
+    answer = json.loads(_run("train-0", "-f", gang, "--fix", "-o", "json").stdout)
+    assert (answer["gang"]["fits"], answer["gang_of_fixes"]) == (False, "default/train")
+    assert len(answer["fixes"][0]["edits"][0]["members"]) == 3

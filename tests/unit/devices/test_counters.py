@@ -49,8 +49,9 @@ def test_allocated_devices_consume_too():
     assert not consumed("half", "most").charge(devices["half"], pool)
 
 
-def test_pools_of_one_name_share_their_counters():
+def test_pools_of_two_drivers_with_one_name_have_their_own_counters():
     (one, devices), (other, others) = a_pool("d"), a_pool("e")
     counters = consumed()
     assert counters.charge(devices["most"], one)
+    assert counters.charge(others["whole"], other)
     assert not counters.charge(others["half"], other)

@@ -62,3 +62,17 @@ def test_device_is_named_by_driver_and_pool_and_answers_selectors():
     for _ in range(2):
         with pytest.raises(EvaluationError):
             found.matches(f'device.attributes["{DRIVER}"].nope == "a100"')
+
+
+def test_a_part_has_the_pools_of_its_nodes_and_shares_no_answers():
+    shared = [a_slice("a", "g1", slices=2), a_slice("b", "g2", slices=2, nodeName="n2")]
+    inventory = Inventory(
+        [*shared, a_slice("c", "g3", pool="other", nodeName="n3"), a_slice("d", allNodes=True, pool="q")]
+    )
+    part = inventory.part_of(["n1"])
+    assert {entry.item.metadata.name for pool in ("p", "q", "other") for entry in part.of_pool((DRIVER, pool))} == set(
+        "abd"
+    )
+    (own, _), (there, _) = inventory.candidates("n1"), part.candidates("n1")
+    assert there.devices[0].matches("true")
+    assert own.devices[0].look is not there.devices[0].look

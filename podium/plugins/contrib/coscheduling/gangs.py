@@ -129,19 +129,7 @@ class Gangs:
 
     def spec_of(self, key: str, pod: Pod) -> GangSpec | None:
         """What the group of the pod asks for; None if neither a PodGroup nor the pod says that."""
-        group = self.objects.get(key)
-        if group is not None:
-            spec = group.spec
-            created = group.metadata.creation_timestamp
-            return GangSpec(spec.min_member, spec.min_resources, spec.schedule_timeout_seconds, created)
-        text = min_member_text(pod)
-        if text is None:
-            return None
-        # No more digits than any number of pods has, since longer texts take long to convert.
-        if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
-            shown = text if len(text) <= 40 else f"{text[:40]}…"
-            return GangSpec(0, problem=f'pod {pod.key}: {MIN_MEMBER} "{shown}" is not a positive number of pods')
-        return GangSpec(int(text), created=pod.metadata.creation_timestamp)
+        return spec_of_gang(self.objects.get(key), pod)
 
     def since_s(self, key: str, pod: Pod, otherwise_s: float) -> float:
         """The time by which the group of the pod is ordered in the queue."""
@@ -164,3 +152,19 @@ class Gangs:
                     del self._gangs[before]
         if new is not None and after is not None:
             self._gangs.setdefault(after, Gang()).put(new)
+
+
+def spec_of_gang(group: CoschedulingPodGroup | None, pod: Pod) -> GangSpec | None:
+    """What the group of the pod asks for, given its PodGroup if there is one; None if nothing says that."""
+    if group is not None:
+        spec = group.spec
+        created = group.metadata.creation_timestamp
+        return GangSpec(spec.min_member, spec.min_resources, spec.schedule_timeout_seconds, created)
+    text = min_member_text(pod)
+    if text is None:
+        return None
+    # No more digits than any number of pods has, since longer texts take long to convert.
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
+        shown = text if len(text) <= 40 else f"{text[:40]}…"
+        return GangSpec(0, problem=f'pod {pod.key}: {MIN_MEMBER} "{shown}" is not a positive number of pods')
+    return GangSpec(int(text), created=pod.metadata.creation_timestamp)

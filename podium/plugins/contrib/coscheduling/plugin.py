@@ -77,6 +77,11 @@ class CoschedulingArgs(msgspec.Struct, frozen=True, rename="camel"):
     pod_group_backoff_seconds: _Seconds = 0
     pod_group_reject_percentage: Annotated[int, msgspec.Meta(ge=0, le=100)] = 10
 
+    @property
+    def wait_s(self) -> int:
+        """How long members wait for each other."""
+        return self.permit_waiting_time_seconds or _WAIT_S
+
 
 class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePlugin, PermitPlugin):
     """Keeps gangs together that are placed pod by pod."""
@@ -155,7 +160,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
             return None, None
         status = _resource_gap(spec, gang, snapshot)
         if status is None:
-            gang.fits_until_s = now_s + (self.args.permit_waiting_time_seconds or _WAIT_S)
+            gang.fits_until_s = now_s + self.args.wait_s
         return None, status
 
     def post_filter(
@@ -224,7 +229,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
             if not gang.waiting:
                 self.handle.activate(gang.without_node())
             gang.waiting.add(pod.uid)
-        return _WAITS, float(spec.timeout_s or self.args.permit_waiting_time_seconds or _WAIT_S)
+        return _WAITS, float(spec.timeout_s or self.args.wait_s)
 
     def _reject_waiting(self, gang: Gang, why: str) -> None:
         # Taken out first, so that the Unreserve of each of them finds nobody left to reject.

@@ -1,6 +1,6 @@
 import pytest
-from podium.engine.derivation.admission import Admission
 
+from podium.engine.derivation.admission import Admission
 from podium.objects.resource_types import NAMESPACES, NODES, PODS, SERVICES
 
 LIMITED = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}
@@ -12,7 +12,13 @@ def _spec(spec, *objects):
 
 
 def _priority_class(name, value, **fields):
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value, **fields}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        **fields,
+    }
 
 
 def test_what_has_a_limit_but_no_request_requests_its_limit():

@@ -1,0 +1,128 @@
+"""What a running podium knows about a gang: who is bound, for whom a node is held and how long, and who has none.
+
+Reads what the plugins and the cache know anyway. Never decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Protocol
+
+from podium.binder import WaitingPods
+from podium.cluster.pod_groups import PodGroupState
+from podium.engine.gang_story import COSCHEDULING, UPSTREAM, GangStory, no_group, no_size, too_few
+from podium.framework.profile.runtime import Framework
+from podium.objects.core import Pod
+from podium.objects.coscheduling import gang_of
+from podium.objects.pod_groups import PodGroup, group_of
+from podium.plugins.contrib.coscheduling.plugin import Coscheduling
+from podium.plugins.gang_scheduling import TIMEOUT_S
+
+_MESSAGES_MAX: Final = 5
+"""Of how many members without a node it is looked up what their last attempts have said."""
+
+LastMessage = Callable[[Pod], str]
+
+
+class States(Protocol):
+    """The pods of each group."""
+
+    def state(self, key: str) -> PodGroupState | None:
+        """The pods of the group; None if none is known."""
+
+
+class Groups(Protocol):
+    """The PodGroups."""
+
+    def get(self, key: str) -> PodGroup | None:
+        """The group with that key."""
+
+
+class GangStories:
+    """Tells the stories of gangs.
+
+    Args:
+        frameworks: the profiles by scheduler name, as they are now.
+        states: the pods of groups that pods name in their specs, and `groups` these groups; None without the gate.
+        assumed: the pod with that uid as it counts on a node.
+    """
+
+    def __init__(
+        self,
+        frameworks: Callable[[], Mapping[str, Framework]],
+        states: States | None,
+        groups: Groups | None,
+        waiting: WaitingPods,
+        assumed: Callable[[str], Pod | None],
+    ) -> None:
+        self._frameworks = frameworks
+        self._states = states
+        self._groups = groups
+        self._waiting = waiting
+        self._assumed = assumed
+
+    def story_of(self, pod: Pod, last_message: LastMessage) -> GangStory | None:
+        """The story of the pod's gang; None if it is in none that podium keeps together."""
+        framework = self._frameworks().get(pod.spec.scheduler_name)
+        key = group_of(pod)
+        if key is not None and self._states is not None and self._groups is not None:
+            return self._of_group(key, self._states, self._groups, last_message)
+        plugin = None if framework is None else framework.plugins.get(Coscheduling.name)
+        key = gang_of(pod)
+        if key is None or not isinstance(plugin, Coscheduling):
+            return None
+        gang, spec = plugin.gangs.get(key), plugin.gangs.spec_of(key, pod)
+        if spec is None:
+            problem = no_size(key)
+            return self._story(key, COSCHEDULING, 0, gang.members.values(), 0.0, problem, last_message)
+        problem = spec.problem or too_few(len(gang.members), spec.min_member)
+        wait_s = float(spec.timeout_s or plugin.args.wait_s)
+        return self._story(key, COSCHEDULING, spec.min_member, gang.members.values(), wait_s, problem, last_message)
+
+    def _of_group(self, key: str, states: States, groups: Groups, last_message: LastMessage) -> GangStory | None:
+        group, state = groups.get(key), states.state(key) or PodGroupState()
+        members = (*state.scheduled(), *state.unscheduled.values())
+        if group is None:
+            problem = no_group(key)
+            return self._story(key, UPSTREAM, len(state), members, TIMEOUT_S, problem, last_message)
+        if group.min_count is None:
+            return None
+        problem = too_few(len(state), group.min_count)
+        return self._story(key, UPSTREAM, group.min_count, members, TIMEOUT_S, problem, last_message)
+
+    def _story(
+        self,
+        key: str,
+        api: str,
+        needed: int,
+        members: Iterable[Pod],
+        wait_s: float,
+        problem: str,
+        last_message: LastMessage,
+    ) -> GangStory:
+        placed: dict[str, str] = {}
+        held: dict[str, str] = {}
+        lacking: dict[str, str] = {}
+        left_s: list[float] = []
+        for pod in sorted(members, key=lambda member: member.key):
+            waiting, there = self._waiting.get(pod.uid), self._assumed(pod.uid)
+            if waiting is not None:
+                held[pod.key] = waiting.node_name
+                left_s.append(waiting.left_s)
+            elif there is not None and there.node_name:
+                placed[pod.key] = there.node_name
+            else:
+                lacking[pod.key] = last_message(pod) if len(lacking) < _MESSAGES_MAX else ""
+        return GangStory(
+            key,
+            api,
+            needed,
+            placed,
+            {},
+            lacking,
+            wait_s=wait_s,
+            left_s=min(left_s, default=None),
+            held=held,
+            holds_nodes=api == COSCHEDULING or bool(held),
+            problem=problem,
+        )

@@ -1,0 +1,481 @@
+"""Finds out why a node has no devices for the claims of a pod: what each request lacks by itself, or what they lack
+together.
+
+Decides nothing: it is asked about nodes that were refused. Each request is looked at alone, with all selectors of all
+devices. If each could be met alone, parts of the claims are searched for, to find the request or constraint that is too
+much.
+
+Cost: a look at every device of the node for each request, once for nodes that share their pools; up to three searches
+for each request, of a limited number of steps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Final
+
+from podium.cel import CompileError, EvaluationError, compile_selector
+from podium.devices.allocated import AllocatedDevices
+from podium.devices.capacity import consumption, has_room
+from podium.devices.choices import Choices, is_borne
+from podium.devices.constraints import attribute_of, new_constraint, value_of
+from podium.devices.counters import AvailableCounters, ConsumedCounters
+from podium.devices.errors import AllocationError, StepsExceededError
+from podium.devices.interruptible import Interruptible, T, uninterrupted
+from podium.devices.inventory import DeviceID, Inventory, SliceDevice
+from podium.devices.pools import NodePools, pools_of_node
+from podium.devices.refusals import Holder, Mismatch, NodeRefusal, UnmetRequest
+from podium.devices.requests import Candidate, ClaimData, GetClass, RequestData, RequestReader, expression_of
+from podium.devices.search import Search
+from podium.devices.step_budget import StepBudget
+from podium.objects.claims import DeviceConstraint, ResourceClaim
+from podium.objects.quantity import canonical_text, parse
+from podium.objects.tolerations import taint_text
+
+_VALUES_MAX: Final = 3
+_NANO: Final = 10**9
+_UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
+
+HoldersOf = Callable[[DeviceID], Sequence[tuple[str, tuple[str, ...]]]]
+"""The claims that have a device, each with the pods that use it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is done to explain all nodes.
+
+    Attributes:
+        looks: how many devices are looked at, once for each request.
+        searches: how many searches are made, each of `steps` steps.
+        is_hurried: whether to give up where a selector would take more than a few milliseconds.
+    """
+
+    looks: int = 500_000
+    searches: int = 200
+    steps: int = 20_000
+    is_hurried: bool = False
+
+
+HURRIED: Final = Limits(looks=1000, searches=10, steps=500, is_hurried=True)
+"""For callers that hold up others: some milliseconds in all."""
+
+
+@dataclass(slots=True, eq=False)
+class _Look:
+    """What one request finds on a node.
+
+    Attributes:
+        matching: the devices that the selectors select.
+        refused: the others, by the index of the first selector that refuses them.
+        errors: the first error of each selector.
+        lacks: the devices that are neither taken nor free, by the reason.
+        holders: the devices that keep others from the request, whoever has them.
+    """
+
+    data: RequestData
+    selectors: Sequence[tuple[str, str]]
+    devices: int = 0
+    matching: list[SliceDevice] = field(default_factory=list)
+    taken: int = 0
+    free: list[SliceDevice] = field(default_factory=list)
+    refused: dict[int, list[SliceDevice]] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
+    lacks: Counter[str] = field(default_factory=Counter)
+    holders: dict[DeviceID, None] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int | None:
+        """How many devices the request asks for; None for all."""
+        return None if self.data.devices is not None else self.data.count
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the request could be met if it were the only one."""
+        if self.count is None:
+            return 0 < len(self.matching) == len(self.free)
+        return len(self.free) >= self.count
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """A request that is not met, without holders, and which of the node's devices others hold."""
+
+    unmet: UnmetRequest
+    held: Sequence[int]
+
+
+class Shortages:
+    """Explains refusals of the nodes of one attempt.
+
+    Args:
+        allocated: the devices that claims have; `holders_of` tells which claims.
+    """
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        class_of: GetClass,
+        allocated: AllocatedDevices,
+        holders_of: HoldersOf,
+        limits: Limits = Limits(),
+    ) -> None:
+        self._inventory = inventory
+        self._class_of = class_of
+        self._allocated = allocated
+        self._available = AvailableCounters(allocated)
+        self._holders_of = holders_of
+        self.limits = limits
+        self._searches_left, self._looks_left = limits.searches, limits.looks
+        self._known: dict[int, tuple[NodePools, Sequence[ResourceClaim], NodeRefusal]] = {}
+        self.known_shapes: dict[Hashable, tuple[Sequence[ResourceClaim], Sequence[_Finding]]] = {}
+
+    def on_node(self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]) -> NodeRefusal:
+        """Why the claims, none of which is allocated, cannot all have devices on the node."""
+        pools = pools_of_node(self._inventory, node_name, labels)
+        known = self._known.get(id(pools))
+        if known is not None and known[1] == claims:
+            return known[2]
+        refusal = _NodeShortages(self, pools, node_name, labels).refusal(claims)
+        if pools.is_repeatable:
+            self._known[id(pools)] = pools, claims, refusal
+        return refusal
+
+    def may_search(self) -> bool:
+        """Whether one more search may be made."""
+        self._searches_left -= 1
+        return self._searches_left >= 0
+
+    def may_look(self, count: int) -> bool:
+        """Whether so many devices may be looked at."""
+        self._looks_left -= count
+        return self._looks_left >= 0
+
+    def holders(self, devices: Sequence[DeviceID]) -> tuple[Holder, ...]:
+        """Who has these devices."""
+        found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for device in devices:
+            for holder in self._holders_of(device) or [("", ())]:
+                found.setdefault(holder, []).append(str(device))
+        return tuple(Holder(claim, pods, tuple(names)) for (claim, pods), names in found.items())
+
+
+class _NodeShortages:
+    """Explains the refusal of one node."""
+
+    def __init__(self, shortages: Shortages, pools: NodePools, node_name: str, labels: Mapping[str, str]) -> None:
+        self._shortages = shortages
+        self._pools = pools
+        self._node_name = node_name
+        self._labels = labels
+        self._allocated = shortages._allocated
+        self._available = shortages._available
+        self._budget = StepBudget(shortages.limits.steps)
+        self._devices = [device for pool in pools.pools for device in chain(pool.devices, pool.others)]
+
+    def refusal(self, claims: Sequence[ResourceClaim]) -> NodeRefusal:
+        """As `Shortages.on_node`."""
+        broken = tuple(f"pool {pool}: {pool.problem}" for pool in self._pools.pools if pool.problem)
+        shape = None if broken else self._shape()
+        known = None if shape is None else self._shortages.known_shapes.get(shape)
+        if known is not None and known[0] is claims:
+            return self._with_holders(known[1], broken)
+        try:
+            findings = self._findings(claims)
+        except (AllocationError, StepsExceededError) as error:
+            return NodeRefusal(broken_pools=broken, error=str(error) or _TOO_LONG)
+        if shape is not None:
+            self._shortages.known_shapes[shape] = claims, findings
+        return self._with_holders(findings, broken)
+
+    def _shape(self) -> Hashable | None:
+        """Equal for nodes on which the same requests are not met; None for a node that is like no other."""
+        if not self._pools.is_repeatable:
+            return None
+        is_dedicated = self._allocated.is_dedicated
+        parts: list[Hashable] = []
+        for device in self._devices:
+            if device.look is None or device.has_policies:
+                return None
+            parts.append((id(device.look), is_dedicated(device.id), device.device.taints or None))
+        return tuple(parts)
+
+    def _with_holders(self, findings: Sequence[_Finding], broken: tuple[str, ...]) -> NodeRefusal:
+        holders = self._shortages.holders
+        unmet = (replace(each.unmet, holders=holders([self._devices[at].id for at in each.held])) for each in findings)
+        return NodeRefusal(tuple(unmet), broken_pools=broken)
+
+    def _findings(self, claims: Sequence[ResourceClaim]) -> Sequence[_Finding]:
+        """The requests that are not met.
+
+        Raises: AllocationError, StepsExceededError.
+        """
+        wanted = self._run(self._reader().read(claims))
+        asked = [data for each in wanted for alternatives in each.requests for data in alternatives]
+        if not self._shortages.may_look(len(asked) * len(self._devices)):
+            raise StepsExceededError
+        looks = {id(data): self._look(data) for data in asked}
+        unmet = [
+            looks[id(data)]
+            for each in wanted
+            for alternatives in each.requests
+            if not any(looks[id(data)].is_met for data in alternatives)
+            for data in alternatives
+        ]
+        if unmet:
+            return [self._unmet(look) for look in unmet]
+        index, number, reason = self._too_much_together(wanted)
+        return [self._unmet(looks[id(data)], reason) for data in wanted[index].requests[number]]
+
+    def _run(self, steps: Interruptible[T]) -> T:
+        """The result. Raises: StepsExceededError: it takes too long for callers that hold up others."""
+        if not self._shortages.limits.is_hurried:
+            return uninterrupted(steps)
+        try:
+            while next(steps) is None:
+                pass
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        raise StepsExceededError
+
+    def _reader(self) -> RequestReader:
+        self._budget.start_search()
+        shortages, pools = self._shortages, self._pools.pools
+        return RequestReader(self._node_name, self._labels, pools, self._allocated, shortages._class_of, self._budget)
+
+    # ------------------------------------------------------------ one request alone
+
+    def _look(self, data: RequestData) -> _Look:
+        selectors = [
+            (f"class {data.device_class.key}", expression_of(each)) for each in data.device_class.spec.selectors
+        ]
+        selectors += [("the request", expression_of(each)) for each in data.request.selectors]
+        look = _Look(data, selectors)
+        for pool in self._pools.pools:
+            for device in pool.devices:
+                if device.selection is None or device.selection.matches(self._node_name, self._labels):
+                    self._judge(look, Candidate(device, pool))
+        return look
+
+    def _judge(self, look: _Look, candidate: Candidate) -> None:
+        """Count the device for what keeps it from the request, or as free."""
+        device, data = candidate.device, look.data
+        look.devices += 1
+        refusing = self._refusing_selector(look, device)
+        if refusing is not None:
+            look.refused.setdefault(refusing, []).append(device)
+            return
+        look.matching.append(device)
+        if not data.has_admin_access and self._allocated.is_dedicated(device.id):
+            look.taken += 1
+            look.holders[device.id] = None
+        elif lack := self._lack(look, candidate):
+            look.lacks[lack] += 1
+        else:
+            look.free.append(device)
+
+    def _refusing_selector(self, look: _Look, device: SliceDevice) -> int | None:
+        """The index of the first selector that does not select the device."""
+        for index, (_, expression) in enumerate(look.selectors):
+            try:
+                matches = device.matches_soon(expression, self._budget)
+                if matches is None:
+                    matches = self._run(device.matches_interruptibly(expression, self._budget))
+                if not matches:
+                    return index
+            except (CompileError, EvaluationError) as error:
+                look.errors.setdefault(index, str(error))
+                return index
+        return None
+
+    def _lack(self, look: _Look, candidate: Candidate) -> str:
+        """Why the request cannot have a device that is not taken; "" if it can."""
+        device, data = candidate.device, look.data
+        capacities, taken = device.device.capacity or {}, self._allocated.consumed.of(device.id)
+        if not has_room(data.capacities, capacities, taken):
+            if taken:
+                look.holders[device.id] = None
+            return _capacity_lack(data, device, taken)
+        taint = next((each for each in device.device.taints if not is_borne(data, each)), None)
+        if taint is not None:
+            return f"tainted {taint_text(taint)}"
+        if device.consumes and not (device.is_shared and device.id in self._allocated.consumed):
+            return self._counter_lack(look, candidate)
+        return ""
+
+    def _counter_lack(self, look: _Look, candidate: Candidate) -> str:
+        device, pool = candidate
+        if ConsumedCounters(self._available).charge(device, pool):
+            return ""
+        left = self._available.of(pool)
+        for counter_set, counter, amount in device.consumes:
+            if amount > left[counter_set][counter]:
+                for other in (*pool.devices, *pool.others):
+                    if self._allocated.is_allocated(other.id) and any(
+                        each[0] == counter_set for each in other.consumes
+                    ):
+                        look.holders[other.id] = None
+                needs = (
+                    f"{_amount(amount)} of counter {counter_set}/{counter}, {_amount(left[counter_set][counter])} left"
+                )
+                return f"in need of {needs}"
+        return "in need of counters that are used up"
+
+    def _unmet(self, look: _Look, reason: str = "") -> _Finding:
+        data = look.data
+        mismatches: tuple[Mismatch, ...] = ()
+        if len(look.matching) < (look.count or 1):
+            mismatches = tuple(
+                Mismatch(*look.selectors[index], len(devices), _values(look.selectors[index][1], devices, look, index))
+                for index, devices in sorted(look.refused.items())
+            )
+        unmet = UnmetRequest(
+            data.claim.key,
+            data.full_name,
+            data.device_class.key,
+            look.count,
+            look.devices,
+            len(look.matching),
+            look.taken,
+            len(look.free),
+            mismatches,
+            (),
+            tuple(f"{count} {lack}" for lack, count in look.lacks.most_common()),
+            reason,
+        )
+        held = [at for at, device in enumerate(self._devices) if device.id in look.holders] if look.holders else []
+        return _Finding(unmet, held)
+
+    # ------------------------------------------------------------ all requests together
+
+    def _too_much_together(self, wanted: Sequence[ClaimData]) -> tuple[int, int, str]:
+        """The first request that is too much beside those before it, by the indexes of claim and request, and why."""
+        places = [(index, number) for index, each in enumerate(wanted) for number in range(len(each.requests))]
+        try:
+            for index, number in places:
+                if not self._finds(wanted[: index + 1], number + 1, None):
+                    is_first = (index, number) == places[0]
+                    return index, number, _TOO_MANY_AT_ONCE if is_first else _TOO_MANY_BESIDE
+            for index, number in places:
+                if not self._finds(wanted[: index + 1], number + 1):
+                    return index, number, self._constraint_reason(wanted, index, number)
+        except (StepsExceededError, AllocationError):
+            return (*places[-1], _TOO_LONG)
+        return (*places[-1], _ALLOCATABLE)
+
+    def _finds(
+        self, wanted: Sequence[ClaimData], count: int, constraints: Sequence[DeviceConstraint] | None = ()
+    ) -> bool:
+        """Whether there are devices for these claims, of the last one only for so many requests.
+
+        Args:
+            constraints: those of the last claim; () for all of them, None for no constraints of any claim.
+
+        Raises: AllocationError, StepsExceededError.
+        """
+        if not self._shortages.may_search():
+            raise StepsExceededError
+        parts = []
+        for each in wanted:
+            is_last = each is wanted[-1]
+            own = each.claim.spec.devices.constraints if constraints is not None else ()
+            kept = constraints if is_last and constraints else own
+            found = tuple(one for constraint in kept if (one := new_constraint(constraint)) is not None)
+            parts.append(ClaimData(each.claim, each.requests[:count] if is_last else each.requests, found))
+        choices = Choices(parts, self._allocated, self._available, undoes_all=True)
+        return self._run(Search(parts, self._pools.pools, self._reader(), choices).run())
+
+    def _constraint_reason(self, wanted: Sequence[ClaimData], index: int, number: int) -> str:
+        """Which constraint of the claim refuses the request, and what the free devices have of its attribute."""
+        constraints = wanted[index].claim.spec.devices.constraints
+        if len(constraints) == 1:
+            return self._attribute_reason(constraints[0], wanted[index].requests[number])
+        for refusing in constraints:
+            others = [each for each in constraints if each is not refusing]
+            if self._finds(wanted[: index + 1], number + 1, others):
+                return self._attribute_reason(refusing, wanted[index].requests[number])
+        named = ", ".join(_constraint_text(each) for each in constraints)
+        return f"the constraints refuse them together: {named}"
+
+    def _attribute_reason(self, constraint: DeviceConstraint, alternatives: Sequence[RequestData]) -> str:
+        name = constraint.match_attribute or constraint.distinct_attribute or ""
+        free = [device for data in alternatives for device in self._look(data).free]
+        attributes = [attribute_of(device, name) for device in free]
+        counts = Counter("none" if each is None else _value_text(value_of(each)) for each in attributes)
+        return f"{_constraint_text(constraint)} refuses them (of the free ones: {_counted(counts)})"
+
+
+_TOO_LONG: Final = "finding out why takes too long"
+_ALLOCATABLE: Final = "all requests can be met now"
+_TOO_MANY_AT_ONCE: Final = "each is free by itself, but not so many at once: they share counters"
+_TOO_MANY_BESIDE: Final = "too few of them are left beside the requests before it"
+
+
+def _constraint_text(constraint: DeviceConstraint) -> str:
+    if constraint.match_attribute is not None:
+        return f"constraint matchAttribute {constraint.match_attribute}"
+    return f"constraint distinctAttribute {constraint.distinct_attribute}"
+
+
+def _capacity_lack(data: RequestData, device: SliceDevice, taken: Mapping[str, int]) -> str:
+    """Which capacity the device lacks for the request."""
+    capacities = device.device.capacity or {}
+    for name in data.capacities:
+        if name not in capacities:
+            return f"without capacity {name}"
+    for name, amount in consumption(data.capacities, capacities).items():
+        left = parse(capacities[name].value).nano_value - taken.get(name, 0)
+        if amount.nano > left:
+            has = f"{_amount(left)} left" if taken.get(name) else f"has {canonical_text(capacities[name].value)}"
+            return f"short of {name} (asks for {amount.text}, {has})"
+    return "whose policy allows no such amount"
+
+
+def _values(expression: str, devices: Sequence[SliceDevice], look: _Look, index: int) -> tuple[str, ...]:
+    """What the devices have of what the selector reads, or the error of the selector."""
+    if index in look.errors:
+        return (f"fails: {look.errors[index]}",)
+    found = []
+    for kind, name in compile_selector(expression).reads():
+        counts = Counter(_field_text(device, kind, name) for device in devices)
+        found.append(f"{name.rpartition('/')[2] or kind}: {_counted(counts)}")
+    return tuple(found)
+
+
+def _counted(counts: Counter[str]) -> str:
+    shown = ", ".join(f"{value} on {count}" for value, count in counts.most_common(_VALUES_MAX))
+    more = len(counts) - _VALUES_MAX
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _field_text(device: SliceDevice, kind: str, name: str) -> str:
+    """The value of the device's attribute or capacity, or its driver."""
+    if kind == "driver":
+        return device.id.driver
+    if kind == "attributes":
+        attribute = attribute_of(device, name)
+        return "none" if attribute is None else _value_text(value_of(attribute))
+    capacities = device.device.capacity or {}
+    domain, _, identifier = name.partition("/")
+    capacity = capacities.get(name) or (capacities.get(identifier) if domain == device.id.driver else None)
+    return "none" if capacity is None else canonical_text(capacity.value)
+
+
+def _value_text(value: tuple[str, str | int | bool] | None) -> str:
+    if value is None:
+        return "none"
+    return str(value[1]).lower() if isinstance(value[1], bool) else str(value[1])
+
+
+def _amount(nano: int) -> str:
+    """An amount in billionths as a quantity."""
+    whole, rest = divmod(nano, _NANO)
+    if rest:
+        return f"{nano / _NANO:g}"
+    for unit, size in _UNITS:
+        if whole and whole % size == 0:
+            return f"{whole // size}{unit}"
+    return str(whole)

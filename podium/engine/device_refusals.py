@@ -1,0 +1,83 @@
+"""Why nodes have no devices for the claims of a pod: asked of the plugin, and grouped by equal reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from podium.cluster import Snapshot
+from podium.devices.refusals import NodeRefusal
+from podium.framework.contract.status import Status
+from podium.framework.profile.runtime import Framework
+from podium.objects.core import Pod
+from podium.plugins.dynamic_resources.plugin import DynamicResources
+
+_EXAMPLES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceGroup:
+    """The nodes that have no devices for a pod for the same reason.
+
+    Attributes:
+        text: the reason, by request.
+        nodes: by name: who has which devices, and all the rest in numbers.
+    """
+
+    text: str
+    nodes: Mapping[str, NodeRefusal]
+
+    @property
+    def count(self) -> int:
+        """The number of nodes."""
+        return len(self.nodes)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The parts of the text."""
+        return next(iter(self.nodes.values())).reasons
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """The first few nodes."""
+        return tuple(self.nodes)[:_EXAMPLES]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The group as JSON values."""
+        return {
+            "text": self.text,
+            "reasons": list(self.reasons),
+            "count": self.count,
+            "examples": list(self.examples),
+            "nodes": {name: refusal.as_dict() for name, refusal in self.nodes.items()},
+        }
+
+
+def device_refusals(
+    framework: Framework, pod: Pod, snapshot: Snapshot, statuses: Iterable[tuple[int, Status]]
+) -> Mapping[str, NodeRefusal]:
+    """Why nodes that DynamicResources has rejected have no devices for the pod, by name.
+
+    Args:
+        statuses: of the rejected nodes, by row. Those of other plugins are left out.
+    """
+    plugin = framework.plugins.get(DynamicResources.name)
+    if not isinstance(plugin, DynamicResources):
+        return {}
+    rows = sorted({row for row, status in statuses if status.plugin == plugin.name})
+    if not rows:
+        return {}
+    refusals = plugin.explain_nodes(pod, snapshot, np.array(rows, np.intp))
+    return {snapshot.name(row): refusal for row, refusal in refusals.items()}
+
+
+def grouped_by_devices(refusals: Mapping[str, NodeRefusal]) -> tuple[DeviceGroup, ...]:
+    """The nodes by reason, the most frequent first."""
+    groups: dict[str, dict[str, NodeRefusal]] = {}
+    for name, refusal in sorted(refusals.items()):
+        groups.setdefault(refusal.text, {})[name] = refusal
+    found = (DeviceGroup(text, nodes) for text, nodes in groups.items())
+    return tuple(sorted(found, key=lambda group: (-group.count, group.text)))

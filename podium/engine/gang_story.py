@@ -1,0 +1,166 @@
+"""How far a gang has come, as a value: who has a node, who would get one, and what those lack that get none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+UPSTREAM: Final = "scheduling.k8s.io"
+"""The API group of PodGroups that pods name in `spec.schedulingGroup`."""
+COSCHEDULING: Final = "scheduling.x-k8s.io"
+"""The API group of PodGroups that pods name by a label."""
+_NAMES_MAX: Final = 5
+
+
+@dataclass(frozen=True)
+class GangStory:
+    """The story of one gang. Members are given by key.
+
+    Attributes:
+        gang: the key of the group, and `api` the API group of its PodGroup.
+        needed: how many members must have a node before any of them starts.
+        placed: the members that are bound to a node.
+        held: the members for which a running podium holds a node, and which wait for the others.
+        would_get: the nodes that other members would get now, one after the other.
+        lacking: why each other member gets none.
+        missing: what keeps the first of these off the nodes, the most frequent first, with the number of nodes.
+        preemption: how room could be made for the first of these; "" if it could not.
+        wait_s: how long members that have a node wait for the others.
+        left_s: how long the first of those that wait still does so.
+        holds_nodes: whether they hold it meanwhile, if the others have none.
+        domain: the label that all nodes of the gang must share, with the value tried; "" if there is none.
+        problem: what is wrong with the group itself; "" if nothing is.
+        note: what keeps this from being what happens; "" if nothing does.
+    """
+
+    gang: str
+    api: str
+    needed: int
+    placed: Mapping[str, str]
+    would_get: Mapping[str, str]
+    lacking: Mapping[str, str]
+    missing: Sequence[tuple[int, str]] = ()
+    preemption: str = ""
+    wait_s: float = 0.0
+    left_s: float | None = None
+    held: Mapping[str, str] = field(default_factory=dict)
+    holds_nodes: bool = True
+    domain: str = ""
+    problem: str = ""
+    note: str = field(default="")
+
+    @property
+    def count(self) -> int:
+        """How many members there are."""
+        return len(self.placed) + len(self.held) + len(self.would_get) + len(self.lacking)
+
+    @property
+    def short(self) -> int:
+        """How many more members must get a node."""
+        return max(self.needed - len(self.placed) - len(self.held) - len(self.would_get), 0)
+
+    @property
+    def fits(self) -> bool:
+        """Whether as many members have a node, or would get one, as the gang needs."""
+        return not self.problem and not self.short
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether as many members have a node as the gang needs."""
+        return not self.problem and len(self.placed) >= self.needed
+
+    @property
+    def headline(self) -> str:
+        """The gang in one sentence."""
+        of = f"the gang {self.gang} ({self.api}): {self.needed} of its {self.count} pods must have a node"
+        return f"It is a member of {of} before any of them starts"
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The rest of the story, a sentence each."""
+        lines = [self.problem] if self.problem else []
+        if self.domain:
+            lines.append(f"all of them on nodes with {self.domain}")
+        if self.placed:
+            verb = "has" if len(self.placed) == 1 else "have"
+            lines.append(f"{_names(self.placed)} {verb} a node: {_nodes(self.placed)}")
+        if self.held:
+            verb = "holds a node and waits" if len(self.held) == 1 else "hold nodes and wait"
+            until = "" if self.left_s is None else f"; {self.left_s:.0f} s are left, then they are given back"
+            lines.append(f"{_names(self.held)} {verb} for the others: {_nodes(self.held)}{until}")
+        if self.would_get:
+            lines.append(f"{_names(self.would_get)} would get a node now: {_nodes(self.would_get)}")
+        if self.lacking:
+            lines += self._lacks
+        if self.is_complete:
+            lines.append("the gang is complete")
+        elif self.fits:
+            lines.append("the whole gang fits")
+        else:
+            lines.append(f"{self.short} more must get a node, so none of those that wait starts")
+        if not self.fits and self.holds_nodes:
+            until = f"for {self.wait_s:g} s at most, then gives it back and is tried again"
+            lines.append(f"a member that gets a node waits for the others {until}")
+        elif not self.fits:
+            lines.append("no member holds a node meanwhile: the whole gang is tried again after its backoff")
+        return (*lines, *([self.note] if self.note else []))
+
+    @property
+    def _lacks(self) -> Sequence[str]:
+        first = next(iter(self.lacking))
+        verb = "gets none" if len(self.lacking) == 1 else f"get none; {first}"
+        lines = [f"{_names(self.lacking)} {verb}: {self.lacking[first]}"]
+        lines += [f"  {text}, on {count} node(s)" for count, text in self.missing]
+        return [*lines, *([f"  {self.preemption}"] if self.preemption else [])]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The story as JSON values."""
+        found: dict[str, Any] = {
+            "gang": self.gang,
+            "api": self.api,
+            "needed": self.needed,
+            "members": self.count,
+            "fits": self.fits,
+            "placed": dict(self.placed),
+            "would_get": dict(self.would_get),
+            "lacking": dict(self.lacking),
+            "missing": [{"count": count, "text": text} for count, text in self.missing],
+            "wait_seconds": self.wait_s,
+        }
+        if self.held:
+            found |= {"held": dict(self.held), "seconds_left": self.left_s}
+        if self.preemption:
+            found["preemption"] = self.preemption
+        more = {"domain": self.domain, "problem": self.problem, "note": self.note}
+        return found | {name: text for name, text in more.items() if text}
+
+
+def _names(members: Mapping[str, str]) -> str:
+    keys = [*members][:_NAMES_MAX]
+    more = len(members) - len(keys)
+    return ", ".join(keys) + (f" and {more} more" if more else "")
+
+
+def _nodes(members: Mapping[str, str]) -> str:
+    counts: dict[str, int] = {}
+    for node in members.values():
+        counts[node] = counts.get(node, 0) + 1
+    shown = [f"{node} ({count})" if count > 1 else node for node, count in counts.items()][:_NAMES_MAX]
+    more = len(counts) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def too_few(count: int, needed: int) -> str:
+    """The problem that a gang has too few members; "" if it has enough."""
+    return "" if count >= needed else f"only {count} of the {needed} pods that it needs exist"
+
+
+def no_group(key: str) -> str:
+    """The problem that the PodGroup is missing."""
+    return f"the PodGroup {key} does not exist, and no member is tried before it does"
+
+
+def no_size(key: str) -> str:
+    """The problem that nothing says how large the gang is."""
+    return f"neither a PodGroup {key} nor an annotation of the pod says how many members the gang needs"

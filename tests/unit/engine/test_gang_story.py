@@ -1,0 +1,52 @@
+from dataclasses import replace
+
+from podium.engine.gang_story import COSCHEDULING, UPSTREAM, GangStory, too_few
+
+STORY = GangStory("ns/train", COSCHEDULING, 3, {"ns/a": "n1"}, {"ns/b": "n2"}, {"ns/c": "too large"}, wait_s=30.0)
+
+
+def test_one_of_each():
+    assert STORY.headline == (
+        "It is a member of the gang ns/train (scheduling.x-k8s.io): "
+        "3 of its 3 pods must have a node before any of them starts"
+    )
+    assert STORY.lines == (
+        "ns/a has a node: n1",
+        "ns/b would get a node now: n2",
+        "ns/c gets none: too large",
+        "1 more must get a node, so none of those that wait starts",
+        "a member that gets a node waits for the others for 30 s at most, then gives it back and is tried again",
+    )
+
+
+def test_many_of_each_are_counted():
+    placed = {f"ns/p{index}": f"n{index % 7}" for index in range(20)}
+    lacking = {f"ns/q{index}": "too large" for index in range(8)}
+    shown = replace(STORY, needed=28, placed=placed, would_get={}, lacking=lacking, missing=((7, "Insufficient cpu"),))
+    first = ", ".join(f"ns/p{index}" for index in range(5))
+    nodes = "n0 (3), n1 (3), n2 (3), n3 (3), n4 (3) and 2 more"
+    assert shown.lines[:3] == (
+        f"{first} and 15 more have a node: {nodes}",
+        "ns/q0, ns/q1, ns/q2, ns/q3, ns/q4 and 3 more get none; ns/q0: too large",
+        "  Insufficient cpu, on 7 node(s)",
+    )
+    assert shown.short == 8
+
+
+def test_one_for_whom_a_node_is_held():
+    shown = replace(STORY, placed={}, would_get={}, held={"ns/a": "n1"}, left_s=12.4)
+    assert shown.lines[0] == ("ns/a holds a node and waits for the others: n1; 12 s are left, then they are given back")
+    assert shown.as_dict()["held"] == {"ns/a": "n1"}
+
+
+def test_a_complete_gang():
+    shown = replace(STORY, needed=1, would_get={}, lacking={})
+    assert (shown.is_complete, shown.fits, shown.lines[-1]) == (True, True, "the gang is complete")
+
+
+def test_a_group_with_a_problem_never_fits():
+    shown = replace(STORY, api=UPSTREAM, needed=1, problem=too_few(3, 4), note="a note", domain="zone=z1")
+    assert not shown.fits
+    assert shown.lines[:2] == ("only 3 of the 4 pods that it needs exist", "all of them on nodes with zone=z1")
+    assert shown.lines[-1] == "a note"
+    assert shown.as_dict()["problem"] == "only 3 of the 4 pods that it needs exist"

@@ -1,0 +1,55 @@
+"""How many whole gangs fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, member, with_coscheduling
+from tests.manifests import ZONE, Json, node
+from tests.unit.insight.test_gangs import loaded
+
+
+def gangs(*objects: Json, kind: str, config: Json | None = None, **fields: Any) -> tuple[int, int]:
+    """How many pods fit, and how many gangs."""
+    found = loaded(*objects, config=config).capacity(member(kind, "train", **fields))
+    assert found.gang is not None
+    return found.fits, found.gang.fits
+
+
+@pytest.mark.parametrize("kind", [COSCHEDULING, UPSTREAM])
+def test_pods_that_are_too_few_for_a_gang_do_not_count(kind: str) -> None:
+    nodes = [node(f"n{index}", "4") for index in range(8)]
+    assert gangs(*nodes, group(kind, 3), kind=kind) == (8, 2)
+    assert gangs(*nodes, group(kind, 9), kind=kind) == (8, 0)
+
+
+def test_the_plugin_does_not_wait_for_pods_that_the_question_is_about() -> None:
+    nodes = [node(f"n{index}", "4") for index in range(4)]
+    assert gangs(*nodes, group(COSCHEDULING, 2), kind=COSCHEDULING, config=with_coscheduling()) == (4, 2)
+
+
+def test_a_gang_lies_in_one_domain() -> None:
+    nodes = [node(f"n{index}", "4", labels={ZONE: f"z{index % 2}"}) for index in range(6)]
+    one = {"topology": [{"key": ZONE}]}
+    assert gangs(*nodes, group(UPSTREAM, 2, schedulingConstraints=one), kind=UPSTREAM) == (6, 2)
+    found = loaded(*nodes, group(UPSTREAM, 2, schedulingConstraints=one)).capacity(member(UPSTREAM, "train"))
+    assert found.as_dict(explain=False)["gangs"] == {
+        "gang": "default/train",
+        "size": 2,
+        "fits": 2,
+        "domain_key": ZONE,
+    }
+
+
+def test_members_that_run_already_are_no_part_of_the_next_gang() -> None:
+    running = member(COSCHEDULING, "train-0", node="n0")
+    nodes = [node(f"n{index}", "4") for index in range(3)]
+    assert gangs(*nodes, group(COSCHEDULING, 2), running, kind=COSCHEDULING) == (2, 1)
+
+
+def test_nothing_changes() -> None:
+    cluster = loaded(node("n1", "4"), group(COSCHEDULING, 2), config=with_coscheduling())
+    cluster.capacity(member(COSCHEDULING, "train"))
+    assert cluster.pods == ()
