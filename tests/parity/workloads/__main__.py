@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -84,6 +85,9 @@ def main(
             binaries = builder.obtain(Progress())
         except builder.BuildError as problem:
             raise click.ClickException(str(problem)) from problem
+        # However it is told to stop, it stops the control planes first.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
         asked = iter(numbers) if numbers else numbers_from(first)
         tally = asyncio.run(ask(binaries, seed, asked, count, planes, report))
     click.echo("\n".join(tally.lines()))

@@ -36,7 +36,9 @@ CONTROLLERS = (
 )
 QUIET_S = 1.3
 """For so long nothing may change at the end: longer than the second for which the Job controller gathers changes."""
-SETTLE_S_MAX = 40.0
+SETTLE_S_MAX = 60.0
+REPLACED_S_MAX = 25.0
+"""For so long the pods of Jobs are waited for: a Job controller replaces a pod only 10 s after it has failed."""
 
 _FAST = ("--kube-api-qps=1000", "--kube-api-burst=2000")
 _SCHEDULER = {
@@ -112,7 +114,9 @@ class Plane:
         deadline_s = begun_s + SETTLE_S_MAX
         while True:
             rest_s = max(self.mirror.changed_s, begun_s) + QUIET_S - time.monotonic()
-            if rest_s <= 0 and self.stand_ins.is_idle and self._is_observed() and await self._is_scheduler_idle():
+            are_replaced = self._are_replaced() or time.monotonic() > begun_s + REPLACED_S_MAX
+            is_quiet = rest_s <= 0 and are_replaced and self.stand_ins.is_idle and self._is_observed()
+            if is_quiet and await self._is_scheduler_idle():
                 return
             if time.monotonic() > deadline_s:
                 raise RestlessError("it does not come to rest")
@@ -125,6 +129,12 @@ class Plane:
             for collection in WORKLOADS[:4]
             for item in self.mirror.items(collection)
         )
+
+    def _are_replaced(self) -> bool:
+        """Whether no pod is ending, and each Job has as many as it wants."""
+        if any("deletionTimestamp" in pod["metadata"] for pod in self.mirror.items(PODS)):
+            return False
+        return all(job["status"].get("active", 0) >= _wanted(job["spec"]) for job in self.mirror.items(WORKLOADS[-1]))
 
     async def _is_scheduler_idle(self) -> bool:
         metrics = await self._scheduler_client.text("/metrics")
@@ -139,6 +149,12 @@ class Plane:
         with self._scheduler.process.log.open(errors="replace") as log:
             log.seek(position)
             return [pod for pod, scores in _attempts(log) if _is_tie(scores)]
+
+
+def _wanted(spec: Json) -> int:
+    """How many pods a Job wants, of which none ends."""
+    parallelism = 0 if spec.get("suspend") else spec.get("parallelism", 1)
+    return int(min(parallelism, spec.get("completions", parallelism)))
 
 
 def _attempts(lines: Iterator[str]) -> Iterator[tuple[str, list[int]]]:

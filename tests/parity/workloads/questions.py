@@ -222,10 +222,8 @@ def _admission(world: World) -> None:
     namespace = draw_namespace(world)
     if world.chance(0.4):
         _add_limits(world, namespace, is_strict=False)
-    items = []
-    for _ in range(world.random.choice((1, 1, 1, 2))):
-        items += _draw_any(world, namespace)
-    _apply(world, *items)
+    # Not several at once: which of them comes first would be a race between controllers.
+    _apply(world, *_draw_any(world, namespace))
 
 
 def _draw_any(world: World, namespace: str) -> list[Json]:
