@@ -148,7 +148,12 @@ class Plane:
         """The pods for which the scheduler chose among several best nodes, which it does by chance."""
         with self._scheduler.process.log.open(errors="replace") as log:
             log.seek(position)
-            return [pod for pod, scores in _attempts(log) if _is_tie(scores)]
+            return ties_in(log)
+
+
+def ties_in(log: Iterator[str]) -> list[str]:
+    """The pods of attempts in which several nodes were the best."""
+    return [pod for pod, scores in _attempts(log) if _is_tie(scores)]
 
 
 def _wanted(spec: Json) -> int:

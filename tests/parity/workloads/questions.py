@@ -138,6 +138,25 @@ def _add_existing_claim(world: World, namespace: str, name: str, spec: Json) -> 
     world.plan.daemons.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec})
 
 
+def _claims(world: World) -> None:
+    """Pods that name claims, which are there or come with them."""
+    world.add_storage()
+    _add_neighbours(world, 2)
+    namespace, claim_name = draw_namespace(world), "files"
+    meta = {"name": claim_name, "namespace": namespace}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": claim_spec(world)}
+    items = _draw_any(world, namespace)
+    for item in items:
+        template = item["spec"].get("template", item)
+        volume = {"name": "files", "persistentVolumeClaim": {"claimName": claim_name}}
+        template["spec"].setdefault("volumes", []).append(volume)
+        mount(template, "files")
+    fate = world.random.choice(("applied", "there", "there", "missing"))
+    if fate == "there":
+        _add_existing_claim(world, namespace, claim_name, claim["spec"])
+    _apply(world, *([claim] if fate == "applied" else []), *items)
+
+
 def _ephemeral_volumes(world: World) -> None:
     """Generic ephemeral volumes of new pods, more pods, or pods that a drain replaces."""
     world.add_storage()
@@ -392,6 +411,7 @@ def _mixed(world: World) -> None:
 
 CATEGORIES: dict[str, Callable[[World], None]] = {
     "statefulset-claims": _statefulset_claims,
+    "claims": _claims,
     "ephemeral-volumes": _ephemeral_volumes,
     "device-claims": _device_claims,
     "daemonset": _daemonset,

@@ -208,6 +208,10 @@ def _host_network(world: World, spec: Json, app: str) -> None:
     spec["hostNetwork"] = True
 
 
+def _gate(world: World, spec: Json, app: str) -> None:
+    spec["schedulingGates"] = [{"name": "example.com/wait"}]
+
+
 _PLACING = (
     (_node_selector, 0.12),
     (_tolerations, 0.2),
@@ -222,4 +226,5 @@ _AMOUNTS = (
     (_init_container, 0.1),
     (_host_port, 0.05),
     (_host_network, 0.03),
+    (_gate, 0.03),
 )
