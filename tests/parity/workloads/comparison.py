@@ -73,14 +73,24 @@ def differences(question: Json, answer: Answer) -> list[str]:
         is_expected = reasons and all(reason in answer.error for reason in reasons)
         return [] if is_expected else [f"podium refuses: {answer.error.strip()[-300:]}"]
     outcome = Predicted(question, json.loads(answer.output))
-    return [*outcome.other_nodes(expect), *outcome.other_names(expect), *outcome.other_messages(expect)]
+    return [
+        *outcome.other_nodes(expect),
+        *outcome.other_names(expect),
+        *outcome.other_messages(expect),
+        *outcome.other_refusals(expect),
+    ]
 
 
 def _reasons_of_refusal(expect: Json) -> list[str]:
     """Why the API server refused the pods, if it let none of them in."""
     if any(workload.get("new") for workload in expect["workloads"].values()):
         return []
-    return [refusal["message"].partition(_FORBIDDEN)[2] or refusal["message"] for refusal in expect["refused"]]
+    return [_reason_in(refusal["message"]) for refusal in expect["refused"]]
+
+
+def _reason_in(message: str) -> str:
+    """What follows the name of the pod."""
+    return message.partition(_FORBIDDEN)[2] or message
 
 
 class Predicted:
@@ -102,6 +112,11 @@ class Predicted:
             if before.get(key) != "":
                 text = naming.plain_message(pending["why"])
                 self.messages.setdefault(naming.workload_named(key), []).append(text)
+        self.blocked = Counter(naming.workload_named(blocked["pod"]) for blocked in answer["blocked"])
+        self.refused = {
+            naming.top_of(*refusal["workload"].split("/")): _reason_in(naming.plain_message(refusal["reason"]))
+            for refusal in answer["refused"]
+        }
         self.nodes: dict[str, Counter[str]] = {}
         for key, node in self.node_of.items():
             self.nodes.setdefault(naming.workload_named(key), Counter())[node] += 1
@@ -133,6 +148,16 @@ class Predicted:
             predicted = Counter(self.messages.get(name, ()))
             if real != predicted:
                 yield f"texts: {name}: real {[*(real - predicted)]}, podium {[*(predicted - real)]}"
+
+    def other_refusals(self, expect: Json) -> Iterator[str]:
+        """Workloads whose pods are refused by one side only, or for other reasons, and other pods that budgets keep."""
+        real = {refusal["object"]: _reason_in(refusal["message"]) for refusal in expect["refused"]}
+        for name in sorted(real.keys() | self.refused.keys()):
+            if real.get(name) != self.refused.get(name):
+                yield f"refused: {name}: real {real.get(name)}, podium {self.refused.get(name)}"
+        blocked = Counter(map(self._naming.workload_named, expect["blocked"]))
+        if blocked != self.blocked:
+            yield f"blocked: real {_counts(blocked)}, podium {_counts(self.blocked)}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

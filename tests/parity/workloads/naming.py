@@ -60,9 +60,16 @@ class Naming:
         if controller is None:
             prefix = pod["metadata"].get("generateName")
             return f"{namespace}/Pod/{prefix}*" if prefix else f"{namespace}/Pod/{name}"
-        while (above := self._controllers.get((namespace, controller["kind"], controller["name"]))) is not None:
-            controller = above
-        return f"{namespace}/{controller['kind']}/{controller['name']}"
+        return self.top_of(namespace, controller["kind"], controller["name"])
+
+    def top_of(self, namespace: str, kind: str, name: str) -> str:
+        """The workload that controls this one, or itself: a Deployment for its ReplicaSets, which may be made up."""
+        while (above := self._controllers.get((namespace, kind, name))) is not None:
+            kind, name = above["kind"], above["name"]
+        workload = f"{namespace}/{kind}/{name}"
+        if kind == "ReplicaSet" and all(workload != root for _, _, root in self._prefixes):
+            return self.workload_named(f"{namespace}/{name}")
+        return workload
 
     def workload_named(self, key: str) -> str:
         """The workload of the pod with this key, by its name if the pod was not among the objects."""

@@ -43,7 +43,13 @@ def outcome_of(
         "preempted": dict(
             Counter(f"{naming.workload_of(pod)} on {pod['spec'].get('nodeName', '')}" for pod in preempted)
         ),
-        "refused": [{**refusal, "message": naming.plain_message(refusal["message"])} for refusal in refused],
+        "refused": [
+            {
+                "object": naming.top_of(*refusal["object"].split("/")),
+                "message": naming.plain_message(refusal["message"]),
+            }
+            for refusal in refused
+        ],
         "blocked": blocked,
     }
 
