@@ -151,7 +151,10 @@ class Predicted:
 
     def other_refusals(self, expect: Json) -> Iterator[str]:
         """Workloads whose pods are refused by one side only, or for other reasons, and other pods that budgets keep."""
-        real = {refusal["object"]: _reason_in(refusal["message"]) for refusal in expect["refused"]}
+        real = {
+            self._naming.top_of(*refusal["object"].split("/")): _reason_in(refusal["message"])
+            for refusal in expect["refused"]
+        }
         for name in sorted(real.keys() | self.refused.keys()):
             if real.get(name) != self.refused.get(name):
                 yield f"refused: {name}: real {real.get(name)}, podium {self.refused.get(name)}"

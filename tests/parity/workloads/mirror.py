@@ -11,12 +11,14 @@ import aiohttp
 from tests.control_plane.client import ApiError, Client, Json
 
 PODS, CLAIMS = "/api/v1/pods", "/api/v1/persistentvolumeclaims"
+JOBS = "/apis/batch/v1/jobs"
 WORKLOADS = (
     "/apis/apps/v1/deployments",
     "/apis/apps/v1/replicasets",
     "/apis/apps/v1/statefulsets",
     "/apis/apps/v1/daemonsets",
-    "/apis/batch/v1/jobs",
+    "/api/v1/replicationcontrollers",
+    JOBS,
 )
 WATCHED = (
     PODS,

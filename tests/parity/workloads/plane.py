@@ -15,7 +15,7 @@ from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.control_plane.servers import ControlPlane, Scheduler
-from tests.parity.workloads.mirror import CLAIMS, PODS, WORKLOADS, Mirror
+from tests.parity.workloads.mirror import CLAIMS, JOBS, PODS, WORKLOADS, Mirror
 from tests.parity.workloads.naming import Json
 from tests.parity.workloads.stand_ins import StandIns
 
@@ -30,6 +30,7 @@ CONTROLLERS = (
     "persistentvolume-protection-controller",
     "persistentvolumeclaim-protection-controller",
     "replicaset-controller",
+    "replicationcontroller-controller",
     "resourceclaim-controller",
     "resourcequota-controller",
     "statefulset-controller",
@@ -126,7 +127,8 @@ class Plane:
         """Whether controllers have seen the workloads as they are now."""
         return all(
             item["status"].get("observedGeneration", 0) >= item["metadata"].get("generation", 0)
-            for collection in WORKLOADS[:4]
+            for collection in WORKLOADS
+            if collection != JOBS
             for item in self.mirror.items(collection)
         )
 
@@ -134,7 +136,7 @@ class Plane:
         """Whether no pod is ending, and each Job has as many as it wants."""
         if any("deletionTimestamp" in pod["metadata"] for pod in self.mirror.items(PODS)):
             return False
-        return all(job["status"].get("active", 0) >= _wanted(job["spec"]) for job in self.mirror.items(WORKLOADS[-1]))
+        return all(job["status"].get("active", 0) >= _wanted(job["spec"]) for job in self.mirror.items(JOBS))
 
     async def _is_scheduler_idle(self) -> bool:
         metrics = await self._scheduler_client.text("/metrics")

@@ -23,7 +23,7 @@ from tests.parity.workloads.templates import (
 )
 from tests.parity.workloads.world import World
 
-_SCALED: Final = ("Deployment", "ReplicaSet", "StatefulSet")
+_SCALED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 _MISSING_CLASS: Final = "nowhere"
 
 
@@ -32,8 +32,8 @@ def draw_plan(seed: int, number: int) -> Plan:
     random = Random(f"{seed}-{number}")
     category = list(CATEGORIES)[number % len(CATEGORIES)]
     plan = Plan(f"{seed}-{number:04}-{category}", category)
-    world = World(random, plan, is_tight=random.random() < 0.4)
-    if world.chance(0.4):
+    world = World(random, plan, is_tight=random.random() < 0.5)
+    if world.chance(0.5):
         world.add_priorities()
     CATEGORIES[category](world)
     return plan
@@ -70,13 +70,18 @@ def _add_running(world: World, kind: str, replicas: int, *, unready: float = 0.0
 def _add_budget(world: World, item: Json) -> None:
     """A PodDisruptionBudget for a workload or bare pod."""
     meta = item["metadata"]
+    name = meta["name"]
     limit = world.random.choice(
         ({"minAvailable": 1}, {"minAvailable": "50%"}, {"maxUnavailable": 1}, {"maxUnavailable": 0})
     )
-    spec: Json = {"selector": {"matchLabels": {"app": meta["name"]}}, **limit}
+    labels = {"app": name}
+    if world.chance(0.2):
+        # One for several workloads; a pod may have more than one then, which no eviction passes.
+        name, labels = f"{name}-tier", {"tier": "web"}
+    spec: Json = {"selector": {"matchLabels": labels}, **limit}
     if world.chance(0.3):
         spec["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
-    world.add("policy/v1", "PodDisruptionBudget", {"name": meta["name"], "namespace": meta["namespace"]}, spec=spec)
+    world.add("policy/v1", "PodDisruptionBudget", {"name": name, "namespace": meta["namespace"]}, spec=spec)
 
 
 def _apply(world: World, *items: Json) -> None:
@@ -286,7 +291,10 @@ def _refused(world: World) -> None:
     namespace = draw_namespace(world)
     running = [_add_running(world, "Deployment", world.random.randrange(1, 3), namespace=namespace)]
     _add_neighbours(world, 1)
-    cause = world.random.choice(("quota", "quota", "limits", "limits", "class"))
+    cause = world.random.choice(("quota", "quota", "storage", "limits", "limits", "class"))
+    if cause == "storage":
+        _apply_refused_claims(world, namespace)
+        return
     if cause == "quota":
         used = sum(len(pods) for key, pods in world.plan.pods.items() if key.startswith(f"{namespace}/"))
         hard = world.random.choice(
@@ -297,8 +305,11 @@ def _refused(world: World) -> None:
                 {"limits.cpu": "4"},
             )
         )
+        quota: Json = {"hard": hard}
+        if "pods" in hard and world.chance(0.4):
+            quota["scopes"] = [world.random.choice(("BestEffort", "NotBestEffort"))]
         meta = {"name": "team", "namespace": namespace}
-        world.plan.late.append({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}})
+        world.plan.late.append({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": quota})
     elif cause == "limits":
         _add_limits(world, namespace, is_strict=True)
     if world.chance(0.4) and cause != "class":
@@ -312,11 +323,37 @@ def _refused(world: World) -> None:
     _apply(world, *items)
 
 
+def _apply_refused_claims(world: World, namespace: str) -> None:
+    """A workload whose claims a quota or limit refuses."""
+    world.add_storage()
+    name = world.names.pop()
+    template = draw_template(world, name)
+    spec: Json = {}
+    if world.chance(0.5):
+        add_ephemeral_volume(world, template)
+        kind = world.random.choice(("Deployment", "Job"))
+    else:
+        kind, spec = (
+            "StatefulSet",
+            {"volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": claim_spec(world)}]},
+        )
+        mount(template, "data")
+    meta = {"name": "storage", "namespace": namespace}
+    if world.chance(0.4):
+        limit = {"type": "PersistentVolumeClaim", "max": {"storage": "4Gi"}}
+        late: Json = {"apiVersion": "v1", "kind": "LimitRange", "metadata": meta, "spec": {"limits": [limit]}}
+    else:
+        hard = world.random.choice(({"persistentvolumeclaims": "1"}, {"requests.storage": "8Gi"}))
+        late = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}}
+    world.plan.late.append(late)
+    _apply(world, _draw_new(world, kind, namespace, template, **spec))
+
+
 def _rollout(world: World) -> None:
     """The template of a workload that runs is changed."""
     _add_neighbours(world, 2)
     kind = world.random.choice(("Deployment", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"))
-    item = _add_running(world, kind, world.random.randrange(1, 5), unready=0)
+    item = _add_running(world, kind, world.random.randrange(1, 5), unready=world.random.choice((0, 0, 0.15)))
     spec = item["spec"]
     strategies: tuple[Json, ...] = (
         {},
@@ -329,8 +366,12 @@ def _rollout(world: World) -> None:
         spec["strategy"] = strategy
     if kind == "StatefulSet" and world.chance(0.3):
         spec["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    if kind == "DaemonSet" and world.chance(0.3):
+        spec["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     if kind in ("StatefulSet", "DaemonSet") and world.chance(0.2):
         spec["updateStrategy"] = {"type": "OnDelete"}
+    if kind == "Deployment" and world.chance(0.1):
+        spec["paused"] = True
     changed = copy.deepcopy(item)
     pod = changed["spec"]["template"]["spec"]
     pod["containers"][0]["resources"]["requests"] = draw_amounts(world, 2500)
@@ -355,19 +396,34 @@ def _scale_up(world: World) -> None:
         _scale(world, item, world.random.randrange(1, 5))
     else:
         replicas = world.random.randrange(1, 4)
-        item = _add_running(world, kind, replicas)
+        item = _add_running(world, kind, replicas, unready=world.random.choice((0.0, 0.0, 0.2)))
         _scale(world, item, replicas + world.random.randrange(1, 4))
 
 
 def _scale_down(world: World) -> None:
     """A workload loses pods, of which some are pending, not ready, dear, or alone on their nodes."""
     _add_neighbours(world, 2)
-    kind = world.random.choice(("Deployment", "Deployment", "ReplicaSet", "ReplicaSet", "StatefulSet", "Job"))
+    kind = world.random.choice(("Deployment", "Deployment", *_SCALED, "ReplicaSet", "Job"))
     replicas = world.random.randrange(2, 7)
     item = _add_running(world, kind, replicas, unready=world.random.choice((0.0, 0.0, 0.25)))
     if kind == "Deployment" and world.chance(0.4):
         item["spec"]["strategy"] = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     _scale(world, item, world.random.randrange(0, replicas))
+
+
+def _adoption(world: World) -> None:
+    """A workload is new whose selector bare pods of before match, which it adopts."""
+    _add_neighbours(world, 1)
+    name, namespace = world.names.pop(), draw_namespace(world)
+    kind = world.random.choice(
+        ("Deployment", "ReplicaSet", "ReplicaSet", "ReplicationController", "DaemonSet", "StatefulSet")
+    )
+    for number in range(world.random.randrange(1, 4)):
+        template = draw_template(world, name, is_running=True)
+        pod = {"apiVersion": "v1", "kind": "Pod", **template}
+        pod["metadata"] |= {"name": f"bare-{number}", "namespace": namespace}
+        world.add_running(pod, 1, amounts_of(template))
+    _apply(world, _draw_new(world, kind, namespace, draw_template(world, name)))
 
 
 def _drain(world: World) -> None:
@@ -421,6 +477,7 @@ CATEGORIES: dict[str, Callable[[World], None]] = {
     "rollout": _rollout,
     "scale-up": _scale_up,
     "scale-down": _scale_down,
+    "adoption": _adoption,
     "drain": _drain,
     "delete-node": _delete_node,
     "mixed": _mixed,

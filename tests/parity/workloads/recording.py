@@ -33,6 +33,7 @@ COLLECTIONS = {
     "PodDisruptionBudget": "/apis/policy/v1/poddisruptionbudgets",
     "DaemonSet": "/apis/apps/v1/daemonsets",
     "StatefulSet": "/apis/apps/v1/statefulsets",
+    "ReplicationController": "/api/v1/replicationcontrollers",
     "ReplicaSet": "/apis/apps/v1/replicasets",
     "Deployment": "/apis/apps/v1/deployments",
     "Job": "/apis/batch/v1/jobs",

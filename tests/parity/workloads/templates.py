@@ -47,13 +47,14 @@ def amounts_of(template: Json) -> tuple[int, int]:
 
 def workload(kind: str, namespace: str, name: str, template: Json, replicas: int | None, **spec: Any) -> Json:
     """A workload of that kind around the template."""
-    version = "batch/v1" if kind == "Job" else "apps/v1"
+    version = {"Job": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
     item: Json = {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": namespace}}
     item["spec"] = {"template": template, **spec}
-    if kind != "Job":
-        item["spec"]["selector"] = {"matchLabels": {"app": template["metadata"]["labels"]["app"]}}
-    else:
+    labels = {"app": template["metadata"]["labels"]["app"]}
+    if kind == "Job":
         template["spec"].setdefault("restartPolicy", "Never")
+    else:
+        item["spec"]["selector"] = labels if kind == "ReplicationController" else {"matchLabels": labels}
     if kind == "StatefulSet":
         item["spec"].setdefault("serviceName", name)
     if replicas is not None and kind != "DaemonSet":
@@ -85,8 +86,12 @@ def add_ephemeral_volume(world: World, template: Json) -> None:
 
 
 def add_device_claim(world: World, template: Json, namespace: str) -> None:
+    """A claim for each pod, or one that all of them share."""
     name = world.random.choice([name for where, name in world.claim_templates if where == namespace])
-    template["spec"]["resourceClaims"] = [{"name": "dev", "resourceClaimTemplateName": name}]
+    claim = {"resourceClaimTemplateName": name}
+    if world.chance(0.2):
+        claim = {"resourceClaimName": world.add_shared_claim(namespace)}
+    template["spec"]["resourceClaims"] = [{"name": "dev", **claim}]
     template["spec"]["containers"][0]["resources"]["claims"] = [{"name": "dev"}]
 
 

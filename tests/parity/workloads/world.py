@@ -160,7 +160,7 @@ class World:
         """Storage classes of every kind, of which one or two may be the default; their drivers and limits."""
         drawn = self.random.sample(("std", "topo", "cap", "local", "now"), self.random.randrange(2, 6))
         self.classes = [name for name in ("std", "topo", "cap", "local", "now") if name in drawn]
-        defaults = self.random.sample(self.classes, self.random.choice((0, 1, 1)))
+        defaults = self.random.sample(self.classes, min(len(self.classes), self.random.choice((0, 1, 1, 2))))
         for name in self.classes:
             self._add_class(name, is_default=name in defaults)
         self.plan.provisioned += [name for name in self.classes if name in ("std", "topo", "cap")]
@@ -230,6 +230,12 @@ class World:
         for namespace in NAMESPACES:
             for name in ("one", "some"):
                 self._add_claim_template(namespace, f"gpu-{name}", is_single=name == "one")
+
+    def add_shared_claim(self, namespace: str) -> str:
+        """The name of a claim for one device that several pods may use."""
+        spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+        self.add("resource.k8s.io/v1", "ResourceClaim", {"name": "shared", "namespace": namespace}, spec=spec)
+        return "shared"
 
     def _add_slice(self, name: str) -> None:
         model = self.random.choice(("a100", "t4"))
