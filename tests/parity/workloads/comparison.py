@@ -8,6 +8,7 @@ that are pending. Where the API server refused everything, podium has to refuse 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from podium.cli.main import main
 from tests.parity.workloads.naming import Json, Naming, key_of
 
 PENDING = "pending"
-_FORBIDDEN = " is forbidden: "
+_REFUSED = " is (?:forbidden|invalid): "
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,8 @@ def _reasons_of_refusal(expect: Json) -> list[str]:
 
 
 def _reason_in(message: str) -> str:
-    """What follows the name of the pod."""
-    return message.partition(_FORBIDDEN)[2] or message
+    """What follows the name of the object."""
+    return re.split(_REFUSED, message, maxsplit=1)[-1]
 
 
 class Predicted:
