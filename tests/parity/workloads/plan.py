@@ -32,7 +32,7 @@ class Plan:
         workloads: what is created while there are no nodes, with a plan for each of their pods, by `namespace/name`.
         nodes: Nodes and what describes them.
         daemons: what is created once there are nodes.
-        late: settings that are created after all pods.
+        late: settings that are created after all pods, and workloads that are changed then.
         provisioned: the storage classes whose provisioner acts.
     """
 

@@ -25,6 +25,7 @@ from tests.parity.workloads.world import World
 
 _SCALED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 _MISSING_CLASS: Final = "nowhere"
+_FIELD_OF_CLASS: Final = {"class": "priorityClassName", "runtime": "runtimeClassName"}
 
 
 def draw_plan(seed: int, number: int) -> Plan:
@@ -291,7 +292,7 @@ def _refused(world: World) -> None:
     namespace = draw_namespace(world)
     running = [_add_running(world, "Deployment", world.random.randrange(1, 3), namespace=namespace)]
     _add_neighbours(world, 1)
-    cause = world.random.choice(("quota", "quota", "storage", "limits", "limits", "class"))
+    cause = world.random.choice(("quota", "quota", "storage", "limits", "limits", "class", "runtime"))
     if cause == "storage":
         _apply_refused_claims(world, namespace)
         return
@@ -312,14 +313,14 @@ def _refused(world: World) -> None:
         world.plan.late.append({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": quota})
     elif cause == "limits":
         _add_limits(world, namespace, is_strict=True)
-    if world.chance(0.4) and cause != "class":
+    if world.chance(0.4) and cause not in _FIELD_OF_CLASS:
         _scale(world, running[0], 1 + world.random.randrange(2, 5))
         return
     items = _draw_any(world, namespace)
-    if cause == "class":
+    if cause in _FIELD_OF_CLASS:
         for item in items:
             template = item["spec"].get("template", item)
-            template["spec"]["priorityClassName"] = _MISSING_CLASS
+            template["spec"][_FIELD_OF_CLASS[cause]] = _MISSING_CLASS
     _apply(world, *items)
 
 
@@ -382,6 +383,51 @@ def _rollout(world: World) -> None:
     if kind in _SCALED and world.chance(0.3):
         changed["spec"]["replicas"] += 1
     _apply(world, changed)
+
+
+def _stuck_rollout(world: World) -> None:
+    """A rollout stops at pods that fit nowhere. Then it is scaled, mended, or its node is drained."""
+    _add_neighbours(world, 1)
+    kind = world.random.choice(("Deployment", "Deployment", "StatefulSet", "DaemonSet"))
+    item = _add_running(world, kind, world.random.randrange(2, 6), unready=0)
+    if kind == "Deployment" and world.chance(0.4):
+        item["spec"]["strategy"] = {
+            "rollingUpdate": {"maxSurge": world.random.choice((1, 2, "50%")), "maxUnavailable": 1}
+        }
+    stuck = copy.deepcopy(item)
+    pod = stuck["spec"]["template"]["spec"]
+    pod["nodeSelector"] = {**pod.get("nodeSelector", {}), "disk": "none"}
+    world.plan.late.append(stuck)
+    choice = world.random.choice(("scale", "scale", "mend", "drain") if kind != "DaemonSet" else ("mend", "drain"))
+    if choice == "scale":
+        _scale(world, item, world.random.randrange(1, 9))
+    elif choice == "mend":
+        # Another template; the selector of before stays, since whoever applies it never had the other one.
+        mended = copy.deepcopy(stuck)
+        mended["spec"]["template"]["spec"]["nodeSelector"]["disk"] = "ssd"
+        _apply(world, mended)
+    else:
+        world.plan.step = {"drain": world.random.choice(world.node_names)}
+
+
+def _with_class(world: World) -> None:
+    """What pods need comes with them: a PriorityClass, a template of claims, a budget."""
+    world.add_devices()
+    _add_neighbours(world, 3)
+    namespace, name = draw_namespace(world), world.names.pop()
+    template = draw_template(world, name)
+    value = world.random.choice((-100, 10, 100, 5000))
+    meta = {"name": "new"}
+    class_ = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, "value": value}
+    template["spec"]["priorityClassName"] = "new"
+    items = [class_]
+    if world.chance(0.4):
+        spec = {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}}
+        meta = {"name": "new", "namespace": namespace}
+        version = "resource.k8s.io/v1"
+        items.append({"apiVersion": version, "kind": "ResourceClaimTemplate", "metadata": meta, "spec": spec})
+        template["spec"]["resourceClaims"] = [{"name": "dev", "resourceClaimTemplateName": "new"}]
+    _apply(world, *items, _draw_new(world, world.random.choice(_SCALED), namespace, template))
 
 
 def _scale_up(world: World) -> None:
@@ -475,6 +521,8 @@ CATEGORIES: dict[str, Callable[[World], None]] = {
     "admission": _admission,
     "refused": _refused,
     "rollout": _rollout,
+    "stuck-rollout": _stuck_rollout,
+    "with-class": _with_class,
     "scale-up": _scale_up,
     "scale-down": _scale_down,
     "adoption": _adoption,

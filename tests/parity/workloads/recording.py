@@ -120,7 +120,8 @@ async def _set_up(plane: Plane, plan: Plan) -> None:
     await plane.settle()
     plane.stand_ins.place_no_more()
     if plan.late:
-        await _create_all(plane.client, plan.late)
+        for item in plan.late:
+            await _apply(plane.client, item)
         await plane.settle()
     # The events of before would be taken for refusals of the step.
     for event in await plane.client.list("/api/v1/events"):

@@ -76,6 +76,9 @@ def claim_spec(world: World, size_gib: tuple[int, ...] = (1, 5, 20)) -> Json:
     }
     if world.chance(0.75):
         spec["storageClassName"] = world.random.choice(world.classes)
+    elif world.chance(0.2):
+        # None, which is not the default one.
+        spec["storageClassName"] = ""
     return spec
 
 

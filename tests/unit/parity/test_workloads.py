@@ -26,7 +26,7 @@ def test_categories_take_turns():
 @pytest.mark.parametrize("number", range(ROUNDS * len(CATEGORIES)))
 def test_a_question_has_one_step_and_no_name_twice(number):
     plan = draw_plan(3, number)
-    created = [*plan.settings, *plan.workloads, *plan.nodes, *plan.daemons, *plan.late]
+    created = [*plan.settings, *plan.workloads, *plan.nodes, *plan.daemons]
     names = [(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in created]
     assert len(set(names)) == len(names)
     assert len(plan.step) == 1
