@@ -16,11 +16,13 @@ class PodPlan:
         node: where it runs; "" leaves that to the scheduler.
         ready_minutes: for how long it has been ready; None if it is not.
         deletion_cost: of the annotation; None if there is none.
+        has_succeeded: it has ended well.
     """
 
     node: str = ""
     ready_minutes: int | None = 1
     deletion_cost: int | None = None
+    has_succeeded: bool = False
 
 
 @dataclass(slots=True)

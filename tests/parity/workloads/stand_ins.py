@@ -142,12 +142,12 @@ class StandIns:
         if plan.deletion_cost is not None:
             cost = {"metadata": {"annotations": {DELETION_COST: str(plan.deletion_cost)}}}
             await self._client.patch(_path(pod), cost)
-        ready = "True" if plan.ready_minutes is not None else "False"
+        ready = "True" if plan.ready_minutes is not None and not plan.has_succeeded else "False"
         since = dt.datetime.now(dt.UTC) - dt.timedelta(minutes=plan.ready_minutes or 0)
         time = since.strftime("%Y-%m-%dT%H:%M:%SZ")
         values = {"Initialized": "True", "ContainersReady": ready, "Ready": ready}
         status = {
-            "phase": "Running",
+            "phase": "Succeeded" if plan.has_succeeded else "Running",
             "startTime": time,
             "conditions": [
                 {"type": kind, "status": value, "lastTransitionTime": time} for kind, value in values.items()
