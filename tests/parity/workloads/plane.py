@@ -136,7 +136,7 @@ class Plane:
         """Whether no pod is ending, and each Job has as many as it wants."""
         if any("deletionTimestamp" in pod["metadata"] for pod in self.mirror.items(PODS)):
             return False
-        return all(job["status"].get("active", 0) >= _wanted(job["spec"]) for job in self.mirror.items(JOBS))
+        return all(job["status"].get("active", 0) >= _wanted(job) for job in self.mirror.items(JOBS))
 
     async def _is_scheduler_idle(self) -> bool:
         metrics = await self._scheduler_client.text("/metrics")
@@ -158,10 +158,13 @@ def ties_in(log: Iterator[str]) -> list[str]:
     return [pod for pod, scores in _attempts(log) if _is_tie(scores)]
 
 
-def _wanted(spec: Json) -> int:
-    """How many pods a Job wants, of which none ends."""
-    parallelism = 0 if spec.get("suspend") else spec.get("parallelism", 1)
-    return int(min(parallelism, spec.get("completions", parallelism)))
+def _wanted(job: Json) -> int:
+    """How many pods a Job wants to be active."""
+    spec, succeeded = job["spec"], job["status"].get("succeeded", 0)
+    if spec.get("suspend") or (succeeded and "completions" not in spec):
+        return 0
+    parallelism = spec.get("parallelism", 1)
+    return int(min(parallelism, spec.get("completions", succeeded + parallelism) - succeeded))
 
 
 def _attempts(lines: Iterator[str]) -> Iterator[tuple[str, list[int]]]:

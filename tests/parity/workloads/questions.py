@@ -173,6 +173,9 @@ def _ephemeral_volumes(world: World) -> None:
     template = draw_template(world, name, is_running=not is_new)
     add_ephemeral_volume(world, template)
     if is_new:
+        if kind == "StatefulSet" and world.chance(0.4):
+            # A claim of that name is there, and is not the pod's.
+            _add_existing_claim(world, namespace, f"{name}-0-scratch", claim_spec(world, (1,)))
         _apply(world, _draw_new(world, kind, namespace, template))
         return
     replicas = world.random.randrange(1, 4)
@@ -218,8 +221,10 @@ def _daemonset(world: World) -> None:
 def _job(world: World) -> None:
     """A Job is new, is suspended, or gets another parallelism."""
     _add_neighbours(world, 2)
-    if world.chance(0.25):
+    if world.chance(0.35):
         item = _add_running(world, "Job", world.random.randrange(1, 4))
+        if world.chance(0.5):
+            _let_pods_succeed(world, item)
         if world.chance(0.5):
             _scale(world, item, world.random.randrange(0, 6))
         else:
@@ -235,6 +240,20 @@ def _job(world: World) -> None:
         spec["suspend"] = True
     replicas = world.random.choice((None, 0, 1, 2, 3, 4))
     _apply(world, workload("Job", draw_namespace(world), name, draw_template(world, name), replicas, **spec))
+
+
+def _let_pods_succeed(world: World, item: Json) -> None:
+    """Gives the Job completions, of which some are there."""
+    spec, meta = item["spec"], item["metadata"]
+    succeeded, left = world.random.randrange(1, 3), world.random.randrange(0, 4)
+    spec["completions"] = succeeded + left
+    if world.chance(0.5):
+        spec["completionMode"] = "Indexed"
+    world.plan.workloads.remove(item)
+    # No more than its parallelism run at once, so that the others come as these end.
+    succeeded = min(succeeded, spec["parallelism"])
+    active = min(spec["parallelism"], spec["completions"] - succeeded)
+    world.add_running(item, succeeded + active, amounts_of(spec["template"]), unready=0, succeeded=succeeded)
 
 
 def _admission(world: World) -> None:

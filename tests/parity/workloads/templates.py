@@ -220,6 +220,11 @@ def _gate(world: World, spec: Json, app: str) -> None:
     spec["schedulingGates"] = [{"name": "example.com/wait"}]
 
 
+def _node_name(world: World, spec: Json, app: str) -> None:
+    """Past the scheduler."""
+    spec["nodeName"] = world.random.choice(world.node_names)
+
+
 _PLACING = (
     (_node_selector, 0.12),
     (_tolerations, 0.2),
@@ -235,4 +240,5 @@ _AMOUNTS = (
     (_host_port, 0.05),
     (_host_network, 0.03),
     (_gate, 0.03),
+    (_node_name, 0.03),
 )

@@ -276,11 +276,14 @@ class World:
 
     # ------------------------------------------------------------ running workloads
 
-    def add_running(self, workload: Json, replicas: int, amounts: tuple[int, int], *, unready: float = 0.04) -> None:
+    def add_running(
+        self, workload: Json, replicas: int, amounts: tuple[int, int], *, unready: float = 0.04, succeeded: int = 0
+    ) -> None:
         """A workload whose pods run where they fit.
 
         Args:
             unready: the probability that a pod is not ready.
+            succeeded: so many of the first pods have ended well.
         """
         meta = workload["metadata"]
         in_order = workload["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady"
@@ -288,7 +291,10 @@ class World:
         # So that a controller that compares ages by their logarithm finds no two alike.
         ages = self.random.sample([10**exponent for exponent in range(replicas)], replicas)
         pods: list[PodPlan] = []
-        for age in ages:
+        for number, age in enumerate(ages):
+            if number < succeeded:
+                pods.append(PodPlan(self.random.choice(self.node_names), age, has_succeeded=True))
+                continue
             node = self.place(*amounts)
             is_ready = not self.chance(unready)
             cost = self.random.randrange(-5, 20) if self.chance(unready) else None
