@@ -244,7 +244,7 @@ def _job(world: World) -> None:
 
 def _let_pods_succeed(world: World, item: Json) -> None:
     """Gives the Job completions, of which some are there."""
-    spec, meta = item["spec"], item["metadata"]
+    spec = item["spec"]
     succeeded, left = world.random.randrange(1, 3), world.random.randrange(0, 4)
     spec["completions"] = succeeded + left
     if world.chance(0.5):

@@ -95,7 +95,7 @@ def add_device_claim(world: World, template: Json, namespace: str) -> None:
     if world.chance(0.2):
         claim = {"resourceClaimName": world.add_shared_claim(namespace)}
     template["spec"]["resourceClaims"] = [{"name": "dev", **claim}]
-    template["spec"]["containers"][0]["resources"]["claims"] = [{"name": "dev"}]
+    template["spec"]["containers"][0].setdefault("resources", {})["claims"] = [{"name": "dev"}]
 
 
 # ---------------------------------------------------------------- fields of a spec
