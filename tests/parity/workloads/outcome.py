@@ -25,7 +25,9 @@ def outcome_of(
     uids = {pod["metadata"]["uid"] for pod in _pods(after)}
     workloads: dict[str, Any] = {}
     for pod in _pods(after):
-        workload = workloads.setdefault(naming.workload_of(pod), {"nodes": Counter(), "messages": [], "new": 0})
+        # A bare pod that was adopted counts as what it was: podium does not say whose it is.
+        name = naming.workload_of(before.get(pod["metadata"]["uid"], pod))
+        workload = workloads.setdefault(name, {"nodes": Counter(), "messages": [], "new": 0})
         node = pod["spec"].get("nodeName", "")
         workload["nodes"][node] += 1
         if pod["metadata"]["uid"] not in before:
@@ -37,7 +39,9 @@ def outcome_of(
             name: {**workload, "messages": sorted(workload["messages"])} for name, workload in workloads.items()
         },
         "pods": {
-            key_of(pod): pod["spec"].get("nodeName", "") for pod in _pods(after) if _is_named_for_certain(pod, after)
+            key_of(pod): pod["spec"].get("nodeName", "")
+            for pod in _pods(after)
+            if _is_named_for_certain(before.get(pod["metadata"]["uid"], pod), after)
         },
         "gone": sorted(key_of(pod) for uid, pod in before.items() if uid not in uids),
         "preempted": dict(
