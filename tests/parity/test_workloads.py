@@ -1,0 +1,100 @@
+"""Questions about what controllers and the API server derive: recorded ones, and new ones put to a real cluster."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gzip
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.control_plane.locate import Binaries
+from tests.parity.recorded import DATA
+from tests.parity.workloads.asking import answer, ask
+from tests.parity.workloads.comparison import Answer, ask_podium, differences
+from tests.parity.workloads.naming import Json
+
+CATEGORIES = (
+    "claim-templates",
+    "daemonset",
+    "defaults",
+    "drain",
+    "ephemeral-volumes",
+    "job",
+    "mixed",
+    "scale-down",
+    "scale-up",
+    "statefulset-claims",
+)
+ASKED = 237
+SEED, NUMBERS, COUNT = 7, (4, 5, 7, 9, 11, 17, 18, 20), 4
+
+
+@functools.cache
+def questions() -> tuple[Json, ...]:
+    with gzip.open(DATA / "workloads-1.36.2.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return tuple(json.loads(line) for line in lines)
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_podium_predicts_what_a_real_control_plane_did(category):
+    answered = [answer(question) for question in questions() if question["category"] == category]
+    assert {each.question["id"]: each.differences for each in answered if each.differences} == {}
+
+
+def test_no_question_is_left_out():
+    assert len(questions()) == ASKED
+    assert {question["category"] for question in questions()} == set(CATEGORIES)
+
+
+@pytest.fixture
+def agreed(tmp_path: Path) -> tuple[Json, Answer]:
+    """A question that podium answers as the real control plane did, with pods by name and pending ones."""
+    question = next(question for question in questions() if question["id"] == "visible-0016-scale-up")
+    given = ask_podium(question, tmp_path)
+    assert differences(question, given) == []
+    return copy.deepcopy(question), given
+
+
+def test_comparison_notices_another_node(agreed):
+    question, given = agreed
+    question["expect"]["workloads"]["ops/Pod/fjord"]["nodes"] = {"n2": 1}
+    question["expect"]["pods"]["ops/fjord"] = "n2"
+    assert differences(question, given) == [
+        "nodes: ops/Pod/fjord: real {n2: 1}, podium {n1: 1}",
+        "names: ops/fjord: real n2, podium n1",
+    ]
+
+
+def test_comparison_notices_another_message(agreed):
+    question, given = agreed
+    question["expect"]["workloads"]["shop/StatefulSet/juniper"]["messages"][0] = "another"
+    (difference,) = differences(question, given)
+    assert difference.startswith("texts: shop/StatefulSet/juniper: real ['another'], podium [")
+
+
+def test_comparison_notices_another_victim(agreed):
+    question, given = agreed
+    question["expect"]["preempted"] = {"ops/Pod/fjord on n1": 1}
+    assert differences(question, given) == ["preempted: real {ops/Pod/fjord on n1: 1}, podium {}"]
+
+
+def test_refusal_is_right_only_for_the_reason_that_the_api_server_gives(agreed):
+    question, _ = agreed
+    refusal = Answer(1, "", 'Error: pods "web-" is forbidden: no PriorityClass with name nowhere was found')
+    assert differences(question, refusal)[0].startswith("podium refuses: ")
+    question["expect"]["workloads"] = {}
+    message = 'Error creating: pods "web-x" is forbidden: no PriorityClass with name nowhere was found'
+    question["expect"]["refused"] = [{"object": "ops/Job/web", "message": message}]
+    assert differences(question, refusal) == []
+    assert differences(question, Answer(1, "", "Error: cannot be read")) == ["podium refuses: Error: cannot be read"]
+
+
+@pytest.mark.control_plane
+def test_podium_predicts_what_a_real_control_plane_does_now(control_plane_binaries: Binaries) -> None:
+    tally = anyio.run(lambda: ask(control_plane_binaries, SEED, iter(NUMBERS), COUNT, 1, lambda answered: None))
+    assert [(answered.question["id"], answered.differences) for answered in tally.wrong] == []
+    assert len(tally.answered) == COUNT, tally.dropped
