@@ -75,6 +75,14 @@ class Candidate:
         return self.state.labels.get(CAPACITY_TYPE, "")
 
     @property
+    def is_priced(self) -> bool:
+        """Whether `price` is known, and may be shown."""
+        if self.instance_type is None:
+            return False
+        offering = self.instance_type.offering_of(self.state.labels.get(ZONE, ""), self.capacity_type)
+        return offering is not None and offering.is_priced
+
+    @property
     def savings_ratio(self) -> float:
         """The price for each unit of cost: the more, the better a candidate."""
         return self.price / self.cost

@@ -63,6 +63,15 @@ class Command:
         """What is saved in an hour. A replacement that cannot be launched costs nothing, as upstream."""
         return self.price - summed(each.price(well_known) or 0.0 for each in self.replacements)
 
+    @property
+    def is_priced(self) -> bool:
+        """Whether what is saved is known: all nodes that go, and all that come, have prices."""
+        return all(each.is_priced for each in (*self.candidates, *self.replacements))
+
+    def shown_savings(self, well_known: frozenset[str]) -> float | None:
+        """What is saved in an hour; None if it is not known."""
+        return self.savings(well_known) if self.is_priced else None
+
     def launchable(self, well_known: frozenset[str]) -> Command | NoCommand:
         """The command with only the instance types that can be launched, the cheapest first."""
         replacements = tuple(each.launchable(well_known) for each in self.replacements)

@@ -29,7 +29,7 @@ from podium.provisioner.consolidation import Command, Decision, NoCommand
 from podium.provisioner.costs import summed
 from podium.provisioner.disruption_state import DisruptionState
 from podium.provisioner.methods import Rules
-from podium.provisioner.purchase_plans import HOURS_PER_MONTH, node_to_buy
+from podium.provisioner.purchase_plans import monthly, node_to_buy
 from podium.provisioner.searches import COMMAND_OF, SEARCHES, Search
 
 EMPTY: Final[DisruptionReason] = "Empty"
@@ -66,7 +66,8 @@ class PlannedCommand:
         sources: By pod, the node that it was on; pods that waited are not among them.
         held: Pods of the nodes that go for which there is no place yet, because something holds them where they are:
             their nodes end only once they can go.
-        savings: What is saved in an hour.
+        savings: What is saved in an hour, or what takes its place where prices are not known.
+        is_priced: Whether `savings` may be shown.
     """
 
     reason: DisruptionReason
@@ -77,6 +78,12 @@ class PlannedCommand:
     sources: Mapping[str, str]
     held: tuple[str, ...]
     savings: float
+    is_priced: bool
+
+    @property
+    def shown_savings(self) -> float | None:
+        """What is saved in an hour; None if it is not known."""
+        return self.savings if self.is_priced else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,16 +102,21 @@ class ConsolidationPlan:
 
     @property
     def savings(self) -> float:
-        """What all commands save in an hour."""
+        """What all commands save in an hour, or what takes its place where prices are not known."""
         return summed(each.savings for each in self.commands)
+
+    @property
+    def shown_savings(self) -> float | None:
+        """What all commands save in an hour; None if it is not known."""
+        return self.savings if all(each.is_priced for each in self.commands) else None
 
     def as_dict(self) -> dict[str, Any]:
         """The plan in JSON's types; the commands in their order, everything else sorted by name."""
         return {
             "commands": [self._command(each) for each in self.commands],
             "blockers": {name: list(texts) for name, texts in sorted(self.blockers.items())},
-            "hourly_savings": self.savings,
-            "monthly_savings": self.savings * HOURS_PER_MONTH,
+            "hourly_savings": self.shown_savings,
+            "monthly_savings": monthly(self.shown_savings),
         }
 
     def _command(self, command: PlannedCommand) -> dict[str, Any]:
@@ -124,8 +136,8 @@ class ConsolidationPlan:
             ],
             "moves": dict(sorted(command.moves.items())),
             "held": sorted(command.held),
-            "hourly_savings": command.savings,
-            "monthly_savings": command.savings * HOURS_PER_MONTH,
+            "hourly_savings": command.shown_savings,
+            "monthly_savings": monthly(command.shown_savings),
         }
 
     def why(self, name: str) -> dict[str, Any]:
@@ -136,7 +148,8 @@ class ConsolidationPlan:
         """
         for number, each in enumerate(self.commands, 1):
             if name in each.nodes:
-                outcome = f"goes with command {number}, which saves {each.savings:.4f} per hour"
+                saves = "" if each.shown_savings is None else f", which saves {each.shown_savings:.4f} per hour"
+                outcome = f"goes with command {number}{saves}"
                 moves = {pod: node for pod, node in each.moves.items() if each.sources.get(pod) == name}
                 return {"node": name, "outcome": outcome, "moves": moves, "blockers": []}
         if name not in self.blockers:
@@ -196,6 +209,7 @@ def _planned(
         sources={pod.key: each.name for each in command.candidates for pod in state.basis.pods_on(each.state)},
         held=aftermath.held,
         savings=command.savings(state.basis.well_known),
+        is_priced=command.is_priced,
     )
 
 

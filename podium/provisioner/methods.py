@@ -57,7 +57,7 @@ def emptiness(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | No
     """Remove all nodes that are empty, within the budgets."""
     empty = by_savings(each for each in state.candidates if each.goes_when_empty)
     found = Command(tuple(within_budgets(state, "Empty", empty)))
-    return found if found.candidates and found.price >= rules.savings_min else None
+    return found if found.candidates and _saves_enough(found, rules, found.price) else None
 
 
 def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ...] | str:
@@ -160,13 +160,21 @@ def alone(state: DisruptionState, candidate: Candidate, rules: Rules = KARPENTER
     return _approved(state, state.consolidation.of([candidate], to_several=rules.to_several), rules)
 
 
+def _saves_enough(command: Command, rules: Rules, savings: float) -> bool:
+    """Whether the command surely saves as much as the rules demand: without prices it is not known to save any."""
+    return rules.savings_min <= 0 or (command.is_priced and savings >= rules.savings_min)
+
+
 def _approved(state: DisruptionState, found: Command | NoCommand, rules: Rules) -> Command | NoCommand:
     if isinstance(found, Command) and rules.only_launchable:
         found = found.launchable(state.basis.well_known)
     if isinstance(found, NoCommand):
         return found
-    if rules.savings_min > 0 and found.savings(state.basis.well_known) < rules.savings_min:
-        return NoCommand(f"Saves less than {rules.savings_min:g} per hour", is_too_dear=True)
+    if not _saves_enough(found, rules, found.savings(state.basis.well_known)):
+        text = f"Saves less than {rules.savings_min:g} per hour"
+        if not found.is_priced:
+            text = f"May save less than {rules.savings_min:g} per hour: the catalogue does not have all prices"
+        return NoCommand(text, is_too_dear=True)
     return found if state.balance.approves(found) else NoCommand()
 
 

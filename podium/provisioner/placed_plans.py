@@ -22,6 +22,7 @@ from podium.objects.core import Pod
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_types import NODES, PODS
 from podium.provisioner.amounts import amounts_text, less, requests_of, total
+from podium.provisioner.device_use import NO_DEVICES, DeviceUse
 from podium.provisioner.evictions import Evictions
 from podium.provisioner.instance_type_filter import DaemonGroup
 from podium.provisioner.instance_types import fits
@@ -66,6 +67,7 @@ class PlacedPlan:
         objections: By pod that stays, why no node of a NodePool helps.
         preempted: The pods on nodes that podium then evicts.
         late: By key, the pods that are placed only once the nodes that are leaving are gone.
+        devices: Those for resource claims, before the plan and after it.
     """
 
     launches: Mapping[str, Launch]
@@ -74,6 +76,7 @@ class PlacedPlan:
     objections: Mapping[str, Mapping[str, str]]
     preempted: tuple[str, ...] = ()
     late: frozenset[str] = frozenset()
+    devices: tuple[DeviceUse, DeviceUse] = (NO_DEVICES, NO_DEVICES)
 
 
 def plan_with_podium(basis: PlanBasis, cluster: Cluster, now: float) -> PlacedPlan:
@@ -213,8 +216,9 @@ class _Search:
         for key in trial.victims.keys() - preempted:
             errors[key], objections[key] = _preempted_text(trial.victims[key]), {}
         placed = {name: tuple(found) for name, found in sorted(pods.items())}
+        devices = DeviceUse.in_store(self._world.store), DeviceUse.in_store(trial.world.store)
         return PlacedPlan(
-            dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(preempted)), trial.late
+            dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(preempted)), trial.late, devices
         )
 
     # ------------------------------------------------------------ which nodes

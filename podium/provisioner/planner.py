@@ -56,14 +56,14 @@ class Removal:
         nodes: Their names.
         replacements: What has to be there before they go.
         moves: By node that stays, the pods that will fit on it.
-        savings: Per hour.
+        savings: Per hour; None if prices are not known.
     """
 
     reason: DisruptionReason
     nodes: tuple[str, ...]
     replacements: tuple[PlannedNode, ...]
     moves: Mapping[str, tuple[Pod, ...]]
-    savings: float
+    savings: float | None
     command: Command
 
 
@@ -172,6 +172,6 @@ def _removal(state: DisruptionState, reason: DisruptionReason, command: Command)
         nodes=names,
         replacements=planned_nodes(state.basis, command.replacements, frozenset(names)),
         moves=command.simulation.outcome.existing if command.simulation is not None else {},
-        savings=command.savings(state.basis.well_known),
+        savings=command.shown_savings(state.basis.well_known),
         command=command,
     )

@@ -20,6 +20,7 @@ from podium.provisioner.controller import events
 from podium.provisioner.controller.metrics import ProvisionerMetrics
 from podium.provisioner.planned_nodes import PlannedNode
 from podium.provisioner.planner import Purchases, Removal
+from podium.provisioner.purchase_plans import sum_if_known
 from podium.service.wakeup import WakeUp
 
 log = get_logger("provisioner")
@@ -141,7 +142,7 @@ def _purchases_as_told(purchases: Purchases) -> Mapping[str, Any]:
             "instanceType": each.launch.instance_type.name,
             "zone": each.launch.offering.zone,
             "capacityType": each.launch.offering.capacity_type,
-            "price": each.launch.price,
+            "price": each.launch.shown_price,
             "pods": len(each.pods),
         }
         for each in purchases.nodes
@@ -150,7 +151,7 @@ def _purchases_as_told(purchases: Purchases) -> Mapping[str, Any]:
     ignored = [{"pod": pod, "reason": why} for pod, why in sorted(purchases.ignored.items())]
     return {
         "nodes": len(nodes),
-        "pricePerHour": sum(each.launch.price for each in purchases.nodes),
+        "pricePerHour": sum_if_known(each.launch.shown_price for each in purchases.nodes),
         "podsOnExistingNodes": sum(map(len, purchases.existing.values())),
         "podsThatStay": len(stay),
         "newNodes": nodes[:SHOWN_MAX],
