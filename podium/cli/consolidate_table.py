@@ -18,9 +18,9 @@ def print_consolidation(answer: Mapping[str, Any]) -> None:
     parts = []
     if answer["commands"]:
         is_priced = any(each["hourly_savings"] is not None for each in answer["commands"])
-        headings = ("", "NODES THAT GO", "WHY", "REPLACED BY", "PODS THAT MOVE")
+        headings = ["", "NODES THAT GO", "WHY", "REPLACED BY", "PODS THAT MOVE"]
         if is_priced:
-            headings += ("SAVES PER HOUR", "PER MONTH")
+            headings += ["SAVES PER HOUR", "PER MONTH"]
         rows = _commands(answer["commands"], is_priced=is_priced)
         parts.append(table(headings, rows, numbers=range(4, len(headings))))
     staying = {name: texts for name, texts in answer["blockers"].items() if texts}

@@ -19,9 +19,7 @@ _BAR = 20
 _NOTHING = {"requested": "0", "allocatable": "0"}
 _PODS_SHOWN = 3
 _NUMBERS = frozenset({"NODES", "TYPES", "PER HOUR", "AT WORST", "PODS", "PER MONTH"})
-_WITHOUT_PRICES = (
-    "No prices: the catalogue (--catalogue) has none of some types, so types are in the order of their size instead"
-)
+_WITHOUT_PRICES = "No prices: types that no catalogue (--catalogue) has are compared by their size"
 
 
 def print_plan(answer: Mapping[str, Any]) -> None:

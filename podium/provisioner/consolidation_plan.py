@@ -30,6 +30,7 @@ from podium.provisioner.costs import summed
 from podium.provisioner.disruption_state import DisruptionState
 from podium.provisioner.methods import Rules
 from podium.provisioner.purchase_plans import monthly, node_to_buy
+from podium.provisioner.reasons import in_own_words
 from podium.provisioner.searches import COMMAND_OF, SEARCHES, Search
 
 EMPTY: Final[DisruptionReason] = "Empty"
@@ -46,12 +47,14 @@ class ConsolidationOptions:
         allow_m_to_n: Whether more than one node may take the place of those that go.
         min_savings: What a command must save in an hour, at least.
         ignore_budgets: Whether any number of nodes may go at once.
+        in_own_words: Whether reasons are told in podium's words, since its rules judge where pods fit.
     """
 
     search: Search = "prefix"
     allow_m_to_n: bool = False
     min_savings: float = 0.0
     ignore_budgets: bool = False
+    in_own_words: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -177,7 +180,10 @@ def plan_consolidation(state: DisruptionState, options: ConsolidationOptions | N
             plans.append(((*before, *more), last))
     # Of equal plans, the one of the simplest search.
     commands, last = max(plans, key=lambda found: summed(each.savings for each in found[0]))
-    return ConsolidationPlan(commands, dict(_blockers(last, rules)), state.basis.well_known)
+    blockers = dict(_blockers(last, rules))
+    if options.in_own_words:
+        blockers = {name: tuple(map(in_own_words, texts)) for name, texts in blockers.items()}
+    return ConsolidationPlan(commands, blockers, state.basis.well_known)
 
 
 def _commands(

@@ -29,6 +29,7 @@ from podium.provisioner.placed_plans import PlacedPlan
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.plans import Purchase, purchase_as_told
 from podium.provisioner.provisioning import NO_POOLS, ProvisioningPass, provision
+from podium.provisioner.reasons import in_own_words
 from podium.provisioner.requirements import Requirements
 from podium.provisioner.templates import SIMULATED, unusable_reason
 from podium.provisioner.topology import pool_requirements
@@ -168,7 +169,9 @@ class PlacedPurchases:
                 for pod, reason in sorted(plan.errors.items())
             ],
             "ignored": {},
-            "skipped": _skipped(self.basis, self.basis.skipped),
+            "skipped": _skipped(
+                self.basis, {name: in_own_words(reason) for name, reason in self.basis.skipped.items()}
+            ),
             "not_tried": [],
             "preempted": list(plan.preempted),
             "hourly_cost": sum_if_known(each["price"] for each in nodes),
@@ -257,7 +260,9 @@ def _skipped(basis: PlanBasis, skipped: Mapping[str, str]) -> dict[str, str]:
         if reason is not None:
             told[name] = reason
         elif name in skipped:
-            told[name] = f"{skipped[name]}: {unmet_part(pool, basis.catalogue.instance_types)}"
+            told[name] = skipped[name]
+            if "minValues" not in skipped[name]:
+                told[name] += f": {unmet_part(pool, basis.catalogue.instance_types)}"
     return told
 
 
@@ -290,9 +295,10 @@ def _cheapest(purchase: Purchase, well_known: frozenset[str]) -> InstanceType:
 def node_to_buy(purchase: Purchase, well_known: frozenset[str]) -> dict[str, Any]:
     """A node to buy, in JSON's types."""
     told, cheapest = purchase_as_told(purchase), _cheapest(purchase, well_known)
-    price, at_worst = told["price"], cheapest.worst_launch_price(purchase.requirements, well_known)
-    if not cheapest.is_priced:
-        price = at_worst = None
+    price: float | None = None
+    at_worst: float | None = None
+    if cheapest.is_priced:
+        price, at_worst = told["price"], cheapest.worst_launch_price(purchase.requirements, well_known)
     return {
         "pool": told["pool"],
         "cheapest_type": cheapest.name,
@@ -346,7 +352,9 @@ def _device_shares(devices: DeviceUse) -> dict[str, Any]:
 
 
 def _shares(used: Requests, have: Requests) -> dict[str, Any]:
-    devices = sorted(name for name in {*used, *have} if is_extended_resource(name) and (used.get(name) or have.get(name)))
+    devices = sorted(
+        name for name in {*used, *have} if is_extended_resource(name) and (used.get(name) or have.get(name))
+    )
     return {
         name: {"requested": amount_text(name, used.get(name, 0)), "allocatable": amount_text(name, have.get(name, 0))}
         for name in (*SHOWN, *devices)

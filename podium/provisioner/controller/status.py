@@ -64,6 +64,7 @@ class Status:
     Args:
         namespace, name: those of the ConfigMap.
         is_real: whether nodes are bought, so that pods may expect them.
+        in_own_words: whether Events have podium's words, since its rules judge where pods fit.
     """
 
     def __init__(
@@ -75,12 +76,14 @@ class Status:
         metrics: ProvisionerMetrics,
         *,
         is_real: bool,
+        in_own_words: bool = False,
     ) -> None:
         self._client = client
         self._item = ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace))
         self._record = record
         self._metrics = metrics
         self._is_real = is_real
+        self._in_own_words = in_own_words
         self._data: dict[str, str] = {}
         self._written: dict[str, str] = {}
         self._wake_up = WakeUp()
@@ -90,13 +93,13 @@ class Status:
         self._metrics.purchased(purchases, bought)
         for planned in bought:
             for pod in planned.pods:
-                self._record(events.nominated(pod, planned.name))
+                self._record(events.nominated(pod, planned.name, in_own_words=self._in_own_words))
         if self._is_real:
             for node, pods in purchases.existing.items():
                 for pod in pods:
-                    self._record(events.nominated(pod, node))
+                    self._record(events.nominated(pod, node, in_own_words=self._in_own_words))
         for pod, why in purchases.staying:
-            self._record(events.failed_scheduling(pod, why))
+            self._record(events.failed_scheduling(pod, why, in_own_words=self._in_own_words))
         self._set("purchases", _purchases_as_told(purchases))
 
     def removed(self, removal: Removal | None) -> None:
