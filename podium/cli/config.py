@@ -21,6 +21,7 @@ from podium.cli.options.configuration import (
     plugin_option,
     usable,
 )
+from podium.cli.options.own_names import kube_schedulers_names
 from podium.cli.output import JSON, TEXT, YAML, output_option, print_value
 from podium.config import (
     ConfigError,
@@ -31,7 +32,6 @@ from podium.config import (
     Loaded,
     PluginRegistry,
     default_configuration,
-    kube_schedulers_names,
     load_file,
     to_yaml,
     with_own_names,

@@ -23,7 +23,7 @@ from podium.config.own_names import (
     AS_DEFAULT_SCHEDULER,
     KUBE_SCHEDULERS_LEASE,
     LEASE_NAME,
-    kube_schedulers_names,
+    OWN_NAME,
     with_own_names,
 )
 from podium.config.support import Unsupported, unsupported
@@ -55,6 +55,7 @@ __all__ = [
     "KIND",
     "KUBE_SCHEDULERS_LEASE",
     "LEASE_NAME",
+    "OWN_NAME",
     "ClientConnection",
     "ConfigError",
     "ConfigGates",
@@ -86,7 +87,6 @@ __all__ = [
     "effective",
     "expand_plugins",
     "format_duration",
-    "kube_schedulers_names",
     "load",
     "load_file",
     "merge_plugins",

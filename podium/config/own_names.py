@@ -7,13 +7,11 @@ Differs: kube-scheduler's defaults are for the cluster's only scheduler. podium 
 that name no scheduler, or compete for kube-scheduler's lease, because a field was left out.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from podium.config.field_errors import ErrorKind, FieldError
 from podium.config.loader import Loaded
-from podium.config.types import DEFAULT_SCHEDULER_NAME, KubeSchedulerConfiguration, LeaderElection
+from podium.config.types import KubeSchedulerConfiguration, LeaderElection
 
 OWN_NAME: Final = "podium"
 """The scheduler name without a file, and the lease's name where the file has none."""
@@ -37,29 +35,3 @@ def with_own_names(loaded: Loaded, *, is_file: bool) -> KubeSchedulerConfigurati
             config, profiles=tuple(replace(profile, scheduler_name=OWN_NAME) for profile in config.profiles)
         )
     return config
-
-
-def kube_schedulers_names(
-    config: KubeSchedulerConfiguration, present: Mapping[str, int | None]
-) -> Iterator[FieldError]:
-    """One error for each field with a name of kube-scheduler's, which podium takes only if a flag says so.
-
-    Args: ``present``: the fields that the file sets, with their lines.
-    """
-    for index, profile in enumerate(config.profiles):
-        if profile.scheduler_name == DEFAULT_SCHEDULER_NAME:
-            path = f"profiles[{index}].schedulerName"
-            given = "is" if path in present else "is not set, which means"
-            yield _refusal(
-                path,
-                f"it {given} {DEFAULT_SCHEDULER_NAME}: podium would bind every pod that names no scheduler",
-                present,
-            )
-    election = config.leader_election
-    if election.leader_elect and election.resource_name == KUBE_SCHEDULERS_LEASE:
-        yield _refusal(LEASE_NAME, "it is kube-scheduler's own lease", present)
-
-
-def _refusal(path: str, reason: str, present: Mapping[str, int | None]) -> FieldError:
-    detail = f"{reason}; choose another name, such as {OWN_NAME}, or pass {AS_DEFAULT_SCHEDULER}"
-    return FieldError(path, ErrorKind.FORBIDDEN, None, detail, present.get(path))

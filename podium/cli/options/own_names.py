@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,15 @@ from podium.cli.options.configuration import BadConfiguration, Change
 from podium.cli.options.leader_election import with_options
 from podium.config import (
     AS_DEFAULT_SCHEDULER,
+    DEFAULT_SCHEDULER_NAME,
+    KUBE_SCHEDULERS_LEASE,
     LEASE_NAME,
+    OWN_NAME,
     ConfigError,
+    ErrorKind,
+    FieldError,
     KubeSchedulerConfiguration,
     Loaded,
-    kube_schedulers_names,
     with_own_names,
 )
 
@@ -52,3 +56,30 @@ def named_for_running(path: Path | None, election: dict[str, Any], *, is_default
         return config
 
     return change
+
+
+def kube_schedulers_names(
+    config: KubeSchedulerConfiguration, present: Mapping[str, int | None]
+) -> Iterator[FieldError]:
+    """One error for each field with a name of kube-scheduler's, which podium takes only if a flag says so.
+
+    Args:
+        present: the fields that the file sets, with their lines.
+    """
+    for index, profile in enumerate(config.profiles):
+        if profile.scheduler_name == DEFAULT_SCHEDULER_NAME:
+            path = f"profiles[{index}].schedulerName"
+            given = "is" if path in present else "is not set, which means"
+            yield _refusal(
+                path,
+                f"it {given} {DEFAULT_SCHEDULER_NAME}: podium would bind every pod that names no scheduler",
+                present,
+            )
+    election = config.leader_election
+    if election.leader_elect and election.resource_name == KUBE_SCHEDULERS_LEASE:
+        yield _refusal(LEASE_NAME, "it is kube-scheduler's own lease", present)
+
+
+def _refusal(path: str, reason: str, present: Mapping[str, int | None]) -> FieldError:
+    detail = f"{reason}; choose another name, such as {OWN_NAME}, or pass {AS_DEFAULT_SCHEDULER}"
+    return FieldError(path, ErrorKind.FORBIDDEN, None, detail, present.get(path))
