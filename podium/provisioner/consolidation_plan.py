@@ -30,7 +30,7 @@ from podium.provisioner.costs import summed
 from podium.provisioner.disruption_state import DisruptionState
 from podium.provisioner.methods import Rules
 from podium.provisioner.purchase_plans import monthly, node_to_buy
-from podium.provisioner.reasons import in_own_words
+from podium.provisioner.reasons import in_karpenters_words, in_own_words
 from podium.provisioner.searches import COMMAND_OF, SEARCHES, Search
 
 EMPTY: Final[DisruptionReason] = "Empty"
@@ -180,9 +180,8 @@ def plan_consolidation(state: DisruptionState, options: ConsolidationOptions | N
             plans.append(((*before, *more), last))
     # Of equal plans, the one of the simplest search.
     commands, last = max(plans, key=lambda found: summed(each.savings for each in found[0]))
-    blockers = dict(_blockers(last, rules))
-    if options.in_own_words:
-        blockers = {name: tuple(map(in_own_words, texts)) for name, texts in blockers.items()}
+    worded = in_own_words if options.in_own_words else in_karpenters_words
+    blockers = {name: tuple(map(worded, texts)) for name, texts in _blockers(last, rules)}
     return ConsolidationPlan(commands, blockers, state.basis.well_known)
 
 

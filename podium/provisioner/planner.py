@@ -24,7 +24,7 @@ from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.planned_nodes import PlannedNode, planned_nodes, within_node_limits
 from podium.provisioner.provisioning import NO_POOLS, provision
 from podium.provisioner.purchase_plans import built_in_catalogue
-from podium.provisioner.reasons import in_own_words
+from podium.provisioner.reasons import in_karpenters_words, in_own_words
 from podium.provisioner.settings import Settings
 from podium.provisioner.simulation import Simulator
 
@@ -158,7 +158,7 @@ class Planner:
         return removal if fault is None else self._worded(fault)
 
     def _worded(self, text: str) -> str:
-        return in_own_words(text) if self.in_own_words else text
+        return in_own_words(text) if self.in_own_words else in_karpenters_words(text)
 
     def _state(
         self, objects: ClusterObjects, now: float, fixed: AbstractSet[str], make_simulator: MakeSimulator

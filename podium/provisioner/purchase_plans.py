@@ -8,7 +8,7 @@ Units: prices per hour, None where none is known; monthly costs for 730 hours; a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ from podium.provisioner.placed_plans import PlacedPlan
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.plans import Purchase, purchase_as_told
 from podium.provisioner.provisioning import NO_POOLS, ProvisioningPass, provision
-from podium.provisioner.reasons import in_own_words
+from podium.provisioner.reasons import in_karpenters_words, in_own_words
 from podium.provisioner.requirements import Requirements
 from podium.provisioner.templates import SIMULATED, unusable_reason
 from podium.provisioner.topology import pool_requirements
@@ -74,7 +74,9 @@ class PurchasePlan:
             "existing": dict(sorted(existing.items())),
             "unschedulable": self._staying(),
             "ignored": dict(sorted(self.found.ignored.items())),
-            "skipped": _skipped(self.basis, self.found.results.skipped if self.found.results is not None else {}),
+            "skipped": _skipped(
+                self.basis, self.basis.skipped if self.found.results is not None else {}, in_karpenters_words
+            ),
             "not_tried": sorted(each.key for each in self.basis.objects.pods if _is_not_tried(each)),
             "hourly_cost": sum_if_known(each["price"] for each in nodes),
             "monthly_cost": sum_if_known(each["monthly_cost"] for each in nodes),
@@ -169,9 +171,7 @@ class PlacedPurchases:
                 for pod, reason in sorted(plan.errors.items())
             ],
             "ignored": {},
-            "skipped": _skipped(
-                self.basis, {name: in_own_words(reason) for name, reason in self.basis.skipped.items()}
-            ),
+            "skipped": _skipped(self.basis, self.basis.skipped, in_own_words),
             "not_tried": [],
             "preempted": list(plan.preempted),
             "hourly_cost": sum_if_known(each["price"] for each in nodes),
@@ -252,7 +252,7 @@ def _pod_named(pods: Sequence[Pod], name: str) -> Pod:
     return found[0]
 
 
-def _skipped(basis: PlanBasis, skipped: Mapping[str, str]) -> dict[str, str]:
+def _skipped(basis: PlanBasis, skipped: Mapping[str, str], worded: Callable[[str], str]) -> dict[str, str]:
     told: dict[str, str] = {}
     for pool in basis.objects.node_pools:
         name = pool.metadata.name
@@ -260,7 +260,7 @@ def _skipped(basis: PlanBasis, skipped: Mapping[str, str]) -> dict[str, str]:
         if reason is not None:
             told[name] = reason
         elif name in skipped:
-            told[name] = skipped[name]
+            told[name] = worded(skipped[name])
             if "minValues" not in skipped[name]:
                 told[name] += f": {unmet_part(pool, basis.catalogue.instance_types)}"
     return told

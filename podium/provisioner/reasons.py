@@ -31,6 +31,11 @@ def in_own_words(text: str) -> str:
     return text.own if isinstance(text, Reason) else text
 
 
+def in_karpenters_words(text: str) -> str:
+    """Give Karpenter's wording of a reason, and any other text as it is: a plain text, which every format takes."""
+    return str(text)
+
+
 def unmet_demands(offered: Requirements, demanded: Requirements, allow_undefined: AbstractSet[str]) -> Iterator[str]:
     """Why nodes like these do not suit a pod: a sentence for each label, in order of name.
 

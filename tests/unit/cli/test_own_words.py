@@ -64,8 +64,8 @@ def _cluster(path: Path, *objects: dict[str, Any]) -> Path:
 
 
 def _said(*arguments: object) -> Iterator[str]:
-    """What both forms of the answer say."""
-    for output in ("json", "text"):
+    """What each form of the answer says."""
+    for output in ("json", "yaml", "text"):
         result = run(*arguments, "-o", output)
         assert result.exit_code == 0, result.stderr
         yield " ".join(result.stdout.split())
@@ -118,7 +118,12 @@ def test_what_is_missing_is_what_is_named(tmp_path: Path, types: Path, name: str
 
 
 def test_karpenters_rules_keep_karpenters_words(tmp_path: Path, types: Path) -> None:
-    for name, words in (("a taint", "did not tolerate taint"), ("a size", "no instance type has enough resources")):
+    for name, words in (
+        ("a taint", "did not tolerate taint"),
+        ("a size", "no instance type has enough resources"),
+        ("a pool without types", "NodePool requirements filtered out all compatible"),
+        ("a pool of too few", "due to minValues incompatibility"),
+    ):
         asked = ("plan", "-f", _cluster(tmp_path / "c", *STAYING[name]), "--catalogue", types)
         assert all(words in said for said in _said(*asked))
 
