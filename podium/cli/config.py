@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from podium.cli.groups import CommandGroup
 from podium.cli.options.configuration import (
     EXIT_BAD_CONFIGURATION,
     BadConfiguration,
+    Usable,
     feature_gates_option,
     found_plugins,
     gates_of,
@@ -20,16 +21,20 @@ from podium.cli.options.configuration import (
     plugin_option,
     usable,
 )
+from podium.cli.options.own_names import kube_schedulers_names
 from podium.cli.output import JSON, TEXT, YAML, output_option, print_value
 from podium.config import (
     ConfigError,
     ConfigGates,
     Extender,
+    FieldError,
     KubeSchedulerConfiguration,
+    Loaded,
     PluginRegistry,
     default_configuration,
     load_file,
     to_yaml,
+    with_own_names,
 )
 from podium.config import effective as as_effective
 from podium.framework.profile.runtime import registry_of
@@ -51,7 +56,7 @@ def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...], 
         verdict = _verdict(file, plugins, feature_gates)
         print_value(verdict, output)
         raise SystemExit(0 if verdict["ok"] else EXIT_BAD_CONFIGURATION)
-    good = usable(file, plugins, feature_gates)
+    good = _usable_beside_kube_scheduler(file, plugins, feature_gates)
     for warning in good.warnings:
         click.echo(f"{file}: warning: {warning}", err=True)
     if problems := not_constructed(good):
@@ -62,10 +67,23 @@ def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...], 
         click.echo(f"{file}: extender {_described(extender)}")
 
 
+def _usable_beside_kube_scheduler(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> Usable:
+    """The usable configuration, also with a warning for each name that `podium run` takes only if a flag says so."""
+    refusals: list[FieldError] = []
+
+    def note(loaded: Loaded) -> KubeSchedulerConfiguration:
+        config = with_own_names(loaded, is_file=True)
+        refusals.extend(kube_schedulers_names(config, loaded.present))
+        return config
+
+    good = usable(file, plugins, feature_gates, change=note)
+    return replace(good, warnings=(*good.warnings, *(refusal.text for refusal in refusals)))
+
+
 def _verdict(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> dict[str, Any]:
     """The result of `check` for programs."""
     try:
-        good = usable(file, plugins, feature_gates)
+        good = _usable_beside_kube_scheduler(file, plugins, feature_gates)
     except BadConfiguration as refused:
         return {"file": str(file), "ok": False, "errors": refused.message.splitlines(), "warnings": [], "profiles": []}
     errors = [f"{file}: {problem}" for problem in not_constructed(good)]
@@ -144,7 +162,10 @@ class _Read:
 @command.command()
 @output_option(YAML)
 def defaults(output: str) -> None:
-    """Print the configuration that podium runs with by default. Text is the same as yaml."""
+    """Print kube-scheduler's default configuration, as an empty file is understood. Text is the same as yaml.
+
+    `podium run` has it too, but for the names of the profile and of the lease, which are podium.
+    """
     config = default_configuration()
     if output == JSON:
         print_value(as_effective(config), output)

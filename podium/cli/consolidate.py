@@ -72,7 +72,11 @@ def command(
     from podium.provisioner.consolidation_plan import ConsolidationOptions
 
     chosen = ConsolidationOptions(
-        search=search, allow_m_to_n=allow_m_to_n, min_savings=min_savings, ignore_budgets=ignore_budgets
+        search=search,
+        allow_m_to_n=allow_m_to_n,
+        min_savings=min_savings,
+        ignore_budgets=ignore_budgets,
+        in_own_words=is_podium,
     )
     with errors_shown():
         try:

@@ -10,15 +10,19 @@ from rich.text import Text
 
 from podium.cli.asking import show
 from podium.cli.plain_text import plain
-from podium.cli.plan_table import some_of, table
+from podium.cli.plan_table import price, some_of, table
 
 
 def print_consolidation(answer: Mapping[str, Any]) -> None:
     """Print to standard output."""
     parts = []
     if answer["commands"]:
-        headings = ("", "NODES THAT GO", "WHY", "REPLACED BY", "PODS THAT MOVE", "SAVES PER HOUR", "PER MONTH")
-        parts.append(table(headings, _commands(answer["commands"]), numbers=(4, 5, 6)))
+        is_priced = any(each["hourly_savings"] is not None for each in answer["commands"])
+        headings = ["", "NODES THAT GO", "WHY", "REPLACED BY", "PODS THAT MOVE"]
+        if is_priced:
+            headings += ["SAVES PER HOUR", "PER MONTH"]
+        rows = _commands(answer["commands"], is_priced=is_priced)
+        parts.append(table(headings, rows, numbers=range(4, len(headings))))
     staying = {name: texts for name, texts in answer["blockers"].items() if texts}
     if staying:
         parts.append(table(("NODE THAT STAYS", "WHAT KEEPS IT"), _blockers(staying)))
@@ -35,7 +39,7 @@ def print_node(answer: Mapping[str, Any]) -> None:
     show(*parts, Text.assemble(plain(answer["node"], "bold"), " ", plain(answer["outcome"])))
 
 
-def _commands(commands: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+def _commands(commands: Iterable[Mapping[str, Any]], *, is_priced: bool) -> Iterator[tuple[str, ...]]:
     for index, each in enumerate(commands, 1):
         kinds = Counter(f"{new['instance_type']} ({new['capacity_type']}, {new['zone']})" for new in each["new_nodes"])
         yield (
@@ -44,8 +48,7 @@ def _commands(commands: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]
             each["reason"].lower(),
             ", ".join(f"{count} × {kind}" for kind, count in kinds.items()) or "nothing",
             f"{len(each['moves']):,}",
-            f"{each['hourly_savings']:.4f}",
-            f"{each['monthly_savings']:,.2f}",
+            *([price(each["hourly_savings"], 4), price(each["monthly_savings"], 2)] if is_priced else []),
         )
 
 
@@ -63,5 +66,7 @@ def _verdict(answer: Mapping[str, Any]) -> Text:
     if not going:
         return Text("No node can go")
     what = "1 node can go" if going == 1 else f"{going:,} nodes can go"
-    cost = f"{answer['hourly_savings']:,.4f} per hour, {answer['monthly_savings']:,.2f} per month"
-    return Text.assemble((what, "bold green"), f", {new:,} to buy in their place; saves {cost}")
+    saves = "; what that saves is not known without prices (--catalogue)"
+    if answer["hourly_savings"] is not None:
+        saves = f"; saves {answer['hourly_savings']:,.4f} per hour, {answer['monthly_savings']:,.2f} per month"
+    return Text.assemble((what, "bold green"), f", {new:,} to buy in their place{saves}")

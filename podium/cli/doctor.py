@@ -18,9 +18,17 @@ from podium.cli.options.configuration import (
     plugin_option,
     usable,
 )
-from podium.cli.options.leader_election import leader_election_options, with_options
+from podium.cli.options.leader_election import leader_election_options
+from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
 from podium.cli.output import TEXT, output_option, print_value
 from podium.cli.planning import PROVIDERS, RULES, demand_rules
+from podium.config import (
+    AS_DEFAULT_SCHEDULER,
+    DEFAULT_SCHEDULER_NAME,
+    KUBE_SCHEDULERS_LEASE,
+    LEASE_NAME,
+    KubeSchedulerConfiguration,
+)
 from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
@@ -37,6 +45,7 @@ _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error":
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
 @feature_gates_option
+@as_default_scheduler_option
 @connection_options
 @leader_election_options
 @click.option(
@@ -68,6 +77,7 @@ def command(
     config: Path | None,
     plugins: tuple[str, ...],
     feature_gates: tuple[str, ...],
+    is_default_scheduler: bool,
     kubeconfig: str | None,
     master: str | None,
     provisioner: ProviderName | None,
@@ -99,24 +109,26 @@ def command(
             places_with_podium=demand_rules(rules, config, plugins),
             leader_elect=leader_election["leader_elect"] is not False,
         )
+    names = named_for_running(config, leader_election, is_default_scheduler=is_default_scheduler)
+    if is_shadow or provisioner is not None:
+        # Neither schedules: a profile may be named after the scheduler that does.
+        names = named_for_running(config, leader_election, is_default_scheduler=True)
     try:
-        good = usable(config, plugins, feature_gates, change=lambda found: with_options(found, leader_election))
+        good = usable(config, plugins, feature_gates, change=names)
     except BadConfiguration as error:
         for line in error.message.splitlines():
             report.fail("configuration", line, "correct the field; `podium config check` lists these errors too")
     else:
-        for warning in good.warnings:
-            report.warn("configuration", warning, "remove the field, or accept this behaviour")
-        problems = not_constructed(good)
-        for problem in problems:
-            report.fail("plugins", problem, "correct the plugin or its args, or remove it from the configuration")
-        if not problems and (needed is None or rules == "podium"):
-            report.ok("configuration", ", ".join(profile.scheduler_name for profile in good.config.profiles))
-        if is_shadow and not problems:
+        has_problems = _check_configuration(report, good, is_named=needed is None or rules == "podium")
+        if needed is None and not is_shadow:
+            _tell_whose_pods(report, good.config)
+        if is_shadow and not has_problems:
             from podium.recording.shadow.permissions import needs as shadow_needs
 
             needed = shadow_needs(good.config, good.plugins)
-        event_loop.run(partial(_examine, report, good, needed, kubeconfig, master))
+        event_loop.run(
+            partial(_examine, report, good, needed, kubeconfig, master, is_default_scheduler=is_default_scheduler)
+        )
     if output == TEXT:
         click.echo(_text(report), nl=False)
     else:
@@ -125,8 +137,45 @@ def command(
         raise SystemExit(EXIT_PROBLEMS_FOUND)
 
 
+def _check_configuration(report: Report, good: Usable, *, is_named: bool) -> bool:
+    """Report the warnings, and what cannot be constructed; returns whether there is any such problem.
+
+    Args: is_named: whether the report names the profiles if all is well.
+    """
+    for warning in good.warnings:
+        report.warn("configuration", warning, "remove the field, or accept this behaviour")
+    problems = not_constructed(good)
+    for problem in problems:
+        report.fail("plugins", problem, "correct the plugin or its args, or remove it from the configuration")
+    if is_named and not problems:
+        report.ok("configuration", ", ".join(profile.scheduler_name for profile in good.config.profiles))
+    return bool(problems)
+
+
+def _tell_whose_pods(report: Report, config: KubeSchedulerConfiguration) -> None:
+    """Say what podium does if it is to take kube-scheduler's place, as the command line has allowed."""
+    if config.profile(DEFAULT_SCHEDULER_NAME) is None:
+        return
+    election = config.leader_election
+    if election.leader_elect and election.resource_name == KUBE_SCHEDULERS_LEASE:
+        message = "podium binds every pod that names no scheduler, as soon as kube-scheduler has given up the lease"
+        report.ok("names", f"{message} they share")
+    else:
+        message = "podium would bind every pod that names no scheduler, and so does kube-scheduler where it runs"
+        advice = (
+            f"share kube-scheduler's lease ({LEASE_NAME}: {KUBE_SCHEDULERS_LEASE}), or leave {AS_DEFAULT_SCHEDULER} out"
+        )
+        report.warn("names", message, advice)
+
+
 async def _examine(
-    report: Report, good: Usable, needed: Needs | None, kubeconfig: str | None, master: str | None
+    report: Report,
+    good: Usable,
+    needed: Needs | None,
+    kubeconfig: str | None,
+    master: str | None,
+    *,
+    is_default_scheduler: bool,
 ) -> None:
     from podium.client.advice import advice_on_configuration
     from podium.client.credentials import ConnectionConfigError, load
@@ -144,7 +193,15 @@ async def _examine(
         if needed is not None:
             await examine_needs(report, session, needed, clock)
             return
-        await examine(report, session, good.config, good.plugins, clock, good.pod_groups)
+        await examine(
+            report,
+            session,
+            good.config,
+            good.plugins,
+            clock,
+            good.pod_groups,
+            is_default_scheduler=is_default_scheduler,
+        )
 
 
 def _text(report: Report) -> str:

@@ -52,7 +52,7 @@ def command(
     podium plan -f cluster.yaml --why default/web-1
 
     These read a running cluster, or one from files and directories: YAML documents, JSON, or what `kubectl get -o yaml`
-    prints; - is standard input. Without --catalogue there are generic instance types with made-up prices.
+    prints; - is standard input. Without --catalogue there are generic instance types without prices.
 
     \b
     podium plan --cases FILE
@@ -76,7 +76,7 @@ def command(
         try:
             found = question.found()
             basis = _basis(question, found)
-            plan = _placed(basis, found, config, plugins) if is_podium else _planned(basis)
+            plan = _placed(basis, found, config, plugins) if is_podium else _planned(basis, found)
             answer = plan.as_dict() if why is None else plan.why(why)
         except FieldError as error:
             raise click.ClickException(str(error)) from error
@@ -100,11 +100,12 @@ def _basis(question: Question, found: list[Found]) -> PlanBasis:
     return PlanBasis(*question.cluster(found), question.settings())
 
 
-def _planned(basis: PlanBasis) -> PurchasePlan:
+def _planned(basis: PlanBasis, found: list[Found]) -> PurchasePlan:
     from podium.lib.system_clock import SystemClock
+    from podium.provisioner.device_use import DeviceUse
     from podium.provisioner.purchase_plans import PurchasePlan
 
-    return PurchasePlan.of(basis, SystemClock().now())
+    return PurchasePlan.of(basis, SystemClock().now(), DeviceUse.of_manifests(each.manifest for each in found))
 
 
 def _placed(basis: PlanBasis, found: list[Found], config: Path | None, plugins: tuple[str, ...]) -> PlacedPurchases:

@@ -12,9 +12,14 @@ from rich.text import Text
 
 from podium.cli.asking import console as console_of_text
 from podium.cli.plain_text import plain
+from podium.objects.quantity import milli_value
+from podium.objects.resource_names import is_extended_resource
 
 _BAR = 20
+_NOTHING = {"requested": "0", "allocatable": "0"}
 _PODS_SHOWN = 3
+_NUMBERS = frozenset({"NODES", "TYPES", "PER HOUR", "AT WORST", "PODS", "PER MONTH"})
+_WITHOUT_PRICES = "No prices: types that no catalogue (--catalogue) has are compared by their size"
 
 
 def print_plan(answer: Mapping[str, Any]) -> None:
@@ -35,6 +40,8 @@ def print_plan(answer: Mapping[str, Any]) -> None:
         console.print(table(("POD THAT IS PREEMPTED",), ((pod,) for pod in answer["preempted"])))
     console.print(_utilisation(answer["utilisation"]))
     console.print(_verdict(answer))
+    if any(each["price"] is None for each in answer["new_nodes"]):
+        console.print(Text(_WITHOUT_PRICES, "yellow"))
     count = len(answer["not_tried"])
     if count:
         console.print(
@@ -58,27 +65,49 @@ def print_reasons(answer: Mapping[str, Any]) -> None:
     console.print(Text.assemble(plain(answer["pod"], "bold"), " ", plain(answer["outcome"])))
 
 
-def _new_nodes(nodes: Iterable[Mapping[str, Any]]) -> Table:
-    """A row for all nodes that are alike."""
+def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
+    """A row for all nodes that are alike. Columns of devices and of prices are there if a node has any."""
     alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for each in nodes:
         kind = (each["pool"], each["cheapest_type"], len(each["instance_types"]), each["price"], each["price_at_worst"])
         alike[kind].append(each)
-    headings = ("NODEPOOL", "NODES", "CHEAPEST TYPE", "TYPES", "PER HOUR", "AT WORST", "PODS", "PER MONTH")
+    is_priced = any(each["price"] is not None for each in nodes)
+    has_devices = any(map(_devices, nodes))
+    headings = [
+        *("NODEPOOL", "NODES", "CHEAPEST TYPE" if is_priced else "SMALLEST TYPE", "TYPES"),
+        *(["DEVICES OF EACH"] if has_devices else []),
+        *(["PER HOUR", "AT WORST"] if is_priced else []),
+        "PODS",
+        *(["PER MONTH"] if is_priced else []),
+    ]
     rows = (
         (
-            pool,
-            f"{len(members):,}",
-            name,
-            f"{count:,}",
-            f"{price:.4f}",
-            f"{worst:.4f}",
+            *(pool, f"{len(members):,}", name, f"{count:,}"),
+            *([_devices(members[0])] if has_devices else []),
+            *([price(hourly, 4), price(worst, 4)] if is_priced else []),
             f"{sum(len(each['pods']) for each in members):,}",
-            f"{sum(each['monthly_cost'] for each in members):,.2f}",
+            *([price(_monthly(members), 2)] if is_priced else []),
         )
-        for (pool, name, count, price, worst), members in alike.items()
+        for (pool, name, count, hourly, worst), members in alike.items()
     )
-    return table(headings, rows, numbers=(1, 3, 4, 5, 6, 7))
+    numbers = [index for index, heading in enumerate(headings) if heading in _NUMBERS]
+    return table(headings, rows, numbers=numbers)
+
+
+def _devices(node: Mapping[str, Any]) -> str:
+    """The extended resources of a new node."""
+    amounts = node["allocatable"].items()
+    return ", ".join(f"{amount} {name}" for name, amount in amounts if is_extended_resource(name) and amount != "0")
+
+
+def _monthly(nodes: Sequence[Mapping[str, Any]]) -> float | None:
+    costs = [each["monthly_cost"] for each in nodes]
+    return None if None in costs else sum(costs)
+
+
+def price(amount: float | None, digits: int) -> str:
+    """An amount of money with so many digits; `?` if it is not known."""
+    return "?" if amount is None else f"{amount:,.{digits}f}"
 
 
 def _staying(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
@@ -93,19 +122,19 @@ def _staying(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]
             shown = ""
 
 
-def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Table:
+def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Table:
     """Bars of what pods request of what nodes have, before and after."""
     bars = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("REQUESTED", "BEFORE", "", "AFTER", ""):
         bars.add_column(heading)
-    for name in shares["before"]:
-        cells = [cell for when in ("before", "after") for cell in _share(name, shares[when][name])]
-        bars.add_row(name, *cells)
+    for name in dict.fromkeys((*shares["before"], *shares["after"])):
+        cells = [cell for when in ("before", "after") for cell in _share(name, shares[when].get(name, _NOTHING))]
+        bars.add_row(plain(name), *cells)
     return bars
 
 
-def _share(name: str, share: Mapping[str, int]) -> tuple[Text, str]:
-    used, have = share["requested"], share["allocatable"]
+def _share(name: str, share: Mapping[str, str]) -> tuple[Text, str]:
+    used, have = (milli_value(share[each]) for each in ("requested", "allocatable"))
     part = used / have if have else 0.0
     full = min(round(part * _BAR), _BAR)
     bar = Text.assemble(("█" * full, "red" if part > 1 else "green"), ("░" * (_BAR - full), "dim"))
@@ -115,7 +144,7 @@ def _share(name: str, share: Mapping[str, int]) -> tuple[Text, str]:
 def _amount(name: str, amount: int) -> str:
     if name == "cpu":
         return f"{amount / 1000:,g} cores"
-    return f"{amount / 2**30:,.1f} GiB" if name == "memory" else f"{amount:,}"
+    return f"{amount / 1000 / 2**30:,.1f} GiB" if name == "memory" else f"{amount // 1000:,}"
 
 
 def _verdict(answer: Mapping[str, Any]) -> Text:
@@ -124,8 +153,10 @@ def _verdict(answer: Mapping[str, Any]) -> Text:
     parts = [Text("No node to buy")]
     if nodes:
         what = "1 node" if len(nodes) == 1 else f"{len(nodes):,} nodes"
-        cost = f"{answer['hourly_cost']:,.4f} per hour, {answer['monthly_cost']:,.2f} per month"
-        parts = [Text.assemble((f"{what} to buy", "bold green"), f" for {_pods(count)}: {cost}")]
+        cost = ""
+        if answer["hourly_cost"] is not None:
+            cost = f": {answer['hourly_cost']:,.4f} per hour, {answer['monthly_cost']:,.2f} per month"
+        parts = [Text.assemble((f"{what} to buy", "bold green"), f" for {_pods(count)}{cost}")]
     if placed:
         parts.append(Text(f"{_pods(placed)} on nodes that are there"))
     if answer["unschedulable"]:

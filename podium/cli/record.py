@@ -46,7 +46,7 @@ def command(
     from podium.recording.watched import Options, RecordApp
     from podium.service.supervision import ComponentFailedError
 
-    good = usable(config, plugins, change=apply_extenders)
+    good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))
     options = Options(
         directory=directory,
         config=for_schedulers(good.config, schedulers, is_default=config is None),

@@ -188,7 +188,7 @@ def _compare_bindings(
     from podium.config.effective import apply_extenders
     from podium.recording.watched import compare_bindings
 
-    good = _configured(described, config, plugins, change=apply_extenders)
+    good = _configured(described, config, plugins, change=lambda loaded: apply_extenders(loaded.config))
     compared = compare_bindings(directory, good.config, good.plugins, until=until, speed=speed)
     if html is not None:
         from podium.cli.pages.shadow import page_of
@@ -232,7 +232,11 @@ def _tell_damage(read: Replayed | WatchedReplay, readable: str) -> None:
 
 
 def _configured(
-    described: Mapping[str, Any], config: Path | None, plugins: tuple[str, ...], *, change: Change = lambda given: given
+    described: Mapping[str, Any],
+    config: Path | None,
+    plugins: tuple[str, ...],
+    *,
+    change: Change = lambda loaded: loaded.config,
 ) -> Usable:
     """The configuration to replay with: the given one, or that of the recording."""
     if config is None:

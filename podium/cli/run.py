@@ -14,8 +14,9 @@ from podium.cli import event_loop
 from podium.cli.options.access import access_options, take_access_options
 from podium.cli.options.configuration import Usable, connection_options, feature_gates_option, plugin_option, usable
 from podium.cli.options.durations import duration
-from podium.cli.options.leader_election import leader_election_options, with_options
+from podium.cli.options.leader_election import leader_election_options
 from podium.cli.options.logs import logging_options
+from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
 from podium.cli.options.paths import FILE
 from podium.cli.options.tracing import take_tracing_options, tracing_options
 from podium.config import ConfigError
@@ -84,6 +85,7 @@ def _flags(context: click.Context) -> dict[str, str]:
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
 @feature_gates_option
+@as_default_scheduler_option
 @connection_options
 @click.option(
     "--bind-address",
@@ -175,6 +177,7 @@ def command(
     config: Path | None,
     plugins: tuple[str, ...],
     feature_gates: tuple[str, ...],
+    is_default_scheduler: bool,
     kubeconfig: str | None,
     master: str | None,
     bind_address: str,
@@ -193,7 +196,11 @@ def command(
     hashes_names: bool,
     **others: Any,
 ) -> None:
-    """Schedule pods until SIGTERM or SIGINT. SIGUSR2 writes the cache and the queue to the log."""
+    """Schedule pods until SIGTERM or SIGINT. SIGUSR2 writes the cache and the queue to the log.
+
+    podium runs beside kube-scheduler. Without --config it schedules the pods with `schedulerName: podium`, and its
+    replicas elect a leader on the Lease podium.
+    """
     if hashes_names and record is None:
         raise click.UsageError("--hash-names is of --record")
     if has_live_page and not secure_port:
@@ -205,7 +212,7 @@ def command(
         from podium.daemon.configuration_source import ConfigurationSource
         from podium.daemon.options import Options
         from podium.framework.contract.status import PluginError
-        from podium.service.election import LeadershipLostError
+        from podium.service.election import LeadershipLostError, LeaseTakenError
         from podium.service.serving import CertificateError, ServingError
         from podium.service.supervision import ComponentFailedError
         from podium.service.tls_limits import TlsLimits
@@ -218,7 +225,8 @@ def command(
         raise click.UsageError("--reload needs a file to follow: --config, --kubeconfig, or --plugin with a file")
 
     def read() -> Usable:
-        return usable(config, plugins, feature_gates, change=lambda found: with_options(found, others))
+        names = named_for_running(config, others, is_default_scheduler=is_default_scheduler)
+        return usable(config, plugins, feature_gates, change=names)
 
     good = read()
     log = get_logger("config")
@@ -233,6 +241,7 @@ def command(
         tls_private_key_file=tls_private_key_file,
         tls_limits=TlsLimits(tls_min_version, tls_cipher_suites),
         access=access,
+        is_default_scheduler=is_default_scheduler,
         pod_max_in_unschedulable_s=unschedulable_s,
         preempts_pods_of_others=preempts_pods_of_others,
         avoids_conflicts=avoids_conflicts,
@@ -255,6 +264,7 @@ def command(
         ConfigError,
         ComponentFailedError,
         LeadershipLostError,
+        LeaseTakenError,
     )
     try:
         try:

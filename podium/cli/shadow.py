@@ -87,7 +87,7 @@ def command(
     from podium.service.serving import ServingError
     from podium.service.supervision import ComponentFailedError
 
-    good = usable(config, plugins, change=apply_extenders)
+    good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))
     other = for_schedulers(good.config, schedulers, is_default=config is None)
     names, clock = [each.scheduler_name for each in other.profiles], SystemClock()
     onlooker, started_s = Onlooker(names, clock.monotonic), clock.now()

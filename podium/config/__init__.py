@@ -19,6 +19,13 @@ from podium.config.feature_gates import (
 )
 from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
 from podium.config.loader import Loaded, load, load_file
+from podium.config.own_names import (
+    AS_DEFAULT_SCHEDULER,
+    KUBE_SCHEDULERS_LEASE,
+    LEASE_NAME,
+    OWN_NAME,
+    with_own_names,
+)
 from podium.config.support import Unsupported, unsupported
 from podium.config.types import (
     API_VERSION,
@@ -41,10 +48,14 @@ from podium.config.validation import validate
 __all__ = [
     "API_VERSION",
     "ARGS_BY_PLUGIN",
+    "AS_DEFAULT_SCHEDULER",
     "DEFAULT_GATES",
     "DEFAULT_SCHEDULER_NAME",
     "IN_TREE_PLUGINS",
     "KIND",
+    "KUBE_SCHEDULERS_LEASE",
+    "LEASE_NAME",
+    "OWN_NAME",
     "ClientConnection",
     "ConfigError",
     "ConfigGates",
@@ -85,4 +96,5 @@ __all__ = [
     "to_yaml",
     "unsupported",
     "validate",
+    "with_own_names",
 ]

@@ -33,7 +33,7 @@ from podium.client.credentials import Credentials, kubeconfig_paths, load
 from podium.client.informer_set import InformerSet
 from podium.client.outage import Outage
 from podium.client.session import ApiSession
-from podium.config import KubeSchedulerConfiguration
+from podium.config import AS_DEFAULT_SCHEDULER, LEASE_NAME, KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
 from podium.daemon.boundary import Boundary
 from podium.daemon.extenders import json_to_keep, without_secrets
@@ -80,6 +80,10 @@ _EVENTS_S_MAX = 2.0
 _CONNECTED_S_MAX = 10.0
 _LEASE_CONNECTIONS_MAX = 2
 _CONNECTIONS_FOR_READS = 16
+_LEASE_REFUSAL = (
+    f"{LEASE_NAME}: this is kube-scheduler's lease; choose another name, or pass {AS_DEFAULT_SCHEDULER} to stand by "
+    "until kube-scheduler ends"
+)
 
 
 class App:
@@ -133,6 +137,7 @@ class App:
             ConfigError, PluginError: a profile cannot be built.
             ServingError, CertificateError: the port is in use, or a certificate cannot be used.
             LeadershipLostError: another replica may lead by now; everything else has been cancelled.
+            LeaseTakenError: kube-scheduler holds the lease, and the options do not allow sharing it.
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         log.info("Starting podium", version=podium.__version__, python=platform.python_version())
@@ -220,7 +225,8 @@ class App:
         def tell(note: str) -> None:
             recorder.record(leader_election(controller, lock.reference, note))
 
-        return Elector(term, lock, self._election_clock, self._random, self.metrics, tell)
+        refusal = None if self._options.is_default_scheduler else _LEASE_REFUSAL
+        return Elector(term, lock, self._election_clock, self._random, self.metrics, tell, refusal=refusal)
 
     async def _open(
         self, stack: AsyncExitStack, credentials: Credentials, scheduler: Scheduler, faces: Sequence[Face]

@@ -32,6 +32,7 @@ class Options:
     """Settings from the command line that the configuration file lacks.
 
     A secure port of 0 disables the endpoints; without certificate files, a self-signed certificate is created.
+    `is_default_scheduler` allows sharing a lease that kube-scheduler holds.
     `pod_groups` says how pods are scheduled in groups; None if each is scheduled alone. `recorder_bytes` limits the
     memory of the flight recorder; 0 turns it off. `flags` are the command line's, as /flagz shows them. `has_live_page`
     says whether /ui is served. The files of `source` are followed while podium runs; None if a change needs a
@@ -46,6 +47,7 @@ class Options:
     tls_private_key_file: str = ""
     tls_limits: TlsLimits = field(default_factory=TlsLimits)
     access: AccessOptions = field(default_factory=AccessOptions)
+    is_default_scheduler: bool = False
     pod_max_in_unschedulable_s: float = 300.0
     preempts_pods_of_others: bool = False
     avoids_conflicts: bool = False

@@ -16,7 +16,7 @@ from podium.objects.core import ObjectMeta, Taint
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_names import CPU, MEMORY
 from podium.provisioner.amounts import smallest
-from podium.provisioner.catalogue import Catalogue, generic_price
+from podium.provisioner.catalogue import Catalogue, size_rank
 from podium.provisioner.instance_types import InstanceType, Offering, Overhead
 from podium.provisioner.labels import (
     ARCH,
@@ -98,7 +98,7 @@ def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
     """A NodePool for each group of nodes, with the instance types of its nodes in the zones that they are in.
 
     Args:
-        prices: where the price of an instance type is looked up by name. One that is not there has a `generic_price`.
+        prices: where the price of an instance type is looked up by name. One that is not there has none, only a rank.
     """
     groups: dict[str, list[ProvidedNode]] = defaultdict(list)
     for node in nodes:
@@ -191,11 +191,7 @@ def _types_of(nodes: Sequence[ProvidedNode], known: Mapping[str, InstanceType]) 
             allocatable = smallest(allocatable, _allocatable(each))
         priced = known.get(name)
         offerings = tuple(
-            Offering(
-                requirements=Requirements.of_labels({CAPACITY_TYPE: kind, ZONE: zone}),
-                price=_price(priced, zone, kind) or generic_price(allocatable),
-            )
-            for zone, kind in sorted({_place_of(each) for each in members})
+            _offering(priced, allocatable, zone, kind) for zone, kind in sorted({_place_of(each) for each in members})
         )
         values = {
             INSTANCE_TYPE: [name],
@@ -235,6 +231,15 @@ def _place_of(node: ProvidedNode) -> tuple[str, str]:
     labels = {current_name(key): value for key, value in node.metadata.labels.items()}
     is_spot = any(labels.get(key) == value for key, value in _SPOT_LABELS)
     return labels.get(ZONE) or "default", SPOT if is_spot else ON_DEMAND
+
+
+def _offering(priced: InstanceType | None, allocatable: Requests, zone: str, kind: str) -> Offering:
+    price = _price(priced, zone, kind)
+    return Offering(
+        requirements=Requirements.of_labels({CAPACITY_TYPE: kind, ZONE: zone}),
+        price=price or size_rank(allocatable),
+        is_priced=price > 0 and priced is not None and priced.is_priced,
+    )
 
 
 def _price(instance_type: InstanceType | None, zone: str, kind: str) -> float:

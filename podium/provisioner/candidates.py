@@ -18,6 +18,7 @@ from podium.provisioner.evictions import DO_NOT_DISRUPT, Evictions, is_active, i
 from podium.provisioner.instance_types import InstanceType
 from podium.provisioner.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, ZONE
 from podium.provisioner.objects import BALANCED, WHEN_EMPTY, NodeClaim, NodePool
+from podium.provisioner.reasons import Reason
 from podium.provisioner.state import StateNode
 
 
@@ -75,6 +76,14 @@ class Candidate:
         return self.state.labels.get(CAPACITY_TYPE, "")
 
     @property
+    def is_priced(self) -> bool:
+        """Whether `price` is known, and may be shown."""
+        if self.instance_type is None:
+            return False
+        offering = self.instance_type.offering_of(self.state.labels.get(ZONE, ""), self.capacity_type)
+        return offering is not None and offering.is_priced
+
+    @property
     def savings_ratio(self) -> float:
         """The price for each unit of cost: the more, the better a candidate."""
         return self.price / self.cost
@@ -112,7 +121,10 @@ class Candidate:
     @property
     def disabled_text(self) -> str:
         """That the NodePool never consolidates."""
-        return f'NodePool "{self.pool_name}" has consolidation disabled'
+        return Reason(
+            f'NodePool "{self.pool_name}" has consolidation disabled',
+            f"NodePool {self.pool_name} never lets nodes go (consolidateAfter: Never)",
+        )
 
     def unfitnesses(self) -> Iterator[str]:
         """Everything that keeps consolidation from ever considering the node, as far as Karpenter tells it."""
@@ -120,15 +132,19 @@ class Candidate:
             return
         labels = self.state.labels
         if self.instance_type is None:
-            yield f'Instance Type "{labels.get(INSTANCE_TYPE, "")}" not found'
+            name = labels.get(INSTANCE_TYPE, "")
+            yield Reason(f'Instance Type "{name}" not found', f"The catalogue does not have its instance type {name}")
         for label in (CAPACITY_TYPE, ZONE):
             if label not in labels:
-                yield f'Node does not have label "{label}"'
+                yield Reason(f'Node does not have label "{label}"', f"It lacks the label {label}")
         disruption = self.pool.spec.disruption
         if disruption.consolidate_after_s is None:
             yield self.disabled_text
         if disruption.consolidation_policy == WHEN_EMPTY and not self.is_empty:
-            yield f'NodePool "{self.pool_name}" has consolidation policy WhenEmpty, but node is not empty'
+            yield Reason(
+                f'NodePool "{self.pool_name}" has consolidation policy WhenEmpty, but node is not empty',
+                f"NodePool {self.pool_name} lets only empty nodes go (consolidationPolicy: WhenEmpty)",
+            )
 
     @property
     def _may_be_consolidated(self) -> bool:
@@ -195,30 +211,35 @@ class CandidateFinder:
     def blockers(self, state: StateNode) -> Iterator[Blocker]:
         """Everything that keeps the node from being a candidate; the first is what Karpenter tells."""
         if state.claim is None:
-            yield Blocker("Node isn't managed by karpenter")
+            yield Blocker(Reason("Node isn't managed by karpenter", "It belongs to no NodeClaim"))
             return
         if state.node is None:
-            yield Blocker("Nodeclaim does not have an associated node")
+            yield Blocker(Reason("Nodeclaim does not have an associated node", "It has not joined the cluster yet"))
             return
         if state.is_rebooting:
-            yield Blocker("Node is rebooting")
+            yield Blocker(Reason("Node is rebooting", "It reboots"))
         if state.is_leaving:
-            yield Blocker("Node is deleting or marked for deletion")
+            yield Blocker(Reason("Node is deleting or marked for deletion", "It is going already"))
         if not state.is_initialized:
-            yield Blocker("Node isn't initialized" if state.is_registered else "Node isn't initialized nor registered")
+            karpenters = "Node isn't initialized" if state.is_registered else "Node isn't initialized nor registered"
+            yield Blocker(Reason(karpenters, "It has joined and is not ready for pods yet"))
         if state.annotations.get(DO_NOT_DISRUPT) == "true":
-            yield Blocker(f'Disruption is blocked through the "{DO_NOT_DISRUPT}" annotation')
+            karpenters = f'Disruption is blocked through the "{DO_NOT_DISRUPT}" annotation'
+            yield Blocker(Reason(karpenters, f"Its annotation {DO_NOT_DISRUPT} keeps it"))
         pool = state.labels.get(NODE_POOL)
         if pool is None:
-            yield Blocker(f"Node doesn't have required label (label={NODE_POOL})")
+            karpenters = f"Node doesn't have required label (label={NODE_POOL})"
+            yield Blocker(Reason(karpenters, f"It lacks the label {NODE_POOL}"))
         elif pool not in self._pools:
-            yield Blocker(f"NodePool not found (NodePool={pool})")
+            yield Blocker(Reason(f"NodePool not found (NodePool={pool})", f"There is no NodePool {pool}"))
         yield from self._pod_blockers(self._pods_on(state))
 
     def _pod_blockers(self, pods: Sequence[Pod]) -> Iterator[Blocker]:
         for pod in pods:
             if is_active(pod) and self._evictions.is_protected(pod):
-                yield Blocker(f'Pod has "{DO_NOT_DISRUPT}" annotation (Pod={pod.key})', is_of_pods=True)
+                karpenters = f'Pod has "{DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
+                own = f"The annotation {DO_NOT_DISRUPT} of pod {pod.key} keeps it"
+                yield Blocker(Reason(karpenters, own), is_of_pods=True)
         for pod in pods:
             text = self._budget_text(pod)
             if text is not None:
@@ -229,9 +250,15 @@ class CandidateFinder:
             return None
         budgets = self._evictions.budgets_of(pod)
         if len(budgets) > 1:
-            keys = " ".join(each.key for each in budgets)
-            return f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{keys}])"
+            keys = [each.key for each in budgets]
+            return Reason(
+                f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{' '.join(keys)}])",
+                f"Pod {pod.key} has several PodDisruptionBudgets and cannot be evicted: {', '.join(keys)}",
+            )
         for each in budgets:
             if each.status.disruptions_allowed == 0 and not lets_unready_go(each, pod):
-                return f"Pdb prevents pod evictions (PodDisruptionBudget=[{each.key}])"
+                return Reason(
+                    f"Pdb prevents pod evictions (PodDisruptionBudget=[{each.key}])",
+                    f"PodDisruptionBudget {each.key} lets none of its pods be evicted now",
+                )
         return None

@@ -21,7 +21,7 @@ from podium.objects.core import ResourceList
 from podium.objects.errors import FieldError
 from podium.objects.quantity import canonical_text
 from podium.objects.requests import Requests, whole_amounts
-from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended_resource
 from podium.provisioner.instance_types import CAPACITY_TYPES, InstanceType, Offering, Overhead
 from podium.provisioner.labels import (
     ARCH,
@@ -50,9 +50,11 @@ GENERATED_CPUS: Final = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256)
 GENERATED_FAMILIES: Final = {"c": 2, "s": 4, "m": 8}
 """Gibibytes of memory for each core, by family."""
 GENERATED_ZONES: Final = ("test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d")
-CPU_PRICE: Final = 0.025
-MEMORY_PRICE: Final = 0.001
+CPU_RANK: Final = 0.025
+MEMORY_RANK: Final = 0.001
 """For each gigabyte."""
+DEVICES_RANK: Final = 2.5
+"""For each kind of device."""
 SPOT_SHARE: Final = 0.7
 GENERATED_PODS_MAX: Final = 1024
 
@@ -72,23 +74,27 @@ class Catalogue:
     well_known: frozenset[str]
 
 
-def read_catalogue(document: object, path: str = "instanceTypes") -> Catalogue:
+def read_catalogue(document: object, path: str = "instanceTypes", *, is_priced: bool = True) -> Catalogue:
     """Read a catalogue from parsed JSON. Names of fields may be in upper or lower case; unknown fields are ignored.
 
     Args:
         path: what to call the document in errors.
+        is_priced: whether the prices are what nodes cost.
 
     Raises:
         FieldError: a field is missing or has no usable value.
     """
-    types = tuple(_instance_type(item, where) for item, where in _items(document, path))
+    types = tuple(_instance_type(item, where, is_priced=is_priced) for item, where in _items(document, path))
     keys = {each.key for it in types for offering in it.offerings for each in offering.requirements}
     return Catalogue(types, WELL_KNOWN | KWOK_WELL_KNOWN | keys)
 
 
 @functools.cache
 def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
-    """The catalogue that the kwok provider has without a file: 144 generic instance types, in four zones or others."""
+    """The catalogue that the kwok provider has without a file: 144 generic instance types, in four zones or others.
+
+    Nobody sells them: their prices are ranks by size, in which kwok's order is kept.
+    """
     return read_catalogue(
         [
             _generated(family, cpu, memory_gib, arch, system, zones)
@@ -97,19 +103,20 @@ def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
             for memory_gib in (cpu * factor,)
             for system in ("linux", "windows")
             for arch in ("amd64", "arm64")
-        ]
+        ],
+        is_priced=False,
     )
 
 
 # ---------------------------------------------------------------- instance types
 
 
-def _instance_type(item: object, path: str) -> InstanceType:
+def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
     fields = _Fields(item, path)
     name = fields.text("name")
     raw = fields.resources("resources")
     capacity = {PODS: DEFAULT_PODS, **_amounts(raw, f"{path}.resources")}
-    offerings = tuple(_offering(each, where) for each, where in fields.items("offerings"))
+    offerings = tuple(_offering(each, where, is_priced=is_priced) for each, where in fields.items("offerings"))
     cpu, memory = (canonical_text(raw[each]) if each in raw else "" for each in (CPU, MEMORY))
     values = {
         INSTANCE_TYPE: [name],
@@ -147,7 +154,7 @@ def _family(name: str) -> str:
 # ---------------------------------------------------------------- offerings
 
 
-def _offering(item: object, path: str) -> Offering:
+def _offering(item: object, path: str, *, is_priced: bool) -> Offering:
     fields = _Fields(item, path)
     requirements = _offering_requirements(fields)
     if CAPACITY_TYPE in requirements and not any(map(requirements.get(CAPACITY_TYPE).has, CAPACITY_TYPES)):
@@ -155,6 +162,7 @@ def _offering(item: object, path: str) -> Offering:
     return Offering(
         requirements=requirements,
         price=fields.price("price"),
+        is_priced=is_priced,
         is_available=fields.boolean("available", default=True),
         reservation_capacity=fields.count("reservationCapacity"),
         capacity_override=fields.amounts("capacityOverride") if "capacityOverride" in fields else None,
@@ -275,13 +283,20 @@ def _amounts(raw: ResourceList, path: str) -> Requests:
 # ---------------------------------------------------------------- the generated catalogue
 
 
-def generic_price(capacity: Requests) -> float:
-    """What an instance type without a price of its own costs per hour on demand: by its cores and its memory."""
-    return CPU_PRICE * capacity.get(CPU, 0) / 1000 + MEMORY_PRICE * capacity.get(MEMORY, 0) / 1e9
+def size_rank(capacity: Requests) -> float:
+    """Where an instance type without a price stands among others, on demand: the smaller, the earlier.
+
+    A core counts as much as 25 gigabytes of memory, and each kind of device as much as 100 cores, so that pods without
+    devices leave those nodes alone. This is no price. It compares with the prices of a catalogue that has only some of
+    the types as well as a guess can.
+    """
+    devices = sum(is_extended_resource(name) and amount > 0 for name, amount in capacity.items())
+    cores, gigabytes = capacity.get(CPU, 0) / 1000, capacity.get(MEMORY, 0) / 1e9
+    return CPU_RANK * cores + MEMORY_RANK * gigabytes + DEVICES_RANK * devices
 
 
 def _generated(family: str, cpu: int, memory_gib: int, arch: str, system: str, zones: Sequence[str]) -> dict[str, Any]:
-    price = generic_price({CPU: 1000 * cpu, MEMORY: memory_gib * 2**30})
+    price = size_rank({CPU: 1000 * cpu, MEMORY: memory_gib * 2**30})
     return {
         "name": f"{family}-{cpu}x-{arch}-{system}",
         "architecture": arch,

@@ -19,6 +19,7 @@ from podium.provisioner.instance_types import NO_PRICE, needed_for_min_values, u
 from podium.provisioner.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.plans import Purchase, unmet_text
+from podium.provisioner.reasons import Reason
 from podium.provisioner.requirements import Requirement, Requirements
 from podium.provisioner.simulation import Simulation, Simulator
 
@@ -27,9 +28,13 @@ SPOT_ALTERNATIVES_MIN: Final = 15
 
 Decision: TypeAlias = Literal["delete", "replace", "terminate-first"]
 
-NOT_ALL_WOULD_SCHEDULE: Final = "Not all pods would schedule"
+NOT_ALL_WOULD_SCHEDULE: Final = Reason("Not all pods would schedule", "Not all of its pods would find another node")
 
-_SPOT_STAYS: Final = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
+_SPOT_STAYS: Final = Reason(
+    "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
+    "A spot node is not replaced by another one (SpotToSpotConsolidation is off)",
+)
+_NOTHING_CHEAPER: Final = "Nothing that costs less, or without prices is smaller, could take its place"
 _ONLY_SPOT: Final = Requirement(CAPACITY_TYPE, False, frozenset((SPOT,)))
 
 
@@ -62,6 +67,15 @@ class Command:
     def savings(self, well_known: frozenset[str]) -> float:
         """What is saved in an hour. A replacement that cannot be launched costs nothing, as upstream."""
         return self.price - summed(each.price(well_known) or 0.0 for each in self.replacements)
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether what is saved is known: all nodes that go, and all that come, have prices."""
+        return all(each.is_priced for each in self.candidates) and all(each.is_priced for each in self.replacements)
+
+    def shown_savings(self, well_known: frozenset[str]) -> float | None:
+        """What is saved in an hour; None if it is not known."""
+        return self.savings(well_known) if self.is_priced else None
 
     def launchable(self, well_known: frozenset[str]) -> Command | NoCommand:
         """The command with only the instance types that can be launched, the cheapest first."""
@@ -131,7 +145,12 @@ class Consolidation:
         if len(purchases) > 1 and to_several:
             return self._several_replacements(tuple(candidates), simulation)
         if len(purchases) > 1:
-            return NoCommand(f"Can't remove without creating {len(purchases)} candidates")
+            return NoCommand(
+                Reason(
+                    f"Can't remove without creating {len(purchases)} candidates",
+                    f"Its pods would need {len(purchases)} new nodes, and only one may take its place",
+                )
+            )
         replacement = self._replacement(candidates, purchases[0])
         if isinstance(replacement, NoCommand):
             return replacement
@@ -165,8 +184,12 @@ class Consolidation:
         types = found.instance_types
         if len(types) < SPOT_ALTERNATIVES_MIN:
             return NoCommand(
-                f"SpotToSpotConsolidation requires {SPOT_ALTERNATIVES_MIN} cheaper instance type options than the "
-                f"current candidate to consolidate, got {len(types)}"
+                Reason(
+                    f"SpotToSpotConsolidation requires {SPOT_ALTERNATIVES_MIN} cheaper instance type options than the "
+                    f"current candidate to consolidate, got {len(types)}",
+                    f"A spot node is replaced by another one only where {SPOT_ALTERNATIVES_MIN} instance types cost "
+                    f"less, and {len(types)} do",
+                )
             )
         # More than these would let the node be replaced again as soon as it is there.
         count = max(SPOT_ALTERNATIVES_MIN, needed_for_min_values(types, requirements))
@@ -184,7 +207,7 @@ class Consolidation:
         least = [min(self._worst_prices(each), default=NO_PRICE) for each in purchases]
         saved = summed(each.price for each in candidates) - summed(least)
         if saved <= 0:
-            return NoCommand("Can't replace with cheaper nodes", is_too_dear=True)
+            return NoCommand(Reason("Can't replace with cheaper nodes", _NOTHING_CHEAPER), is_too_dear=True)
         # What is saved is shared out: each replacement may be that much dearer than its cheapest type.
         replacements: list[Purchase] = []
         for purchase, price in zip(purchases, least, strict=True):
@@ -209,9 +232,10 @@ class Consolidation:
         )
         unmet = unmet_min_values(types, requirements)
         if unmet:
-            return NoCommand(f"Filtering by price: {unmet_text(unmet)}", is_too_dear=True)
+            own = f"What costs less has too few values of {', '.join(sorted(unmet))} for the minValues of the NodePool"
+            return NoCommand(Reason(f"Filtering by price: {unmet_text(unmet)}", own), is_too_dear=True)
         if not types:
-            return NoCommand("Can't replace with a cheaper node", is_too_dear=True)
+            return NoCommand(Reason("Can't replace with a cheaper node", _NOTHING_CHEAPER), is_too_dear=True)
         return dataclasses.replace(purchase, instance_types=types)
 
     def _price_of_same_type(self, command: Command) -> float:

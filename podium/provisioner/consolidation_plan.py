@@ -29,7 +29,8 @@ from podium.provisioner.consolidation import Command, Decision, NoCommand
 from podium.provisioner.costs import summed
 from podium.provisioner.disruption_state import DisruptionState
 from podium.provisioner.methods import Rules
-from podium.provisioner.purchase_plans import HOURS_PER_MONTH, node_to_buy
+from podium.provisioner.purchase_plans import monthly, node_to_buy
+from podium.provisioner.reasons import in_karpenters_words, in_own_words
 from podium.provisioner.searches import COMMAND_OF, SEARCHES, Search
 
 EMPTY: Final[DisruptionReason] = "Empty"
@@ -46,12 +47,14 @@ class ConsolidationOptions:
         allow_m_to_n: Whether more than one node may take the place of those that go.
         min_savings: What a command must save in an hour, at least.
         ignore_budgets: Whether any number of nodes may go at once.
+        in_own_words: Whether reasons are told in podium's words, since its rules judge where pods fit.
     """
 
     search: Search = "prefix"
     allow_m_to_n: bool = False
     min_savings: float = 0.0
     ignore_budgets: bool = False
+    in_own_words: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -66,7 +69,8 @@ class PlannedCommand:
         sources: By pod, the node that it was on; pods that waited are not among them.
         held: Pods of the nodes that go for which there is no place yet, because something holds them where they are:
             their nodes end only once they can go.
-        savings: What is saved in an hour.
+        savings: What is saved in an hour, or what takes its place where prices are not known.
+        is_priced: Whether `savings` may be shown.
     """
 
     reason: DisruptionReason
@@ -77,6 +81,12 @@ class PlannedCommand:
     sources: Mapping[str, str]
     held: tuple[str, ...]
     savings: float
+    is_priced: bool
+
+    @property
+    def shown_savings(self) -> float | None:
+        """What is saved in an hour; None if it is not known."""
+        return self.savings if self.is_priced else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,16 +105,21 @@ class ConsolidationPlan:
 
     @property
     def savings(self) -> float:
-        """What all commands save in an hour."""
+        """What all commands save in an hour, or what takes its place where prices are not known."""
         return summed(each.savings for each in self.commands)
+
+    @property
+    def shown_savings(self) -> float | None:
+        """What all commands save in an hour; None if it is not known."""
+        return self.savings if all(each.is_priced for each in self.commands) else None
 
     def as_dict(self) -> dict[str, Any]:
         """The plan in JSON's types; the commands in their order, everything else sorted by name."""
         return {
             "commands": [self._command(each) for each in self.commands],
             "blockers": {name: list(texts) for name, texts in sorted(self.blockers.items())},
-            "hourly_savings": self.savings,
-            "monthly_savings": self.savings * HOURS_PER_MONTH,
+            "hourly_savings": self.shown_savings,
+            "monthly_savings": monthly(self.shown_savings),
         }
 
     def _command(self, command: PlannedCommand) -> dict[str, Any]:
@@ -124,8 +139,8 @@ class ConsolidationPlan:
             ],
             "moves": dict(sorted(command.moves.items())),
             "held": sorted(command.held),
-            "hourly_savings": command.savings,
-            "monthly_savings": command.savings * HOURS_PER_MONTH,
+            "hourly_savings": command.shown_savings,
+            "monthly_savings": monthly(command.shown_savings),
         }
 
     def why(self, name: str) -> dict[str, Any]:
@@ -136,7 +151,8 @@ class ConsolidationPlan:
         """
         for number, each in enumerate(self.commands, 1):
             if name in each.nodes:
-                outcome = f"goes with command {number}, which saves {each.savings:.4f} per hour"
+                saves = "" if each.shown_savings is None else f", which saves {each.shown_savings:.4f} per hour"
+                outcome = f"goes with command {number}{saves}"
                 moves = {pod: node for pod, node in each.moves.items() if each.sources.get(pod) == name}
                 return {"node": name, "outcome": outcome, "moves": moves, "blockers": []}
         if name not in self.blockers:
@@ -164,7 +180,9 @@ def plan_consolidation(state: DisruptionState, options: ConsolidationOptions | N
             plans.append(((*before, *more), last))
     # Of equal plans, the one of the simplest search.
     commands, last = max(plans, key=lambda found: summed(each.savings for each in found[0]))
-    return ConsolidationPlan(commands, dict(_blockers(last, rules)), state.basis.well_known)
+    worded = in_own_words if options.in_own_words else in_karpenters_words
+    blockers = {name: tuple(map(worded, texts)) for name, texts in _blockers(last, rules)}
+    return ConsolidationPlan(commands, blockers, state.basis.well_known)
 
 
 def _commands(
@@ -196,6 +214,7 @@ def _planned(
         sources={pod.key: each.name for each in command.candidates for pod in state.basis.pods_on(each.state)},
         held=aftermath.held,
         savings=command.savings(state.basis.well_known),
+        is_priced=command.is_priced,
     )
 
 

@@ -48,6 +48,8 @@ class Offering:
     """One way to buy an instance type: a zone, a capacity type, perhaps a reservation, and its price.
 
     Attributes:
+        price: Per hour; without a known price, what takes its place in comparisons (`catalogue.size_rank`).
+        is_priced: Whether `price` is one, and may be shown.
         is_available: Whether it is healthy; a full reservation may be.
         reservation_capacity: How many more nodes the reservation has room for.
         capacity_override: Capacity that differs from the instance type's, by resource.
@@ -56,6 +58,7 @@ class Offering:
 
     requirements: Requirements
     price: float
+    is_priced: bool = True
     is_available: bool = True
     reservation_capacity: int = 0
     capacity_override: Requests | None = None
@@ -100,6 +103,11 @@ class InstanceType:
     offerings: tuple[Offering, ...]
     capacity: Requests
     overhead: Overhead
+
+    @cached_property
+    def is_priced(self) -> bool:
+        """Whether every offering has a price."""
+        return all(each.is_priced for each in self.offerings)
 
     @property
     def allocatable(self) -> Requests:
@@ -172,10 +180,12 @@ class InstanceType:
 
         0 if there is none. Such a node is never worth replacing, but may still be deleted.
         """
-        for each in self.offerings:
-            if each.zone == zone and each.capacity_type == capacity_type:
-                return each.price
-        return 0.0
+        offering = self.offering_of(zone, capacity_type)
+        return 0.0 if offering is None else offering.price
+
+    def offering_of(self, zone: str, capacity_type: str) -> Offering | None:
+        """The first offering with these labels, available or not."""
+        return next((each for each in self.offerings if (each.zone, each.capacity_type) == (zone, capacity_type)), None)
 
     def _launchable(self, requirements: Requirements, well_known: AbstractSet[str]) -> Iterable[Offering]:
         for each in self.offerings:

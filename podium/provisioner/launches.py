@@ -45,8 +45,13 @@ class Launch:
 
     @property
     def price(self) -> float:
-        """Per hour."""
+        """What it is compared by: the price per hour, or what takes its place."""
         return self.offering.price
+
+    @property
+    def shown_price(self) -> float | None:
+        """The price per hour; None if it is not known."""
+        return self.offering.price if self.offering.is_priced else None
 
     @property
     def allocatable(self) -> Requests:

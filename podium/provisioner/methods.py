@@ -19,6 +19,7 @@ from podium.provisioner.candidates import Candidate
 from podium.provisioner.consolidation import Command, NoCommand
 from podium.provisioner.disruption_state import DisruptionState, by_savings
 from podium.provisioner.labels import RESERVED
+from podium.provisioner.reasons import Reason
 from podium.provisioner.reservations import RESERVATION_ID
 from podium.provisioner.simulation import Simulation
 
@@ -28,7 +29,9 @@ VALIDATED_AFTER_S: Final = 15.0
 TOGETHER_MAX: Final = 100
 """How many candidates beyond the first multi-node consolidation looks at."""
 
-_NEW_RESULTS: Final = "validating command, scheduling simulation produced new results"
+_NEW_RESULTS: Final = Reason(
+    "validating command, scheduling simulation produced new results", "other nodes would take their place now"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ def emptiness(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | No
     """Remove all nodes that are empty, within the budgets."""
     empty = by_savings(each for each in state.candidates if each.goes_when_empty)
     found = Command(tuple(within_budgets(state, "Empty", empty)))
-    return found if found.candidates and found.price >= rules.savings_min else None
+    return found if found.candidates and _saves_enough(found, rules, found.price) else None
 
 
 def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ...] | str:
@@ -65,12 +68,13 @@ def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ..
     names = {each.name for each in command.candidates}
     left = [each for each in state.candidates if each.goes_when_empty and each.name in names]
     if not left:
-        return f"{len(names)} candidates are no longer valid"
+        return Reason(f"{len(names)} candidates are no longer valid", "none of them is empty any more")
     allowed = within_budgets(state, "Empty", left)
     if not allowed:
-        return (
+        return Reason(
             f"{len(names)} candidates failed validation because it they were nominated for a pod or would violate "
-            "disruption budgets"
+            "disruption budgets",
+            "the budgets of their NodePools do not allow it any more",
         )
     return tuple(allowed)
 
@@ -160,13 +164,21 @@ def alone(state: DisruptionState, candidate: Candidate, rules: Rules = KARPENTER
     return _approved(state, state.consolidation.of([candidate], to_several=rules.to_several), rules)
 
 
+def _saves_enough(command: Command, rules: Rules, savings: float) -> bool:
+    """Whether the command surely saves as much as the rules demand: without prices it is not known to save any."""
+    return rules.savings_min <= 0 or (command.is_priced and savings >= rules.savings_min)
+
+
 def _approved(state: DisruptionState, found: Command | NoCommand, rules: Rules) -> Command | NoCommand:
     if isinstance(found, Command) and rules.only_launchable:
         found = found.launchable(state.basis.well_known)
     if isinstance(found, NoCommand):
         return found
-    if rules.savings_min > 0 and found.savings(state.basis.well_known) < rules.savings_min:
-        return NoCommand(f"Saves less than {rules.savings_min:g} per hour", is_too_dear=True)
+    if not _saves_enough(found, rules, found.savings(state.basis.well_known)):
+        text = f"Saves less than {rules.savings_min:g} per hour"
+        if not found.is_priced:
+            text = f"May save less than {rules.savings_min:g} per hour: the catalogue does not have all prices"
+        return NoCommand(text, is_too_dear=True)
     return found if state.balance.approves(found) else NoCommand()
 
 
@@ -184,14 +196,24 @@ def consolidation_fault(state: DisruptionState, command: Command) -> str | None:
     names = {each.name for each in command.candidates}
     left = [each for each in state.candidates if each.is_consolidatable and each.name in names]
     if len(left) != len(names):
-        return f"validating candidates, {len(names) - len(left)} candidates are no longer valid"
+        gone = len(names) - len(left)
+        return Reason(
+            f"validating candidates, {gone} candidates are no longer valid", f"{gone} of them may not go any more"
+        )
     if len(within_budgets(state, "Underutilized", left)) != len(left):
-        return "validating candidates, a candidate can no longer be disrupted without violating budgets"
+        return Reason(
+            "validating candidates, a candidate can no longer be disrupted without violating budgets",
+            "the budgets of their NodePools do not allow it any more",
+        )
     simulation = state.simulator.without(left, is_consolidation=True)
     if simulation is None:
-        return "validating command, simluating scheduling, creating scheduler, no nodepools found"
+        return Reason(
+            "validating command, simluating scheduling, creating scheduler, no nodepools found",
+            "there is no NodePool to buy from any more",
+        )
     if simulation.stranded:
-        return f"validating command, {simulation.stranded_text()}"
+        text = simulation.stranded_text()
+        return Reason(f"validating command, {text}", text.own)
     purchases = simulation.outcome.purchases
     if len(purchases) > 1 or len(purchases) != len(command.replacements):
         return _NEW_RESULTS

@@ -18,10 +18,13 @@ from msgspec.structs import replace
 from podium.engine.cluster import Cluster
 from podium.engine.placement import Placement
 from podium.framework.contract.status import ScheduleError
+from podium.objects.amounts import amount_texts
 from podium.objects.core import Pod
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_types import NODES, PODS
-from podium.provisioner.amounts import amounts_text, less, requests_of, total
+from podium.objects.tolerations import taint_text
+from podium.provisioner.amounts import less, requests_of, total
+from podium.provisioner.device_use import NO_DEVICES, DeviceUse
 from podium.provisioner.evictions import Evictions
 from podium.provisioner.instance_type_filter import DaemonGroup
 from podium.provisioner.instance_types import fits
@@ -33,12 +36,13 @@ from podium.provisioner.planned_nodes import launched
 from podium.provisioner.plans import outcome_of
 from podium.provisioner.pod_requirements import strict_pod_requirements
 from podium.provisioner.provisioning import pods_of_leaving
+from podium.provisioner.reasons import demands_text, in_own_words, unmet_demands
 from podium.provisioner.relaxation import without_first_alternative
 from podium.provisioner.requirements import Requirements
 from podium.provisioner.solve import Solver
 from podium.provisioner.state import NODES as NODE_COUNT
 from podium.provisioner.state import StateNode, leaving
-from podium.provisioner.taints import DISRUPTED, taints_text, untolerated
+from podium.provisioner.taints import DISRUPTED, untolerated
 from podium.provisioner.templates import Template
 
 ROUNDS_MAX: Final = 10
@@ -54,6 +58,8 @@ Of a larger plan only such nodes are tried whose pods' requests have room on the
 profile does not heed requests.
 """
 
+_NO_ROOM_IN_LIMITS: Final = "its limits leave no room for another node"
+
 
 @dataclass(frozen=True, eq=False)
 class PlacedPlan:
@@ -66,6 +72,7 @@ class PlacedPlan:
         objections: By pod that stays, why no node of a NodePool helps.
         preempted: The pods on nodes that podium then evicts.
         late: By key, the pods that are placed only once the nodes that are leaving are gone.
+        devices: Those for resource claims, before the plan and after it.
     """
 
     launches: Mapping[str, Launch]
@@ -74,6 +81,7 @@ class PlacedPlan:
     objections: Mapping[str, Mapping[str, str]]
     preempted: tuple[str, ...] = ()
     late: frozenset[str] = frozenset()
+    devices: tuple[DeviceUse, DeviceUse] = (NO_DEVICES, NO_DEVICES)
 
 
 def plan_with_podium(basis: PlanBasis, cluster: Cluster, now: float) -> PlacedPlan:
@@ -213,8 +221,9 @@ class _Search:
         for key in trial.victims.keys() - preempted:
             errors[key], objections[key] = _preempted_text(trial.victims[key]), {}
         placed = {name: tuple(found) for name, found in sorted(pods.items())}
+        devices = DeviceUse.in_store(self._world.store), DeviceUse.in_store(trial.world.store)
         return PlacedPlan(
-            dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(preempted)), trial.late
+            dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(preempted)), trial.late, devices
         )
 
     # ------------------------------------------------------------ which nodes
@@ -333,7 +342,7 @@ class _Search:
         """By NodePool, why a new node does not help the pod."""
         basis = self._basis
         return {
-            **basis.skipped,
+            **{name: in_own_words(why) for name, why in basis.skipped.items()},
             **{each.name: self._objection(trial, each, groups, pod, chosen) for each, groups in basis.templates},
         }
 
@@ -347,15 +356,16 @@ class _Search:
     ) -> str:
         untaken = untolerated(template.taints, pod.spec.tolerations)
         if untaken:
-            return taints_text(untaken)
+            taints = ", ".join(map(taint_text, untaken))
+            return f"the pod does not tolerate what its nodes are tainted with: {taints}"
         required, well_known = strict_pod_requirements(pod.spec), self._basis.well_known
         if pod.spec.scheduler_name not in trial.world.profiles:
             return trial.last[pod.key].message
         if next(self._alternatives(template, pod), None) is None:
-            return "; ".join(template.requirements.incompatibilities(required, well_known))
+            return "; ".join(unmet_demands(template.requirements, required, well_known))
         options = self._options(template, groups, pod, {})
         if not options:
-            return f"no instance type that can be launched has room for {amounts_text(requests_of(pod))}"
+            return self._why_no_options(template, groups, pod, required)
         tried = trial.world.fork()
         name = self._next_name(template.name)
         _add(tried, name, options[0])
@@ -363,8 +373,25 @@ class _Search:
         if placement.node is not None:
             if self._options(template, groups, pod, chosen):
                 return "with a new node podium would place the pods differently, so that this one or others stay"
-            return "its limits leave no room for another node"
+            return _NO_ROOM_IN_LIMITS
         return f"a new node does not help: {_verdict(tried, pod, name) or placement.message}"
+
+    def _why_no_options(
+        self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, required: Requirements
+    ) -> str:
+        """Why the NodePool has no node for the pod though its own requirements allow some."""
+        offered = [
+            launch
+            for requirements in self._alternatives(template, pod)
+            for launch in launches(template, groups, requirements, self._basis.well_known)
+        ]
+        if not offered:
+            return f"no instance type that can be launched has {demands_text(required)}"
+        requests = requests_of(pod)
+        if not any(has_room(each, requests) for each in offered):
+            amounts = ", ".join(f"{amount} {name}" for name, amount in amount_texts(requests).items())
+            return f"no instance type that can be launched has room for {amounts}"
+        return _NO_ROOM_IN_LIMITS
 
     # ------------------------------------------------------------ names and limits
 

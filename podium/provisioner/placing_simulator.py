@@ -26,6 +26,7 @@ from podium.provisioner.objects import ClusterObjects, NodeClaim
 from podium.provisioner.placed_plans import plan_with_podium
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.plans import Outcome, Purchase
+from podium.provisioner.reasons import in_own_words
 from podium.provisioner.requirements import Requirement
 from podium.provisioner.simulation import Simulation, Simulator, uninitialized_text
 from podium.provisioner.templates import Template
@@ -91,7 +92,7 @@ class PlacingSimulator(Simulator):
         errors.update((pod.key, _LATE) for pod in moving if pod.key in plan.late and self._evictions.budgets_of(pod))
         for state in self._active:
             if not state.is_initialized:
-                text = uninitialized_text(state)
+                text = in_own_words(uninitialized_text(state))
                 errors.update((pod.key, text) for pod in plan.pods.get(state.name, ()))
         columns = basis.types_filter.columns
         purchases = tuple(

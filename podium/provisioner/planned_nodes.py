@@ -54,7 +54,8 @@ class PlannedNode:
         """What it is, for people."""
         launch = self.launch
         where = f"{launch.offering.zone}, {launch.offering.capacity_type}"
-        return f"{launch.instance_type.name} ({where}) of NodePool {self.pool} for {launch.price:.4f} per hour"
+        cost = "" if launch.shown_price is None else f" for {launch.shown_price:.4f} per hour"
+        return f"{launch.instance_type.name} ({where}) of NodePool {self.pool}{cost}"
 
     def requirements(self) -> list[dict[str, Any]]:
         """What the node must be like, as a NodeClaim says it."""

@@ -24,6 +24,7 @@ from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.planned_nodes import PlannedNode, planned_nodes, within_node_limits
 from podium.provisioner.provisioning import NO_POOLS, provision
 from podium.provisioner.purchase_plans import built_in_catalogue
+from podium.provisioner.reasons import in_karpenters_words, in_own_words
 from podium.provisioner.settings import Settings
 from podium.provisioner.simulation import Simulator
 
@@ -56,14 +57,14 @@ class Removal:
         nodes: Their names.
         replacements: What has to be there before they go.
         moves: By node that stays, the pods that will fit on it.
-        savings: Per hour.
+        savings: Per hour; None if prices are not known.
     """
 
     reason: DisruptionReason
     nodes: tuple[str, ...]
     replacements: tuple[PlannedNode, ...]
     moves: Mapping[str, tuple[Pod, ...]]
-    savings: float
+    savings: float | None
     command: Command
 
 
@@ -73,10 +74,12 @@ class Planner:
 
     Args:
         catalogue: the instance types; None for the built-in ones, in the zones of the cluster's nodes.
+        in_own_words: whether reasons are told in podium's words, since its rules judge where pods fit.
     """
 
     catalogue: Catalogue | None
     settings: Settings
+    in_own_words: bool = False
 
     def basis(self, objects: ClusterObjects) -> PlanBasis:
         """What plans over these objects start from."""
@@ -150,8 +153,12 @@ class Planner:
             return removal if candidates.issuperset(removal.nodes) else "a node can no longer be replaced"
         if removal.reason == EMPTY:
             left = methods.still_empty(state, command)
-            return left if isinstance(left, str) else _removal(state, EMPTY, Command(left))
-        return methods.consolidation_fault(state, command) or removal
+            return self._worded(left) if isinstance(left, str) else _removal(state, EMPTY, Command(left))
+        fault = methods.consolidation_fault(state, command)
+        return removal if fault is None else self._worded(fault)
+
+    def _worded(self, text: str) -> str:
+        return in_own_words(text) if self.in_own_words else in_karpenters_words(text)
 
     def _state(
         self, objects: ClusterObjects, now: float, fixed: AbstractSet[str], make_simulator: MakeSimulator
@@ -172,6 +179,6 @@ def _removal(state: DisruptionState, reason: DisruptionReason, command: Command)
         nodes=names,
         replacements=planned_nodes(state.basis, command.replacements, frozenset(names)),
         moves=command.simulation.outcome.existing if command.simulation is not None else {},
-        savings=command.savings(state.basis.well_known),
+        savings=command.shown_savings(state.basis.well_known),
         command=command,
     )

@@ -69,6 +69,11 @@ class Purchase:
         )
         return None if price == NO_PRICE else price
 
+    @property
+    def is_priced(self) -> bool:
+        """Whether the first of the instance types has prices."""
+        return all(each.is_priced for each in self.instance_types[:1])
+
     def launchable(self, well_known: frozenset[str]) -> Purchase:
         """The purchase with only the instance types that can be launched, the cheapest first."""
         prices = [(each.cheapest_price(self.requirements, well_known), each) for each in self.instance_types]

@@ -3,21 +3,23 @@
 Owns what is told beyond a recorded answer: costs, utilisation before and after, the reasons by NodePool, why a NodePool
 is left out, and why nodes refuse a pod.
 
-Units: prices per hour, monthly costs for 730 hours.
+Units: prices per hour, None where none is known; monthly costs for 730 hours; amounts of resources as quantities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from podium.objects.amounts import amount_text, amount_texts
 from podium.objects.core import Pod
 from podium.objects.errors import FieldError
 from podium.objects.requests import Requests
-from podium.objects.resource_names import CPU, MEMORY, PODS
+from podium.objects.resource_names import CPU, MEMORY, PODS, is_extended_resource
 from podium.provisioner.amounts import requests_of, total
 from podium.provisioner.catalogue import GENERATED_ZONES, Catalogue, generated_catalogue
+from podium.provisioner.device_use import NO_DEVICES, DeviceUse
 from podium.provisioner.existing_nodes import ExistingNode
 from podium.provisioner.instance_types import InstanceType, in_price_and_name_order
 from podium.provisioner.labels import HOSTNAME, INSTANCE_TYPE, ZONE, current_name
@@ -27,6 +29,7 @@ from podium.provisioner.placed_plans import PlacedPlan
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.plans import Purchase, purchase_as_told
 from podium.provisioner.provisioning import NO_POOLS, ProvisioningPass, provision
+from podium.provisioner.reasons import in_karpenters_words, in_own_words
 from podium.provisioner.requirements import Requirements
 from podium.provisioner.templates import SIMULATED, unusable_reason
 from podium.provisioner.topology import pool_requirements
@@ -34,26 +37,32 @@ from podium.provisioner.validation import is_mirror, is_owned_by_daemon_set, is_
 
 HOURS_PER_MONTH: Final = 730
 SHOWN: Final = (CPU, MEMORY, PODS)
-"""The resources whose utilisation is told."""
+"""The resources whose utilisation is always shown; devices are where there are any."""
 
 _TOLD_OTHERWISE: Final = frozenset({HOSTNAME, INSTANCE_TYPE, *SIMULATED})
 
 
 @dataclass(frozen=True, eq=False)
 class PurchasePlan:
-    """The plan of one pass over a cluster."""
+    """The plan of one pass over a cluster.
+
+    Attributes:
+        devices: Those for resource claims. Karpenter plans no pod that has such claims, so they stay as they are.
+    """
 
     basis: PlanBasis
     found: ProvisioningPass
+    devices: DeviceUse = NO_DEVICES
 
     @classmethod
-    def of(cls, basis: PlanBasis, now: float) -> PurchasePlan:
+    def of(cls, basis: PlanBasis, now: float, devices: DeviceUse = NO_DEVICES) -> PurchasePlan:
         """Plan the cluster.
 
         Args:
             now: the time, in seconds since the epoch.
+            devices: those for resource claims, only to be shown.
         """
-        return cls(basis, provision(basis, now))
+        return cls(basis, provision(basis, now), devices)
 
     def as_dict(self) -> dict[str, Any]:
         """The whole plan, sorted by names where nothing else orders it."""
@@ -65,10 +74,12 @@ class PurchasePlan:
             "existing": dict(sorted(existing.items())),
             "unschedulable": self._staying(),
             "ignored": dict(sorted(self.found.ignored.items())),
-            "skipped": _skipped(self.basis, self.found.results.skipped if self.found.results is not None else {}),
+            "skipped": _skipped(
+                self.basis, self.basis.skipped if self.found.results is not None else {}, in_karpenters_words
+            ),
             "not_tried": sorted(each.key for each in self.basis.objects.pods if _is_not_tried(each)),
-            "hourly_cost": sum(each["price"] for each in nodes),
-            "monthly_cost": sum(each["monthly_cost"] for each in nodes),
+            "hourly_cost": sum_if_known(each["price"] for each in nodes),
+            "monthly_cost": sum_if_known(each["monthly_cost"] for each in nodes),
             "utilisation": self._utilisation(),
         }
 
@@ -120,7 +131,8 @@ class PurchasePlan:
     def _utilisation(self) -> dict[str, Any]:
         pods = (requests_of(pod) for each in self._existing() for pod in each.pods)
         bought = (_cheapest(each, self.basis.well_known).allocatable for each in self._purchases)
-        return _utilisation(self.basis, [*pods, *(each.claim.final_requests() for each in self._purchases)], bought)
+        more = [*pods, *(each.claim.final_requests() for each in self._purchases)]
+        return _utilisation(self.basis, more, bought, (self.devices, self.devices))
 
     def _outcome(self, pod: Pod) -> str:
         if pod.key in self.found.ignored:
@@ -159,11 +171,11 @@ class PlacedPurchases:
                 for pod, reason in sorted(plan.errors.items())
             ],
             "ignored": {},
-            "skipped": _skipped(self.basis, self.basis.skipped),
+            "skipped": _skipped(self.basis, self.basis.skipped, in_own_words),
             "not_tried": [],
             "preempted": list(plan.preempted),
-            "hourly_cost": sum(each["price"] for each in nodes),
-            "monthly_cost": sum(each["monthly_cost"] for each in nodes),
+            "hourly_cost": sum_if_known(each["price"] for each in nodes),
+            "monthly_cost": sum_if_known(each["monthly_cost"] for each in nodes),
             "utilisation": self._utilisation(),
         }
 
@@ -195,7 +207,8 @@ class PlacedPurchases:
         launches = self.plan.launches.values()
         pods = (requests_of(pod) for found in self.plan.pods.values() for pod in found)
         daemons = (each.group.overhead for each in launches)
-        return _utilisation(self.basis, [*pods, *daemons], (each.allocatable for each in launches))
+        bought = (each.allocatable for each in launches)
+        return _utilisation(self.basis, [*pods, *daemons], bought, self.plan.devices)
 
 
 def built_in_catalogue(objects: ClusterObjects) -> Catalogue:
@@ -239,7 +252,7 @@ def _pod_named(pods: Sequence[Pod], name: str) -> Pod:
     return found[0]
 
 
-def _skipped(basis: PlanBasis, skipped: Mapping[str, str]) -> dict[str, str]:
+def _skipped(basis: PlanBasis, skipped: Mapping[str, str], worded: Callable[[str], str]) -> dict[str, str]:
     told: dict[str, str] = {}
     for pool in basis.objects.node_pools:
         name = pool.metadata.name
@@ -247,7 +260,9 @@ def _skipped(basis: PlanBasis, skipped: Mapping[str, str]) -> dict[str, str]:
         if reason is not None:
             told[name] = reason
         elif name in skipped:
-            told[name] = f"{skipped[name]}: {unmet_part(pool, basis.catalogue.instance_types)}"
+            told[name] = worded(skipped[name])
+            if "minValues" not in skipped[name]:
+                told[name] += f": {unmet_part(pool, basis.catalogue.instance_types)}"
     return told
 
 
@@ -258,12 +273,12 @@ def _launched(name: str, launch: Launch, pods: Sequence[Pod]) -> dict[str, Any]:
         "pool": launch.template.name,
         "cheapest_type": launch.instance_type.name,
         "instance_types": [launch.instance_type.name],
-        "price": launch.price,
-        "price_at_worst": launch.price,
-        "monthly_cost": launch.price * HOURS_PER_MONTH,
+        "price": launch.shown_price,
+        "price_at_worst": launch.shown_price,
+        "monthly_cost": monthly(launch.shown_price),
         "pods": sorted(each.key for each in pods),
-        "requests": dict(total(launch.group.overhead, *(requests_of(each) for each in pods))),
-        "allocatable": dict(launch.allocatable),
+        "requests": amount_texts(total(launch.group.overhead, *(requests_of(each) for each in pods))),
+        "allocatable": amount_texts(launch.allocatable),
         "requirements": [{"key": key, "operator": "In", "values": [value]} for key, value in labels.items()],
         "min_values_relaxed": False,
     }
@@ -280,37 +295,70 @@ def _cheapest(purchase: Purchase, well_known: frozenset[str]) -> InstanceType:
 def node_to_buy(purchase: Purchase, well_known: frozenset[str]) -> dict[str, Any]:
     """A node to buy, in JSON's types."""
     told, cheapest = purchase_as_told(purchase), _cheapest(purchase, well_known)
+    price: float | None = None
+    at_worst: float | None = None
+    if cheapest.is_priced:
+        price, at_worst = told["price"], cheapest.worst_launch_price(purchase.requirements, well_known)
     return {
         "pool": told["pool"],
         "cheapest_type": cheapest.name,
         "instance_types": told["types"],
-        "price": told["price"],
-        "price_at_worst": cheapest.worst_launch_price(purchase.requirements, well_known),
-        "monthly_cost": told["price"] * HOURS_PER_MONTH,
+        "price": price,
+        "price_at_worst": at_worst,
+        "monthly_cost": monthly(price),
         "pods": sorted(told["pods"]),
-        "requests": told["requests"],
-        "allocatable": dict(cheapest.allocatable),
+        "requests": amount_texts(told["requests"]),
+        "allocatable": amount_texts(cheapest.allocatable),
         "requirements": sorted(told["requirements"], key=lambda each: (each["key"], each["operator"])),
         "min_values_relaxed": purchase.is_lowered,
     }
 
 
-def _utilisation(basis: PlanBasis, more: Iterable[Requests], bought: Iterable[Requests]) -> dict[str, Any]:
+def monthly(hourly: float | None) -> float | None:
+    """What an amount per hour comes to in a month; None if it is not known."""
+    return None if hourly is None else hourly * HOURS_PER_MONTH
+
+
+def sum_if_known(amounts: Iterable[float | None]) -> float | None:
+    """The sum; None if one of the amounts is not known."""
+    known = list(amounts)
+    return None if None in known else sum(amount for amount in known if amount is not None)
+
+
+def _utilisation(
+    basis: PlanBasis, more: Iterable[Requests], bought: Iterable[Requests], devices: tuple[DeviceUse, DeviceUse]
+) -> dict[str, Any]:
     """What pods request of what nodes have, now and after the plan.
 
     Args:
         more: what is requested after the plan besides what the pods on nodes that stay request.
         bought: what pods can use on each new node.
+        devices: those for resource claims, now and after the plan.
     """
     staying = [each for each in basis.nodes if not each.is_leaving]
     used = total(*(each.requests for each in staying), *more)
     have = total(*(each.allocatable for each in staying), *bought)
     now = (total(*(each.requests for each in basis.nodes)), total(*(each.allocatable for each in basis.nodes)))
-    return {"before": _shares(*now), "after": _shares(used, have)}
+    before, after = devices
+    return {"before": _shares(*now) | _device_shares(before), "after": _shares(used, have) | _device_shares(after)}
+
+
+def _device_shares(devices: DeviceUse) -> dict[str, Any]:
+    """The devices that claims hold of those there are, by driver."""
+    return {
+        name: {"requested": str(devices.allocated.get(name, 0)), "allocatable": str(devices.published.get(name, 0))}
+        for name in sorted({*devices.published, *devices.allocated})
+    }
 
 
 def _shares(used: Requests, have: Requests) -> dict[str, Any]:
-    return {name: {"requested": used.get(name, 0), "allocatable": have.get(name, 0)} for name in SHOWN}
+    devices = sorted(
+        name for name in {*used, *have} if is_extended_resource(name) and (used.get(name) or have.get(name))
+    )
+    return {
+        name: {"requested": amount_text(name, used.get(name, 0)), "allocatable": amount_text(name, have.get(name, 0))}
+        for name in (*SHOWN, *devices)
+    }
 
 
 def _is_not_tried(pod: Pod) -> bool:

@@ -20,6 +20,7 @@ from podium.provisioner.labels import NODE_POOL
 from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.plans import Outcome, outcome_of
 from podium.provisioner.provisioning import pending_pods, pods_of_leaving
+from podium.provisioner.reasons import Reason
 from podium.provisioner.solve import Solver
 from podium.provisioner.state import StateNode
 
@@ -38,13 +39,14 @@ class Simulation:
     outcome: Outcome
     stranded: Mapping[str, str]
 
-    def stranded_text(self) -> str:
+    def stranded_text(self) -> Reason:
         """That pods would find no place, and why the first of them."""
         shown = sorted(self.stranded.items())[:STRANDED_SHOWN_MAX]
         text = "not all pods would schedule, " + "".join(f"{pod} => {reason} " for pod, reason in shown)
+        own = f"{len(self.stranded)} pods would find no other node: {'; '.join(map(': '.join, shown))}"
         # As upstream, which also counts none.
         more = len(self.stranded) - STRANDED_SHOWN_MAX
-        return f"{text} and {more} other(s)" if more >= 0 else text
+        return Reason(f"{text} and {more} other(s)" if more >= 0 else text, own)
 
 
 class Simulator:
@@ -116,9 +118,10 @@ class Simulator:
         return frozenset(found)
 
 
-def uninitialized_text(state: StateNode) -> str:
+def uninitialized_text(state: StateNode) -> Reason:
     """That pods would go to a node that is not initialized yet."""
     parts = [f"nodeclaim/{state.claim.metadata.name}"] if state.claim is not None else []
     if state.node is not None:
         parts.append(f"node/{state.node.metadata.name}")
-    return f"would schedule against uninitialized {', '.join(parts)}"
+    karpenters = f"would schedule against uninitialized {', '.join(parts)}"
+    return Reason(karpenters, f"would go to {state.name}, which has not joined the cluster or is not ready yet")

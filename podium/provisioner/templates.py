@@ -17,6 +17,7 @@ from podium.provisioner.instance_type_filter import InstanceTypeFilter, Options
 from podium.provisioner.instance_types import InstanceType
 from podium.provisioner.labels import NODE_POOL
 from podium.provisioner.objects import NodeClassReference, NodePool
+from podium.provisioner.reasons import Reason
 from podium.provisioner.requirements import Requirement, Requirements
 from podium.provisioner.state import INITIALIZED, REGISTERED
 from podium.provisioner.topology import pool_requirements
@@ -28,6 +29,8 @@ SIMULATED: Final = (REGISTERED, INITIALIZED)
 """Labels that DaemonSets may ask for, though a NodeClaim never does."""
 
 _NONE_LEFT: Final = "NodePool requirements filtered out all compatible available instance types"
+_NONE_SUITS: Final = "nothing can be bought from it"
+_TOO_ALIKE: Final = "the instance types that it allows have fewer different values than its minValues demand"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +86,8 @@ def template_of(
         return Template(pool, requirements, columns.types_in(found.mask), found.mask)
     some = types_filter.filtered(columns.all, everything, requirements, {}, pod_requests={}, lower_min_values=True)
     if isinstance(some, Options) and some.lowered_min_values:
-        return f"{_NONE_LEFT} due to minValues incompatibility"
-    return _NONE_LEFT
+        return Reason(f"{_NONE_LEFT} due to minValues incompatibility", _TOO_ALIKE)
+    return Reason(_NONE_LEFT, _NONE_SUITS)
 
 
 def _template_requirements(pool: NodePool) -> Requirements:

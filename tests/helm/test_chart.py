@@ -15,7 +15,7 @@ Values = dict[str, Any]
 
 KINDS = [
     *("ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment", "PodDisruptionBudget", "Role", "RoleBinding"),
-    *("ServiceAccount", "Lease"),
+    "ServiceAccount",
 ]
 """What is installed without any values."""
 MONITORING = {
@@ -132,6 +132,21 @@ WRONG: list[tuple[Values, str]] = [
     ),
     ({"features": {"device": True}}, "at '/features': additional properties 'device' not allowed"),
     ({"featureGates": {"GangScheduling": "yes"}}, "at '/featureGates/GangScheduling': got string, want boolean"),
+    (
+        {"featureGates": {"GangSheduling": True}},
+        "at '/featureGates': additional properties 'GangSheduling' not allowed",
+    ),
+    ({"featureGates": {"SidecarContainers": False}}, "at '/featureGates/SidecarContainers': value must be true"),
+    (
+        {"featureGates": {"StorageCapacityScoring": True}},
+        "at '/featureGates/StorageCapacityScoring': value must be false",
+    ),
+    ({"featureGates": {"GangScheduling": True}}, "at '/featureGates': missing property 'GenericWorkload'"),
+    (
+        {"featureGates": {"GangScheduling": True, "GenericWorkload": False}},
+        "at '/featureGates/GenericWorkload': value must be true",
+    ),
+    ({"asDefaultScheduler": "yes"}, "at '/asDefaultScheduler': got string, want boolean"),
     ({"plugins": {"classes": ["A"]}}, "at '/plugins/classes/0': 'A' does not match pattern"),
     ({"extraArgs": ["run"]}, "at '/extraArgs/0': 'run' does not match pattern"),
     ({"podDisruptionBudget": {"maxUnavailable": "one"}}, "at '/podDisruptionBudget/maxUnavailable'"),
@@ -185,6 +200,22 @@ WRONG: list[tuple[Values, str]] = [
     (
         {"configuration": {"leaderElection": {"resourceName": "kube-scheduler"}}},
         "configuration.leaderElection.resourceName: kube-scheduler holds that lease",
+    ),
+    (
+        {"configuration": {"leaderElection": {"resourceName": "kube-scheduler", "resourceNamespace": "kube-system"}}},
+        "choose another name, or set asDefaultScheduler",
+    ),
+    (
+        {"configuration": {"profiles": [PROFILE, {"schedulerName": "default-scheduler"}]}},
+        "configuration.profiles[1].schedulerName: podium would bind every pod that names no scheduler",
+    ),
+    (
+        {"asDefaultScheduler": True},
+        "asDefaultScheduler: no profile in configuration.profiles is named default-scheduler",
+    ),
+    (
+        {"extraArgs": ["--as-default-scheduler"]},
+        "extraArgs[0]: the chart sets --as-default-scheduler from other values",
     ),
     ({"plugins": {"files": {"a.txt": ""}}}, "plugins.files: a.txt is not the name of a Python file"),
     ({"plugins": {"classes": ["a.py:A"]}}, "plugins.classes[0]: a.py:A is in no file of plugins.files"),
@@ -351,3 +382,31 @@ def test_whole_configurations_are_taken_as_they_are(helm: Helm) -> None:
     roles = {item["metadata"]["namespace"]: item for item in objects if item["kind"] == "Role"}
     assert sorted(roles) == ["kube-system", "leases"]
     assert roles["leases"]["rules"][1]["resourceNames"] == ["podium"]
+
+
+def test_kube_schedulers_place_is_taken_with_its_name_and_its_lease(helm: Helm) -> None:
+    values: Values = {
+        "asDefaultScheduler": True,
+        "configuration": {"profiles": [{"schedulerName": "default-scheduler"}]},
+    }
+    objects = helm.objects(values, namespace="scheduling")
+    assert "--as-default-scheduler" in container(objects)["args"]
+    assert "--as-default-scheduler" not in container(helm.objects({}))["args"]
+    configuration = yaml.safe_load(one(objects, "ConfigMap")["data"]["config.yaml"])
+    assert configuration["leaderElection"] == {"resourceName": "kube-scheduler", "resourceNamespace": "kube-system"}
+    leases = [
+        (role["metadata"]["namespace"], rule.get("resourceNames"), rule["verbs"])
+        for role in objects
+        if role["kind"] == "Role"
+        for rule in role["rules"]
+        if rule["resources"] == ["leases"]
+    ]
+    assert leases == [("kube-system", None, ["create"]), ("kube-system", ["kube-scheduler"], ["get", "update"])]
+    values["configuration"]["leaderElection"] = {"resourceName": "ours"}
+    configuration = yaml.safe_load(one(helm.objects(values), "ConfigMap")["data"]["config.yaml"])
+    assert configuration["leaderElection"]["resourceName"] == "ours"
+
+
+def test_the_lease_is_not_of_the_chart_since_a_podium_may_have_made_it_before(helm: Helm) -> None:
+    for values in ({}, EVERYTHING):
+        assert "Lease" not in {item["kind"] for item in helm.objects(values)}

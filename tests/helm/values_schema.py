@@ -1,4 +1,4 @@
-"""The part of values.schema.json about the KubeSchedulerConfiguration, made from podium's own table of its fields."""
+"""The parts of values.schema.json about the configuration and the feature gates, made from podium's own tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from podium.config.args import ARGS_BY_PLUGIN
+from podium.config.feature_gates import GATES, NEEDS, Gate
 from podium.config.scalars import BOOL, FLOAT32, INT32, INT64
 from podium.config.schema import ARGS_RECORDS, CONFIGURATION
 from podium.config.shapes import Key, ListOf, MapOf, Plain, Record, Shape
@@ -34,7 +35,27 @@ def written() -> str:
     found = _object({**_HEAD, **_properties(CONFIGURATION.keys)})
     found["properties"]["profiles"]["items"]["required"] = ["schedulerName"]
     schema["properties"]["configuration"] = {**found, "required": ["profiles"]}
+    schema["properties"]["featureGates"] = _feature_gates()
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _feature_gates() -> Json:
+    """The gates that podium knows, without the values with which it would not start."""
+    return {
+        **_object({name: _gate(gate) for name, gate in GATES.items()}),
+        "allOf": [
+            {"if": _is_on(name), "then": {"required": [needed], "properties": {needed: {"const": True}}}}
+            for name, needed in NEEDS.items()
+        ],
+    }
+
+
+def _gate(gate: Gate) -> Json:
+    return {"type": "boolean"} if gate.attribute else {"type": "boolean", "const": gate.default}
+
+
+def _is_on(name: str) -> Json:
+    return {"required": [name], "properties": {name: {"const": True}}}
 
 
 _HEAD: Final = {"apiVersion": {"const": API_VERSION}, "kind": {"const": "KubeSchedulerConfiguration"}}

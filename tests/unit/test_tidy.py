@@ -69,7 +69,6 @@ TESTED_ELSEWHERE = {
     "plugins/volumes/pod_claims": "unit/plugins/test_volume_binding",
     "plugins/volumes/provisioning": "unit/plugins/test_volume_binding",
     "provisioner/controller/providers/sandbox": "integration/provisioner/controller/test_app",
-    "provisioner/controller/status": "integration/provisioner/controller/test_app",
     "provisioner/controller/watched": "unit/provisioner/controller/test_provisioning",
     "queues/requeuing": "unit/queues/test_scheduling_queue",
     "recording/counterfactual": "simulation/test_counterfactual",

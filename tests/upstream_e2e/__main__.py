@@ -78,7 +78,8 @@ async def _run(
         lambda: plane.start_controllers(*_CONTROLLERS, more_flags=(_SERVER_GATES,))
     )
     config = configuration(profiles=[{"schedulerName": "default-scheduler"}])
-    podium = Daemon(directory / "podium", plane.kubeconfig(), config, flags=(f"--feature-gates={_GATES}",))
+    flags = (f"--feature-gates={_GATES}", "--as-default-scheduler")
+    podium = Daemon(directory / "podium", plane.kubeconfig(), config, flags=flags)
     try:
         async with Client(plane.url, token=plane.admin_token, tls=plane.ssl_context()) as admin:
             await RealCluster(admin, plane.kubeconfig(), plane).create(*manifests.nodes(_NODES))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 EXIT_BAD_CONFIGURATION = 1
 STANDARD_INPUT: Final = Path("-")
 
-Change = Callable[[KubeSchedulerConfiguration], KubeSchedulerConfiguration]
+Change = Callable[[Loaded], KubeSchedulerConfiguration]
 
 _NOTHING_SAID = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 
@@ -137,7 +137,7 @@ def usable(
     feature_gates: Sequence[str] = (),
     *,
     to_run: bool = True,
-    change: Change = lambda config: config,
+    change: Change = lambda loaded: loaded.config,
 ) -> Usable:
     """Read a configuration, or take the defaults, together with the plugins that it may enable.
 
@@ -155,7 +155,7 @@ def usable(
     plugins = found_plugins(references)
     registry = registry_of(plugins)
     loaded = load(_NOTHING_SAID, "defaults", registry, gates) if path is None else read(path, registry, gates)
-    changed = change(loaded.config)
+    changed = change(loaded)
     if changed != loaded.config:
         loaded = replace(loaded, config=changed)
         if errors := validate(changed, gates):

@@ -18,7 +18,12 @@ import orjson
 from podium.client.advice import diagnosis_of
 from podium.client.permissions import Needs, Permission
 from podium.client.session import ApiSession
-from podium.config import KubeSchedulerConfiguration, PodGroupRules
+from podium.config import (
+    AS_DEFAULT_SCHEDULER,
+    LEASE_NAME,
+    KubeSchedulerConfiguration,
+    PodGroupRules,
+)
 from podium.daemon.doctor.findings import Report
 from podium.daemon.permissions import needs
 from podium.daemon.stray_pods import WAITING_S_MIN, similar_name
@@ -27,6 +32,7 @@ from podium.framework.contract.status import PluginError
 from podium.lib.clock import Clock
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
 from podium.objects.times import parse_time
+from podium.service.election import is_held_by_kube_scheduler
 
 MINORS = (33, 36)
 _SKEW_S_MAX = 5.0
@@ -48,11 +54,14 @@ async def examine(
     plugins: Mapping[str, type[Plugin]],
     clock: Clock,
     pod_groups: PodGroupRules | None = None,
+    *,
+    is_default_scheduler: bool = False,
 ) -> None:
     """Run all checks and add their findings to the report.
 
     Args:
         pod_groups: how pods are scheduled in groups; None if they are not.
+        is_default_scheduler: whether podium is to take kube-scheduler's place.
     """
     if not await _reach(report, session, clock):
         return
@@ -61,7 +70,7 @@ async def examine(
     except PluginError:
         return  # The command has reported the plugin error already, whether or not the API server can be reached.
     await _needs(report, session, needed)
-    await _lease(report, session, config, clock)
+    await _lease(report, session, config, clock, is_default_scheduler=is_default_scheduler)
     await _others(report, session, config, clock)
     await _strays(report, session, config, clock)
 
@@ -252,12 +261,19 @@ def _grant(permission: Permission, role_file: str) -> str:
 # ------------------------------------------------------------ other schedulers with the same lease or name
 
 
-async def _lease(report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock) -> None:
+async def _lease(
+    report: Report,
+    session: ApiSession,
+    config: KubeSchedulerConfiguration,
+    clock: Clock,
+    *,
+    is_default_scheduler: bool,
+) -> None:
     election = config.leader_election
     path = f"/apis/coordination.k8s.io/v1/namespaces/{election.resource_namespace}/leases/{election.resource_name}"
     lease = f"{election.resource_namespace}/{election.resource_name}"
     try:
-        spec = orjson.loads(await session.request("GET", path, deadline_s=_DEADLINE_S)).get("spec") or {}
+        found = orjson.loads(await session.request("GET", path, deadline_s=_DEADLINE_S))
     except NotFound:
         if election.leader_elect:
             report.ok("lease", f"{lease} does not exist yet and will be created")
@@ -266,9 +282,13 @@ async def _lease(report: Report, session: ApiSession, config: KubeSchedulerConfi
         if election.leader_elect:
             report.fail("lease", f"{lease} cannot be read: {error}", "see the rights")
         return
+    spec = found.get("spec") or {}
     holder, age_s = spec.get("holderIdentity") or "", _age_s(spec.get("renewTime"), clock)
     is_held = bool(holder) and age_s is not None and age_s <= float(spec.get("leaseDurationSeconds") or 0) + _SKEW_S_MAX
-    if not is_held:
+    if election.leader_elect and is_held_by_kube_scheduler(found) and not is_default_scheduler:
+        message = f"{LEASE_NAME}: {lease} is held by {holder}, which is kube-scheduler: podium does not start"
+        report.fail("lease", message, f"choose another name, or pass {AS_DEFAULT_SCHEDULER} to stand by until it ends")
+    elif not is_held:
         report.ok("lease", f"{lease} has no holder at the moment")
     elif election.leader_elect:
         advice = (

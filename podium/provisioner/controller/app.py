@@ -273,9 +273,10 @@ class _Parts:
             random=random,
             on_handler_error=lambda resource, _: metrics.count_unexpected_error("handler", resource),
         )
-        by_karpenter = Planner(options.catalogue, options.settings)
-        planner: Planner | PlacingPlanner = by_karpenter
         placing = options.placing
+        in_own_words = placing is not None
+        by_karpenter = Planner(options.catalogue, options.settings, in_own_words=in_own_words)
+        planner: Planner | PlacingPlanner = by_karpenter
         if placing is not None:
             planner = PlacingPlanner(by_karpenter, placing.config, placing.classes, placing.any_scheduler)
         others = OTHERS if placing is not None else ()
@@ -285,14 +286,16 @@ class _Parts:
         provider: Provider
         is_karpenter = options.provider == "karpenter"
         if options.provider == "sandbox":
-            provider = sandbox = SandboxProvider(client, session, watched, record, clock)
+            provider = sandbox = SandboxProvider(client, session, watched, record, clock, in_own_words=in_own_words)
             drains = {"removal": sandbox.drain}
         elif is_karpenter:
             provider = KarpenterProvider(client, session, watched)
         else:
             provider = PlanOnlyProvider(record)
         is_real = options.provider != "plan-only"
-        self.status = Status(client, options.namespace, options.name, record, metrics, is_real=is_real)
+        self.status = Status(
+            client, options.namespace, options.name, record, metrics, is_real=is_real, in_own_words=in_own_words
+        )
         purchasing = Purchasing(provider, watched, clock, awaits_machines=is_karpenter)
         nominations = Nominations(clock, max(2 * options.batch_max_s, options.nominated_s_min))
         window = BatchingWindow(clock, idle_s=options.batch_idle_s, max_s=options.batch_max_s)

@@ -87,7 +87,8 @@ class DisruptionLoop:
         if found is None:
             self._report.removed(None)
             return self._period_s
-        log.info("Nodes may be removed", reason=found.reason, nodes=found.nodes, savings=round(found.savings, 4))
+        savings = {} if found.savings is None else {"savings": round(found.savings, 4)}
+        log.info("Nodes may be removed", reason=found.reason, nodes=found.nodes, **savings)
         await anyio.sleep(self._validated_after_s)
         async with self._purchasing.turn:
             removal = await self._validated(found)

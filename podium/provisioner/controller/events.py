@@ -1,7 +1,7 @@
 """The Events of the provisioner, as values.
 
 Source: karpenter pkg/controllers/provisioning/scheduling/events.go and pkg/controllers/disruption/events, v1.15.0, for
-the reasons and texts where it has them.
+the reasons, and by Karpenter's rules for the texts where it has them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ _WARNING: Final = "Warning"
 _ACTION: Final = "Provisioning"
 
 
-def nominated(pod: Pod, node: str) -> Event:
+def nominated(pod: Pod, node: str, *, in_own_words: bool = False) -> Event:
     """An Event: the pod will fit on this node."""
-    return _about_pod(pod, _NORMAL, "Nominated", f"Pod should schedule on: node/{node}")
+    note = f"The pod will fit on node {node}" if in_own_words else f"Pod should schedule on: node/{node}"
+    return _about_pod(pod, _NORMAL, "Nominated", note)
 
 
-def failed_scheduling(pod: Pod, why: str) -> Event:
+def failed_scheduling(pod: Pod, why: str, *, in_own_words: bool = False) -> Event:
     """An Event: no node that can be bought would help the pod."""
-    return _about_pod(pod, _WARNING, "FailedScheduling", f"Failed to schedule pod, {why}")
+    note = f"No node that can be bought helps the pod: {why}" if in_own_words else f"Failed to schedule pod, {why}"
+    return _about_pod(pod, _WARNING, "FailedScheduling", note)
 
 
 def node_planned(pod: Pod, planned: PlannedNode) -> Event:
@@ -39,9 +41,10 @@ def removal_planned(node: ProvidedNode, reason: str) -> Event:
     return _about_node(node, "RemovalPlanned", f"The node would be removed: {reason}")
 
 
-def removing(node: ProvidedNode, reason: str) -> Event:
+def removing(node: ProvidedNode, reason: str, *, in_own_words: bool = False) -> Event:
     """An Event: the node is being removed."""
-    return _about_node(node, "DisruptionTerminating", f"Disrupting Node: {reason}")
+    note = f"The node is being removed: {reason}" if in_own_words else f"Disrupting Node: {reason}"
+    return _about_node(node, "DisruptionTerminating", note)
 
 
 def _about_pod(pod: Pod, kind: str, reason: str, note: str) -> Event:

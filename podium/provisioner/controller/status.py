@@ -20,6 +20,7 @@ from podium.provisioner.controller import events
 from podium.provisioner.controller.metrics import ProvisionerMetrics
 from podium.provisioner.planned_nodes import PlannedNode
 from podium.provisioner.planner import Purchases, Removal
+from podium.provisioner.purchase_plans import sum_if_known
 from podium.service.wakeup import WakeUp
 
 log = get_logger("provisioner")
@@ -63,6 +64,7 @@ class Status:
     Args:
         namespace, name: those of the ConfigMap.
         is_real: whether nodes are bought, so that pods may expect them.
+        in_own_words: whether Events have podium's words, since its rules judge where pods fit.
     """
 
     def __init__(
@@ -74,12 +76,14 @@ class Status:
         metrics: ProvisionerMetrics,
         *,
         is_real: bool,
+        in_own_words: bool = False,
     ) -> None:
         self._client = client
         self._item = ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace))
         self._record = record
         self._metrics = metrics
         self._is_real = is_real
+        self._in_own_words = in_own_words
         self._data: dict[str, str] = {}
         self._written: dict[str, str] = {}
         self._wake_up = WakeUp()
@@ -89,13 +93,13 @@ class Status:
         self._metrics.purchased(purchases, bought)
         for planned in bought:
             for pod in planned.pods:
-                self._record(events.nominated(pod, planned.name))
+                self._record(events.nominated(pod, planned.name, in_own_words=self._in_own_words))
         if self._is_real:
             for node, pods in purchases.existing.items():
                 for pod in pods:
-                    self._record(events.nominated(pod, node))
+                    self._record(events.nominated(pod, node, in_own_words=self._in_own_words))
         for pod, why in purchases.staying:
-            self._record(events.failed_scheduling(pod, why))
+            self._record(events.failed_scheduling(pod, why, in_own_words=self._in_own_words))
         self._set("purchases", _purchases_as_told(purchases))
 
     def removed(self, removal: Removal | None) -> None:
@@ -141,7 +145,7 @@ def _purchases_as_told(purchases: Purchases) -> Mapping[str, Any]:
             "instanceType": each.launch.instance_type.name,
             "zone": each.launch.offering.zone,
             "capacityType": each.launch.offering.capacity_type,
-            "price": each.launch.price,
+            "price": each.launch.shown_price,
             "pods": len(each.pods),
         }
         for each in purchases.nodes
@@ -150,7 +154,7 @@ def _purchases_as_told(purchases: Purchases) -> Mapping[str, Any]:
     ignored = [{"pod": pod, "reason": why} for pod, why in sorted(purchases.ignored.items())]
     return {
         "nodes": len(nodes),
-        "pricePerHour": sum(each.launch.price for each in purchases.nodes),
+        "pricePerHour": sum_if_known(each.launch.shown_price for each in purchases.nodes),
         "podsOnExistingNodes": sum(map(len, purchases.existing.values())),
         "podsThatStay": len(stay),
         "newNodes": nodes[:SHOWN_MAX],

@@ -6,10 +6,11 @@ Owns the election: its rules, its requests, and the answer to "may this process 
 from podium.service.election.elector import (
     Elector,
     LeadershipLostError,
+    LeaseTakenError,
     ending_if_stopped_for_too_long,
     request_deadline_s,
 )
-from podium.service.election.lease import LeaseLock, LeaseRecord
+from podium.service.election.lease import LeaseLock, LeaseRecord, is_held_by_kube_scheduler
 from podium.service.election.term import LEASE, LeaseEvent, LeaseState, Term, Timings
 
 __all__ = [
@@ -20,8 +21,10 @@ __all__ = [
     "LeaseLock",
     "LeaseRecord",
     "LeaseState",
+    "LeaseTakenError",
     "Term",
     "Timings",
     "ending_if_stopped_for_too_long",
+    "is_held_by_kube_scheduler",
     "request_deadline_s",
 ]

@@ -55,6 +55,10 @@ class LeadershipLostError(UserFacingError):
     """Another replica may lead by now: this process must write nothing more."""
 
 
+class LeaseTakenError(UserFacingError):
+    """Another program holds the Lease that this process was to lead by."""
+
+
 def request_deadline_s(renew_deadline_s: float) -> float:
     """How long one request for the Lease may take, so that a renewal can be tried twice."""
     return max(_REQUEST_S_MIN, renew_deadline_s / 2)
@@ -65,6 +69,7 @@ class Elector:
 
     Args:
         metrics_name: what is led, as metrics name it.
+        refusal: why a Lease that kube-scheduler holds is not waited for; None if it is.
     """
 
     def __init__(
@@ -76,6 +81,7 @@ class Elector:
         metrics: ElectionMetrics,
         tell: Tell,
         metrics_name: str = METRICS_NAME,
+        refusal: str | None = None,
     ) -> None:
         self._term = term
         self._lock = lock
@@ -85,12 +91,18 @@ class Elector:
         self._tell = tell
         self._reported_holder = ""
         self._metrics_name = metrics_name
+        self._refusal = refusal
         metrics.set_leader(metrics_name, leads=False)
 
     async def acquire(self) -> None:
-        """Wait until this process leads."""
+        """Wait until this process leads.
+
+        Raises: `LeaseTakenError` if kube-scheduler holds the Lease, and that is refused.
+        """
         log.info("Attempting to acquire leader lease...", lock=str(self._lock), identity=self._term.identity)
-        while not await self._try():  # noqa: ASYNC110 - polls the server, there is no event to wait for
+        while not await self._try():
+            if self._refusal is not None and self._lock.is_held_by_kube_scheduler:
+                raise LeaseTakenError(f"{self._lock} is held by {self._term.holder}: {self._refusal}")
             await anyio.sleep(self._pause_s())
         self._metrics.set_leader(self._metrics_name, leads=True)
         self._tell(f"{self._term.identity} became leader")

@@ -9,6 +9,7 @@ Differs: a fractional duration is rounded up on the wire; upstream truncates it,
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ Json = dict[str, Any]
 
 _API_VERSION = "coordination.k8s.io/v1"
 _KIND = "Lease"
+_KUBE_SCHEDULER = "kube-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,21 @@ class LeaseRecord:
         }
 
 
+def is_held_by_kube_scheduler(lease: Mapping[str, Any]) -> bool:
+    """Whether kube-scheduler holds a Lease, given as JSON.
+
+    Holders of every program are named alike, after their host. But the API server notes which program wrote a field.
+    """
+    if not (holder := (lease.get("spec") or {}).get("holderIdentity")):
+        return False
+    writers = [
+        str(entry.get("manager"))
+        for entry in (lease.get("metadata") or {}).get("managedFields") or ()
+        if "f:holderIdentity" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
+    ]
+    return any(name.startswith(_KUBE_SCHEDULER) for name in (str(holder), *writers))
+
+
 class LeaseLock:
     """One Lease, read and written as a whole; a write replaces the version that was last read or written.
 
@@ -75,6 +92,11 @@ class LeaseLock:
         metadata = self._object.get("metadata", {})
         uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
         return ObjectReference(_API_VERSION, _KIND, self.name, self.namespace, uid, version)
+
+    @property
+    def is_held_by_kube_scheduler(self) -> bool:
+        """Whether kube-scheduler has written the holder last seen."""
+        return is_held_by_kube_scheduler(self._object)
 
     async def read(self) -> LeaseRecord:
         """Read the current record.

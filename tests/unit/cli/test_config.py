@@ -164,3 +164,22 @@ def test_defaults_are_the_same_in_every_format():
     printed = [CliRunner().invoke(main, ["config", "defaults", "-o", form]).stdout for form in ("yaml", "json", "text")]
     assert yaml.safe_load(printed[0]) == json.loads(printed[1])
     assert printed[2] == printed[0]
+
+
+def test_names_that_run_takes_only_with_a_flag_are_warned_about(tmp_path):
+    file = tmp_path / "config.yaml"
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    for text, fields in (
+        ("", ["profiles[0].schedulerName"]),
+        ("profiles: [{schedulerName: podium}]\n", []),
+        ("profiles: [{schedulerName: podium}]\nleaderElection: {resourceName: podium}\n", []),
+        ("profiles: [{schedulerName: a}, {schedulerName: default-scheduler}]\n", ["profiles[1].schedulerName"]),
+    ):
+        file.write_text(head + text)
+        result = CliRunner().invoke(main, ["config", "check", str(file), "-o", "json"])
+        warnings = json.loads(result.stdout)["warnings"]
+        assert (result.exit_code, [each.partition(":")[0] for each in warnings]) == (0, fields)
+        assert all("--as-default-scheduler" in each for each in warnings)
+    # What is effective is kube-scheduler's, whatever `podium run` takes.
+    result = CliRunner().invoke(main, ["config", "effective", str(file), "-o", "json"])
+    assert json.loads(result.stdout)["effective"]["leaderElection"]["resourceName"] == "kube-scheduler"

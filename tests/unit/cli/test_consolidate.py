@@ -33,20 +33,62 @@ def _json(*arguments):
     return json.loads(result.stdout)
 
 
-def test_the_commands_come_in_their_order_with_what_they_save(half_empty):
-    plan = _json("-f", half_empty, "--adopt-nodes")
+@pytest.fixture
+def types(tmp_path):
+    """A catalogue that has the type of the nodes."""
+    path = tmp_path / "types.json"
+    path.write_text(json.dumps([instance_type("4-cores-8-gib", 4, "8Gi")]))
+    return path
+
+
+def test_the_commands_come_in_their_order_with_what_they_save(half_empty, types):
+    plan = _json("-f", half_empty, "--adopt-nodes", "--catalogue", types)
     first, second = plan["commands"]
     assert (first["reason"], first["nodes"], first["new_nodes"]) == ("Empty", ["a"], [])
     assert (second["reason"], second["nodes"], list(second["moves"])) == ("Underutilized", ["b"], ["default/b"])
     assert plan["hourly_savings"] == pytest.approx(first["hourly_savings"] + second["hourly_savings"])
     assert plan["blockers"]["d"] == ['Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/kept)']
-    shown = " ".join(_run("-f", half_empty, "--adopt-nodes").stdout.split())
-    assert "1 a empty nothing 0 " in shown
+    shown = " ".join(_run("-f", half_empty, "--adopt-nodes", "--catalogue", types).stdout.split())
+    assert "1 a empty nothing 0 0.4000 292.00 " in shown
     assert "2 nodes can go, 0 to buy in their place; saves" in shown
 
 
-def test_a_node_that_goes_and_one_that_stays_are_explained(half_empty):
+def test_without_prices_the_same_nodes_go_and_nothing_is_said_of_money(half_empty, types):
+    plan, priced = (_json("-f", half_empty, "--adopt-nodes", *more) for more in ((), ("--catalogue", types)))
+    assert (plan["hourly_savings"], plan["monthly_savings"]) == (None, None)
+    assert [each["nodes"] for each in plan["commands"]] == [each["nodes"] for each in priced["commands"]]
+    assert {each[key] for each in plan["commands"] for key in ("hourly_savings", "monthly_savings")} == {None}
+    shown = " ".join(_run("-f", half_empty, "--adopt-nodes").stdout.split())
+    assert "PER HOUR" not in shown
+    assert shown.endswith("0 to buy in their place; what that saves is not known without prices (--catalogue)")
     gone = _json("-f", half_empty, "--adopt-nodes", "--why", "b")
+    assert gone["outcome"] == "goes with command 2"
+
+
+def test_without_prices_no_command_is_known_to_save_enough(half_empty):
+    plan = _json("-f", half_empty, "--adopt-nodes", "--min-savings", "0.001")
+    assert plan["commands"] == []
+    (why,) = plan["blockers"]["b"]
+    assert why == "May save less than 0.001 per hour: the catalogue does not have all prices"
+
+
+def test_a_replacement_has_no_price_either(tmp_path):
+    objects = [node_pool(), node("big", cpu="16", zone="test-zone-a"), pod("p", node="big", cpu="1", metadata=_OWNED)]
+    labels = {"karpenter.sh/capacity-type": "on-demand", "node.kubernetes.io/instance-type": "c-16x-amd64-linux"}
+    objects[1]["metadata"]["labels"] |= labels
+    small = node("small", cpu="4", zone="test-zone-a")
+    small["metadata"]["labels"] |= {**labels, "node.kubernetes.io/instance-type": "c-4x-amd64-linux"}
+    for rules in ("karpenter", "podium"):
+        cluster = _cluster(tmp_path / "c", objects[1], small, objects[2], pod("q", node="small", cpu="3"))
+        plan = _json("-f", cluster, "--adopt-nodes", "--rules", rules)
+        assert plan["commands"]
+        for bought in (new for each in plan["commands"] for new in each["new_nodes"]):
+            assert (bought["price"], bought["price_at_worst"], bought["monthly_cost"]) == (None, None, None)
+        assert plan["hourly_savings"] is None
+
+
+def test_a_node_that_goes_and_one_that_stays_are_explained(half_empty, types):
+    gone = _json("-f", half_empty, "--adopt-nodes", "--why", "b", "--catalogue", types)
     assert gone["outcome"].startswith("goes with command 2, which saves ")
     assert list(gone["moves"]) == ["default/b"]
     stays = _run("-f", half_empty, "--adopt-nodes", "--why", "d").stdout
@@ -60,9 +102,10 @@ def test_a_node_that_is_not_there_is_named_with_those_that_are_nearest(half_empt
     assert (result.exit_code, result.stderr) == (1, f"Error: {name}: there is no such node{meant}\n")
 
 
-def test_savings_that_are_too_small_are_left(half_empty):
-    assert _json("-f", half_empty, "--adopt-nodes", "--min-savings", "1000")["commands"][1:] == []
-    assert _json("-f", half_empty, "--adopt-nodes", "--search", "greedy", "--allow-m-to-n")["hourly_savings"] > 0
+def test_savings_that_are_too_small_are_left(half_empty, types):
+    asked = ("-f", half_empty, "--adopt-nodes", "--catalogue", types)
+    assert _json(*asked, "--min-savings", "1000")["commands"][1:] == []
+    assert _json(*asked, "--search", "greedy", "--allow-m-to-n")["hourly_savings"] > 0
 
 
 def test_the_same_bytes_come_of_objects_in_any_order(tmp_path):

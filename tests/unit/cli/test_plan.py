@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from podium.objects.quantity import milli_value
 from tests.unit.cli.commands import run, written
 from tests.unit.provisioner.clusters import TYPES, ZONE, daemon_set, node, node_pool, pod, required, spread
 
@@ -165,8 +166,8 @@ def test_json_has_everything(tmp_path, types):
     assert answer["existing"] == {"n1": ["default/few"]}
     (stays,) = answer["unschedulable"]
     assert (stays["pod"], list(stays["pools"])) == ("default/many", ["pool"])
-    assert answer["utilisation"]["before"]["cpu"] == {"requested": 0, "allocatable": 1000}
-    assert answer["utilisation"]["after"]["cpu"] == {"requested": 2000, "allocatable": 2900}
+    assert answer["utilisation"]["before"]["cpu"] == {"requested": "0", "allocatable": "1"}
+    assert answer["utilisation"]["after"]["cpu"] == {"requested": "2", "allocatable": "2900m"}
 
 
 def test_the_plan_is_the_same_in_whatever_order_the_objects_come(tmp_path, types):
@@ -191,7 +192,7 @@ def test_the_plan_is_the_same_in_whatever_order_the_objects_come(tmp_path, types
 def test_without_a_catalogue_there_are_generic_types_in_the_zones_of_the_nodes(tmp_path):
     cluster = _cluster(tmp_path / "c", node_pool(), pod("web", cpu="3"))
     (bought,) = _json("-f", cluster)["new_nodes"]
-    assert (bought["cheapest_type"], bought["price"]) == ("c-4x-amd64-linux", pytest.approx(0.7 * 0.108589934592))
+    assert (bought["cheapest_type"], bought["price"]) == ("c-4x-amd64-linux", None)
     cluster = _cluster(tmp_path / "c", node_pool(), node(zone="here"), pod("web", cpu="5", nodeSelector={ZONE: "here"}))
     (bought,) = _json("-f", cluster)["new_nodes"]
     assert {"key": ZONE, "operator": "In", "values": ["here"]} in bought["requirements"]
@@ -214,7 +215,8 @@ def test_workloads_can_be_added(tmp_path, types):
     pods = [name for each in answer["new_nodes"] for name in each["pods"]]
     assert sorted(pods) == ["default/one", "default/web-0", "default/web-1", "default/web-2"]
     # The DaemonSet's pod takes its part of every node.
-    assert sum(each["requests"]["cpu"] for each in answer["new_nodes"]) == 4600 + 200 * len(answer["new_nodes"])
+    asked = sum(milli_value(each["requests"]["cpu"]) for each in answer["new_nodes"])
+    assert asked == 4600 + 200 * len(answer["new_nodes"])
 
 
 def test_node_pools_can_come_from_a_file_of_their_own_and_need_no_state(tmp_path, types):
@@ -403,7 +405,7 @@ def test_a_pod_that_contradicts_itself_stays_with_the_reason(tmp_path, types):
 def test_a_cluster_without_nodes_or_pods_has_an_empty_plan(tmp_path, types):
     answer = _json("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", types)
     assert (answer["new_nodes"], answer["monthly_cost"]) == ([], 0)
-    assert answer["utilisation"]["after"]["cpu"] == {"requested": 0, "allocatable": 0}
+    assert answer["utilisation"]["after"]["cpu"] == {"requested": "0", "allocatable": "0"}
     assert "No node to buy" in _run("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", types).stdout
 
 

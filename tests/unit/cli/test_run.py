@@ -11,12 +11,13 @@ from click.testing import CliRunner, Result
 
 from podium.cli.main import main
 from podium.cli.options import logs
+from podium.cli.options.configuration import BadConfiguration
 from podium.client.credentials import ConnectionConfigError
 from podium.daemon.app import App
 from podium.daemon.options import Options
 from podium.framework.contract.status import PluginError
 from podium.service.access_options import AccessOptions
-from podium.service.election import LeadershipLostError
+from podium.service.election import LeadershipLostError, LeaseTakenError
 from podium.service.serving import CertificateError, ServingError
 from podium.service.supervision import ComponentFailedError
 from podium.service.tls_limits import TlsLimits
@@ -70,9 +71,114 @@ def test_without_options_the_defaults_are_run(started: Started) -> None:
     options = started.options
     assert (options.bind_address, options.secure_port, options.pod_max_in_unschedulable_s) == ("0.0.0.0", 10259, 300.0)
     assert (options.kubeconfig, options.master, options.tls_cert_file) == (None, None, "")
-    assert [profile.scheduler_name for profile in started.config.profiles] == ["default-scheduler"]
+    assert names(started) == (["podium"], "podium")
     assert "DefaultPreemption" in options.plugins
     assert started.logging == {"form": None, "verbosity": 2}
+
+
+def names(started: Started) -> tuple[list[str], str]:
+    """The scheduler names of the profiles, and the name of the lease."""
+    config = started.config
+    return [profile.scheduler_name for profile in config.profiles], config.leader_election.resource_name
+
+
+def file_of(tmp_path: Path, **fields: Any) -> str:
+    """A configuration file with these fields, as JSON."""
+    path = tmp_path / "config.yaml"
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    path.write_text(json.dumps({**head, **fields}))
+    return str(path)
+
+
+def test_kube_schedulers_names_are_taken_where_a_flag_says_so(started: Started, tmp_path: Path) -> None:
+    flag = "--as-default-scheduler"
+    assert invoke(flag).exit_code == 0
+    assert names(started) == (["default-scheduler"], "kube-scheduler")
+    assert started.options.is_default_scheduler
+    assert started.options.flags["as-default-scheduler"] == "true"
+    assert invoke(flag, "--leader-elect-resource-name=podium").exit_code == 0
+    assert names(started) == (["default-scheduler"], "podium")
+    assert invoke(flag, "--config", file_of(tmp_path)).exit_code == 0
+    assert names(started) == (["default-scheduler"], "kube-scheduler")
+
+
+def test_a_file_that_names_no_lease_gets_podiums(started: Started, tmp_path: Path) -> None:
+    profiles = [{"schedulerName": "podium"}, {"schedulerName": "batch"}]
+    assert invoke("--config", file_of(tmp_path, profiles=profiles)).exit_code == 0
+    assert names(started) == (["podium", "batch"], "podium")
+    election = {"resourceName": "mine", "leaseDuration": "20s"}
+    assert invoke("--config", file_of(tmp_path, profiles=profiles, leaderElection=election)).exit_code == 0
+    assert names(started) == (["podium", "batch"], "mine")
+    assert not started.options.is_default_scheduler
+
+
+PODIUM = [{"schedulerName": "podium"}]
+DEFAULT = {"schedulerName": "default-scheduler"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "refused"),
+    [
+        ({}, (), ["profiles[0].schedulerName: Forbidden: it is not set, which means default-scheduler"]),
+        ({"profiles": [{"percentageOfNodesToScore": 50}]}, (), ["profiles[0].schedulerName: Forbidden"]),
+        ({"profiles": [*PODIUM, DEFAULT]}, (), ["profiles[1].schedulerName: Forbidden: it is default-scheduler"]),
+        (
+            {"profiles": [DEFAULT], "leaderElection": {"leaderElect": False}},
+            (),
+            ["profiles[0].schedulerName: Forbidden: it is default-scheduler"],
+        ),
+        (
+            {"profiles": PODIUM, "leaderElection": {"resourceName": "kube-scheduler"}},
+            (),
+            ["leaderElection.resourceName: Forbidden: it is kube-scheduler's own lease"],
+        ),
+        (
+            {"profiles": PODIUM, "leaderElection": {"resourceName": "kube-scheduler", "resourceNamespace": "other"}},
+            (),
+            ["leaderElection.resourceName"],
+        ),
+        (
+            {"profiles": PODIUM, "leaderElection": {"resourceName": "podium"}},
+            ("--leader-elect-resource-name", "kube-scheduler"),
+            ["leaderElection.resourceName"],
+        ),
+        (
+            {"profiles": [DEFAULT], "leaderElection": {"resourceName": "kube-scheduler"}},
+            (),
+            ["profiles[0].schedulerName", "leaderElection.resourceName"],
+        ),
+    ],
+    ids=str,
+)
+def test_kube_schedulers_names_are_refused_without_the_flag(
+    started: Started, tmp_path: Path, fields: dict[str, Any], options: tuple[str, ...], refused: list[str]
+) -> None:
+    path = file_of(tmp_path, **fields)
+    assert invoke("--config", path, *options, "--as-default-scheduler").exit_code == 0
+    started.error = AssertionError("must not be started")
+    result = invoke("--config", path, *options, "--logging-format", "text")
+    assert result.exit_code == 1
+    lines = result.stderr.splitlines()
+    assert len(lines) == len(refused)
+    for line, start in zip(lines, refused, strict=True):
+        assert line.startswith(path)
+        assert f": {start}" in line
+        assert line.endswith("choose another name, such as podium, or pass --as-default-scheduler")
+
+
+def test_without_an_election_no_lease_is_shared(started: Started, tmp_path: Path) -> None:
+    election = {"leaderElect": False, "resourceName": "kube-scheduler"}
+    assert invoke("--config", file_of(tmp_path, profiles=PODIUM, leaderElection=election)).exit_code == 0
+    assert invoke("--leader-elect-resource-name", "kube-scheduler").exit_code == 1
+    assert invoke("--leader-elect-resource-name", "kube-scheduler", "--leader-elect=false").exit_code == 0
+
+
+def test_a_reload_does_not_bring_a_name_of_kube_schedulers(started: Started, tmp_path: Path) -> None:
+    assert invoke("--reload", "--config", file_of(tmp_path, profiles=PODIUM)).exit_code == 0
+    assert started.options.source is not None
+    file_of(tmp_path, profiles=[*PODIUM, DEFAULT])
+    with pytest.raises(BadConfiguration, match=r"profiles\[1\].schedulerName: .* --as-default-scheduler"):
+        started.options.source.read()
 
 
 def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
@@ -148,6 +254,7 @@ def test_the_election_is_as_the_flags_say_whatever_the_file_does(started: Starte
     path.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         "leaderElection: {leaderElect: true, leaseDuration: 30s, resourceName: podium}\n"
+        "profiles: [{schedulerName: podium}]\n"
     )
     assert invoke("--config", str(path), "--leader-elect=false", "--leader-elect-retry-period", "3s").exit_code == 0
     election = started.config.leader_election
@@ -166,6 +273,7 @@ def test_the_election_is_as_the_flags_say_whatever_the_file_does(started: Starte
         PluginError("bad args"),
         ComponentFailedError("the scheduling loop failed"),
         LeadershipLostError("leaderelection lost"),
+        LeaseTakenError("kube-system/other is held by another program"),
     ],
 )
 @pytest.mark.parametrize("wrapped", [False, True])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.provisioner.adoption import adopt_nodes
-from podium.provisioner.catalogue import generated_catalogue, read_catalogue
+from podium.provisioner.catalogue import generated_catalogue, read_catalogue, size_rank
 from podium.provisioner.objects import ProvidedNode
 from podium.provisioner.reading import read_objects
 from tests.unit.provisioner.clusters import instance_type, node
@@ -52,7 +52,7 @@ def test_a_node_without_a_type_is_named_by_its_size() -> None:
     assert only.name == "4-cores-8-gib"
 
 
-def test_prices_are_those_of_the_catalogue_or_those_of_a_generic_type() -> None:
+def test_prices_are_those_of_the_catalogue_and_else_there_is_a_rank() -> None:
     prices = read_catalogue([instance_type("big", 4, "8Gi", price=7.0)])
     spot = {"eks.amazonaws.com/capacityType": "SPOT"}
     found = adopt_nodes(
@@ -80,3 +80,25 @@ def test_nodes_are_adopted_as_if_they_had_been_bought() -> None:
         assert claim.status.provider_id == adopted_node.spec.provider_id != ""
         assert claim.metadata.labels == adopted_node.metadata.labels
         assert adopted_node.metadata.labels["karpenter.sh/initialized"] == "true"
+
+
+def test_only_prices_of_a_catalogue_are_prices() -> None:
+    prices = read_catalogue([instance_type("big", 4, "8Gi", price=7.0)])
+    there = nodes(node("a", **{TYPE: "big"}), node("b", **{TYPE: "c-4x-amd64-linux"}))
+    for catalogue, priced in ((prices, [True, False]), (generated_catalogue(), [False, False])):
+        assert [each.is_priced for each in adopt_nodes(there, catalogue).catalogue.instance_types] == priced
+
+
+def test_the_smaller_a_type_is_the_earlier_it_comes_and_devices_make_it_larger() -> None:
+    sizes = [
+        {"cpu": 2_000, "memory": 4 << 30},
+        {"cpu": 4_000, "memory": 4 << 30},
+        {"cpu": 4_000, "memory": 32 << 30},
+        {"cpu": 64_000, "memory": 128 << 30},
+        {"cpu": 4_000, "memory": 32 << 30, "nvidia.com/gpu": 1},
+        {"cpu": 192_000, "memory": 2048 << 30, "nvidia.com/gpu": 8},
+    ]
+    ranks = [size_rank(each) for each in sizes]
+    assert ranks == sorted(ranks)
+    # None of a device is as good as no device.
+    assert size_rank({**sizes[0], "nvidia.com/gpu": 0}) == ranks[0]

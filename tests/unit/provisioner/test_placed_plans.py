@@ -89,7 +89,7 @@ def test_a_pod_that_no_node_can_take_stays_with_the_reason_of_each_pool():
     assert plan.launches == {}
     assert plan.errors["default/huge"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
     objections = plan.objections["default/huge"]
-    assert objections["closed"].startswith("did not tolerate taint ")
+    assert objections["closed"] == "the pod does not tolerate what its nodes are tainted with: dedicated=x:NoSchedule"
     assert objections["open"].startswith("no instance type that can be launched has room for ")
 
 

@@ -101,8 +101,8 @@ def test_a_plan_by_podiums_rules_is_told_in_the_same_form():
     assert stays["pod"] == "default/huge"
     assert stays["pools"].keys() == {"pool"}
     assert told["monthly_cost"] == pytest.approx(bought["price"] * 730)
-    assert told["utilisation"]["before"]["cpu"] == {"requested": 0, "allocatable": 2000}
-    assert told["utilisation"]["after"]["cpu"] == {"requested": 2500, "allocatable": 3900}
+    assert told["utilisation"]["before"]["cpu"] == {"requested": "0", "allocatable": "2"}
+    assert told["utilisation"]["after"]["cpu"] == {"requested": "2500m", "allocatable": "3900m"}
 
 
 def test_what_became_of_each_pod_under_podiums_rules():

@@ -53,6 +53,9 @@ devices: [DynamicResources]
 {{- define "podium.configuration" -}}
 {{- $configuration := deepCopy .Values.configuration -}}
 {{- $lease := dict "resourceNamespace" .Release.Namespace "resourceName" .Release.Name -}}
+{{- if .Values.asDefaultScheduler -}}
+{{- $lease = dict "resourceNamespace" "kube-system" "resourceName" "kube-scheduler" -}}
+{{- end -}}
 {{- $_ := set $configuration "leaderElection" (merge ($configuration.leaderElection | default dict) $lease) -}}
 {{- range $profile := $configuration.profiles -}}
 {{- $plugins := $profile.plugins | default dict -}}

@@ -52,6 +52,7 @@ class SandboxProvider:
 
     Args:
         record: records an Event.
+        in_own_words: whether Events have podium's words, since its rules judge where pods fit.
     """
 
     def __init__(
@@ -61,7 +62,10 @@ class SandboxProvider:
         watched: WatchedCluster,
         record: Callable[[Event], None],
         clock: Clock,
+        *,
+        in_own_words: bool = False,
     ) -> None:
+        self._in_own_words = in_own_words
         self._client = client
         self._session = session
         self._watched = watched
@@ -92,7 +96,7 @@ class SandboxProvider:
                 node = await self._client.read(PROVIDED_NODES, node)
                 continue
             log.info("Removing node", node=node.name, reason=reason)
-            self._record(events.removing(node, reason))
+            self._record(events.removing(node, reason, in_own_words=self._in_own_words))
             return
 
     async def list(self) -> AbstractSet[str]:

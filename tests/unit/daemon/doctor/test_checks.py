@@ -35,6 +35,7 @@ class Server:
         self.failure: ApiError | None = None
         self.denied: dict[tuple[str, str], bool] = {}
         self.lease: Any = None
+        self.lease_writers: Any = []
         self.events: Any = []
         self.pods: Any = []
         self.unserved: set[str] = set()
@@ -62,7 +63,7 @@ class Server:
         if path == LEASE:
             if self.lease is None:
                 raise NotFound("no such lease")
-            return orjson.dumps({"spec": self.lease})
+            return orjson.dumps({"metadata": {"managedFields": self.lease_writers}, "spec": self.lease})
         if path.startswith(EVENTS):
             if isinstance(self.events, ApiError):
                 raise self.events
@@ -215,6 +216,23 @@ async def test_a_lease_that_is_held_means_standing_by_or_a_conflict() -> None:
     assert message == "kube-system/podium is held by other_1: podium would stand by until the holder ends"
     [(_, _, message)] = await not_ok(server, leader_elect=False)
     assert message == "kube-system/podium is held by other_1, and this configuration has no leader election"
+
+
+async def test_a_lease_that_kube_scheduler_holds_is_an_error_without_the_flag_that_allows_it() -> None:
+    server = Server()
+    server.lease = held(server, 3.0)
+    server.lease_writers = [{"manager": "kube-scheduler", "fieldsV1": {"f:spec": {"f:holderIdentity": {}}}}]
+    [finding] = [each for each in await findings(server) if each.check == "lease"]
+    assert finding.verdict is Verdict.ERROR
+    assert finding.message.startswith(
+        "leaderElection.resourceName: kube-system/podium is held by other_1, which is kube"
+    )
+    assert "--as-default-scheduler" in finding.advice
+    report, good = Report(), configured()
+    server_of: Any = server
+    await examine(report, server_of, good.config, good.plugins, server.clock, is_default_scheduler=True)
+    [finding] = [each for each in report.findings if each.check == "lease"]
+    assert finding.verdict is Verdict.WARNING
 
 
 async def test_a_lease_that_ran_out_is_nobodys() -> None:

@@ -20,7 +20,7 @@ from podium.objects.api_errors import (
     Unauthorized,
     Unreachable,
 )
-from podium.service.election import Elector, LeadershipLostError, LeaseLock, Term, Timings
+from podium.service.election import Elector, LeadershipLostError, LeaseLock, LeaseTakenError, Term, Timings
 from podium.telemetry import Metrics
 from tests.unit.binder.builders import Request, Wire
 from tests.virtual_time import VIRTUAL_TIME, LoopClock
@@ -80,14 +80,18 @@ class Server:
 class Candidate:
     """One replica's part in the election."""
 
-    def __init__(self, server: Server, name: str, seed: int = 1, timings: Timings = TIMINGS) -> None:
+    def __init__(
+        self, server: Server, name: str, seed: int = 1, timings: Timings = TIMINGS, refusal: str | None = None
+    ) -> None:
         self.clock, self.metrics = LoopClock(), Metrics()
         self.wire = Wire(server.answer)
         self.term = Term(name, timings, self.clock)
         self.told: list[str] = []
         self.leads = anyio.Event()
         lock = LeaseLock(self.wire, "kube-system", "podium", 5.0)
-        self.elector = Elector(self.term, lock, self.clock, Random(seed), self.metrics, self.told.append)
+        self.elector = Elector(
+            self.term, lock, self.clock, Random(seed), self.metrics, self.told.append, refusal=refusal
+        )
 
     async def serve(self) -> None:
         """What a replica does all its life."""
@@ -285,3 +289,58 @@ async def test_two_that_come_at_the_same_moment_do_not_both_lead() -> None:
             for each in candidates:
                 tasks.start_soon(each.serve)
     assert [each.term.is_holding for each in candidates].count(True) == 1
+
+
+def held(holder: str, *managers: str) -> dict[str, Any]:
+    """A Lease of that holder, whose election's fields these programs have written."""
+    fields = {"f:spec": {"f:holderIdentity": {}, "f:renewTime": {}}}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": "podium",
+            "namespace": "kube-system",
+            "resourceVersion": "1",
+            "managedFields": [
+                {"manager": "kubectl", "fieldsV1": {"f:metadata": {"f:labels": {}}}},
+                *({"manager": name, "operation": "Update", "fieldsV1": fields} for name in managers),
+            ],
+        },
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15},
+    }
+
+
+@pytest.mark.parametrize(
+    ("lease", "is_refused"),
+    [
+        (held("master-1_7a", "kube-scheduler"), True),
+        (held("kube-scheduler-0_7a"), True),
+        (held("master-1_7a", "podium"), False),
+        (held("master-1_7a"), False),
+        (held("", "kube-scheduler"), False),
+        ({**held("master-1_7a"), "metadata": {"name": "podium", "namespace": "kube-system"}}, False),
+    ],
+)
+async def test_a_lease_that_kube_scheduler_holds_is_refused_and_not_waited_for(
+    lease: dict[str, Any], is_refused: bool
+) -> None:
+    server = Server()
+    server.object = lease
+    one = Candidate(server, "one", refusal="choose another")
+    with anyio.move_on_after(3.0):
+        if not is_refused:
+            await one.elector.acquire()
+            return
+        with pytest.raises(LeaseTakenError) as refused:
+            await one.elector.acquire()
+        assert str(refused.value) == f"kube-system/podium is held by {lease['spec']['holderIdentity']}: choose another"
+    assert not is_refused or one.told == []
+
+
+async def test_a_lease_that_kube_scheduler_holds_is_waited_for_if_that_is_allowed() -> None:
+    server = Server()
+    server.object = held("master-1_7a", "kube-scheduler")
+    one = Candidate(server, "one")
+    with anyio.fail_after(30.0):
+        await one.elector.acquire()
+    assert server.spec["holderIdentity"] == "one"

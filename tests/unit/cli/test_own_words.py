@@ -1,0 +1,212 @@
+"""`--rules podium` answers in podium's words, and Karpenter's rules in Karpenter's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.commands import run, written
+from tests.unit.provisioner.clusters import (
+    CAPACITY_TYPE,
+    TYPES,
+    ZONE,
+    managed,
+    node,
+    node_affinity,
+    node_claim,
+    node_pool,
+    pod,
+    required,
+)
+
+KARPENTERS = (
+    "did not tolerate taint",
+    "incompatible requirements",
+    "does not have known values",
+    "filtered out all",
+    "not in zone",
+    "nodeclaim/",
+    "uninitialized",
+    "managed by karpenter",
+    "Nodeclaim",
+    "marked for deletion",
+    "Disruption is blocked",
+    "Pod has ",
+    "Pdb prevents",
+    "multiple PDBs",
+    "Not all pods would schedule",
+    "Can't re",
+    "SpotToSpotConsolidation requires",
+    "Filtering by price",
+    "consolidation disabled",
+    "has consolidation policy",
+    "Instance Type",
+    "Node does not have label",
+    "dynamic nodepools",
+    "Dynamic Resource Allocation requirements",
+    "no instance type has enough resources",
+    "not found (NodePool",
+    "room for {",
+)
+"""Parts of Karpenter's sentences."""
+
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+OWNED = {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1"}]}
+VERSIONS = {"NodePool": "karpenter.sh/v1", "NodeClaim": "karpenter.sh/v1", "PodDisruptionBudget": "policy/v1"}
+
+
+def _cluster(path: Path, *objects: dict[str, Any]) -> Path:
+    return written(path, *({"apiVersion": VERSIONS.get(each["kind"], "v1"), **each} for each in objects))
+
+
+def _said(*arguments: object) -> Iterator[str]:
+    """What each form of the answer says."""
+    for output in ("json", "yaml", "text"):
+        result = run(*arguments, "-o", output)
+        assert result.exit_code == 0, result.stderr
+        yield " ".join(result.stdout.split())
+
+
+@pytest.fixture
+def types(tmp_path: Path) -> Path:
+    path = tmp_path / "types.json"
+    path.write_text(json.dumps(list(TYPES)))
+    return path
+
+
+STAYING = {
+    "a taint": (node_pool(taints=[{"key": "gpu", "effect": "NoSchedule"}]), pod("web", cpu="3")),
+    "a size": (node_pool(), pod("web", cpu="99")),
+    "a label that nodes have otherwise": (node_pool(), pod("web", nodeSelector={ZONE: "zone-9"})),
+    "a label of the pool": (node_pool(labels={"team": "a"}), pod("web", nodeSelector={"team": "b"})),
+    "an unknown label": (node_pool(), pod("web", nodeSelector={"zone": "zone-1"})),
+    "an affinity": (node_pool(), pod("web", affinity=node_affinity(required("disk", "Exists")))),
+    "limits": (node_pool(limits={"cpu": "1"}), pod("web")),
+    "a pool without types": (node_pool(requirements=[required(ZONE, "In", "nowhere")]), pod("web")),
+    "a pool of too few": (node_pool(requirements=[required(CAPACITY_TYPE, "Exists", minValues=9)]), pod("web")),
+    "a pool that is not ready": (node_pool(ready=False), pod("web")),
+    "a claim": (node_pool(), pod("web", resourceClaims=[{"name": "c", "resourceClaimName": "c"}])),
+}
+
+
+@pytest.mark.parametrize("objects", STAYING.values(), ids=STAYING.keys())
+def test_why_a_pod_stays_is_said_in_podiums_words(tmp_path: Path, types: Path, objects: tuple[Any, ...]) -> None:
+    asked = ("plan", "-f", _cluster(tmp_path / "c", *objects), "--catalogue", types, "--rules", "podium")
+    for more in ((), ("--why", "web")):
+        for said in _said(*asked, *more):
+            assert "default/web" in said
+            assert [each for each in KARPENTERS if each in said] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("a size", "no instance type that can be launched has room for 99 cpu, 100Mi memory, 1 pods"),
+        ("a label that nodes have otherwise", f"no instance type that can be launched has {ZONE} in (zone-9)"),
+        ("a label of the pool", "the pod demands team in (b), and its nodes have team in (a)"),
+        ("limits", "its limits leave no room for another node"),
+    ],
+)
+def test_what_is_missing_is_what_is_named(tmp_path: Path, types: Path, name: str, own: str) -> None:
+    asked = ("plan", "-f", _cluster(tmp_path / "c", *STAYING[name]), "--catalogue", types, "--rules", "podium")
+    (stays,) = json.loads(next(_said(*asked)))["unschedulable"]
+    assert stays["pools"] == {"pool": own}
+
+
+def test_karpenters_rules_keep_karpenters_words(tmp_path: Path, types: Path) -> None:
+    for name, words in (
+        ("a taint", "did not tolerate taint"),
+        ("a size", "no instance type has enough resources"),
+        ("a pool without types", "NodePool requirements filtered out all compatible"),
+        ("a pool of too few", "due to minValues incompatibility"),
+    ):
+        asked = ("plan", "-f", _cluster(tmp_path / "c", *STAYING[name]), "--catalogue", types)
+        assert all(words in said for said in _said(*asked))
+
+
+def budget(name: str) -> dict[str, Any]:
+    """A PodDisruptionBudget of all pods, which allows nothing."""
+    metadata = {"name": name, "namespace": "default"}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 9}
+    return {"kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec, "status": {"disruptionsAllowed": 0}}
+
+
+def claimed(name: str, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A node of the pool, and its NodeClaim."""
+    found = managed(name, machine=f"machine-{name}", **{"zone": "zone-1", CAPACITY_TYPE: "on-demand"}, **more)
+    found["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    claim = node_claim(f"claim-{name}", machine=f"machine-{name}")
+    claim["metadata"]["labels"] = {**found["metadata"]["labels"]}
+    states = ("Launched", "Registered", "Initialized", "Consolidatable")
+    claim["status"]["conditions"] = [{"type": each, "status": "True"} for each in states]
+    return found, claim
+
+
+def running(name: str, on: str, **more: Any) -> dict[str, Any]:
+    metadata = {**OWNED, **more.pop("metadata", {})}
+    return pod(name, node=on, metadata=metadata, **more)
+
+
+def fleet() -> list[dict[str, Any]]:
+    """Nodes that stay, each for another reason."""
+    kept, unmanaged = claimed("kept"), node("unmanaged")
+    kept[0]["metadata"]["annotations"] = {DO_NOT_DISRUPT: "true"}
+    unready = claimed("unready", initialized=False)
+    unready[1]["status"]["conditions"] = [{"type": "Launched", "status": "True"}]
+    unknown = claimed("unknown")
+    unlabelled = claimed("unlabelled")
+    for each, key, value in ((unknown, "node.kubernetes.io/instance-type", "odd"), (unlabelled, CAPACITY_TYPE, None)):
+        for item in each:
+            item["metadata"]["labels"].pop(key, None)
+            if value is not None:
+                item["metadata"]["labels"][key] = value
+    pods = [
+        running("guarded", "busy", cpu="3500m", metadata={"annotations": {DO_NOT_DISRUPT: "true"}}),
+        running("one", "budgeted", cpu="3500m", labels={"app": "web"}),
+        running("two", "dear", cpu="3500m"),
+        running("three", "unknown", cpu="3500m"),
+        running("four", "unlabelled", cpu="3500m"),
+    ]
+    claims = [part for name in ("busy", "budgeted", "dear") for part in claimed(name)]
+    pool = node_pool(disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "0s"})
+    return [pool, *kept, unmanaged, *unready, *unknown, *unlabelled, *claims, *pods, budget("calm")]
+
+
+def test_why_nodes_stay_is_said_in_podiums_words(tmp_path: Path, types: Path) -> None:
+    cluster = _cluster(tmp_path / "c", *fleet())
+    asked = ("consolidate", "-f", cluster, "--catalogue", types, "--rules", "podium")
+    for said in _said(*asked):
+        for part in (
+            "It belongs to no NodeClaim",
+            f"Its annotation {DO_NOT_DISRUPT} keeps it",
+            f"The annotation {DO_NOT_DISRUPT} of pod default/guarded keeps it",
+            "PodDisruptionBudget default/calm lets none of its pods be evicted now",
+            "The catalogue does not have its instance type odd",
+            f"It lacks the label {CAPACITY_TYPE}",
+        ):
+            assert part in said
+        assert [each for each in KARPENTERS if each in said] == []
+    told = " ".join(_said(*asked[:-1], "karpenter"))
+    for part in ("Node isn't managed by karpenter", "Pdb prevents pod evictions", 'Instance Type \\"odd\\" not found'):
+        assert part in told
+
+
+@pytest.mark.parametrize(
+    ("disruption", "own"),
+    [
+        ({"consolidateAfter": "Never"}, "NodePool pool never lets nodes go"),
+        ({"consolidationPolicy": "WhenEmpty", "consolidateAfter": "0s"}, "NodePool pool lets only empty nodes go"),
+    ],
+)
+def test_what_its_pool_forbids_is_said_in_podiums_words(
+    tmp_path: Path, types: Path, disruption: dict[str, str], own: str
+) -> None:
+    objects = [node_pool(disruption=disruption), *claimed("n1"), running("one", "n1")]
+    asked = ("consolidate", "-f", _cluster(tmp_path / "c", *objects), "--catalogue", types, "--rules", "podium")
+    for said in _said(*asked):
+        assert own in said
+        assert [each for each in KARPENTERS if each in said] == []

@@ -1,0 +1,92 @@
+"""What the provisioner says of itself: Events, and the ConfigMap."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import anyio
+import pytest
+
+from podium.binder.events.event import Event
+from podium.objects.api_errors import NotFound
+from podium.provisioner.catalogue import Catalogue
+from podium.provisioner.controller import events
+from podium.provisioner.controller.metrics import ProvisionerMetrics
+from podium.provisioner.controller.status import Status
+from podium.provisioner.objects import ClusterObjects
+from podium.provisioner.planner import Planner
+from podium.provisioner.reading import read_objects
+from podium.provisioner.settings import Settings
+from tests.unit.provisioner.clusters import NOW, catalogue, node, node_pool, pod
+
+pytestmark = pytest.mark.anyio
+
+
+class Client:
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, str] = {}
+        self.is_written = anyio.Event()
+
+    async def read(self, *_: Any) -> Any:
+        raise NotFound("no such ConfigMap")
+
+    async def create(self, resource: Any, item: Any, manifest: Any) -> Any:
+        self.data = dict(manifest["data"])
+        self.is_written.set()
+
+
+def objects() -> ClusterObjects:
+    return read_objects([node_pool(), pod("web", cpu="1"), pod("huge", cpu="999")])
+
+
+async def told(types: Catalogue | None, *, in_own_words: bool = False) -> tuple[dict[str, Any], list[Event]]:
+    """What the ConfigMap says of a purchase, and the Events."""
+    client, recorded = Client(), list[Event]()
+    status = Status(
+        cast(Any, client),
+        "kube-system",
+        "podium-provisioner",
+        recorded.append,
+        ProvisionerMetrics(),
+        is_real=True,
+        in_own_words=in_own_words,
+    )
+    planner = Planner(types, Settings(), in_own_words=in_own_words)
+    purchases = planner.purchases(objects(), NOW)
+    status.purchased(purchases, purchases.nodes)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(status.run)
+        await client.is_written.wait()
+        tasks.cancel_scope.cancel()
+    return json.loads(client.data["purchases"]), recorded
+
+
+async def test_prices_are_those_of_the_catalogue() -> None:
+    purchases, _ = await told(catalogue())
+    (bought,) = purchases["newNodes"]
+    assert purchases["pricePerHour"] == bought["price"] == pytest.approx(0.14)
+
+
+async def test_without_a_catalogue_there_are_none() -> None:
+    purchases, _ = await told(None)
+    (bought,) = purchases["newNodes"]
+    assert (purchases["nodes"], purchases["pricePerHour"], bought["price"]) == (1, None, None)
+    (planned,) = Planner(None, Settings()).purchases(objects(), NOW).nodes
+    assert planned.text == "c-2x-amd64-linux (test-zone-a, spot) of NodePool pool"
+    assert "per hour" not in events.node_planned(planned.pods[0], planned).note
+
+
+async def test_events_have_the_words_of_the_rules() -> None:
+    for in_own_words, notes in (
+        (False, {"Pod should schedule on: node/", "Failed to schedule pod, "}),
+        (True, {"The pod will fit on node ", "No node that can be bought helps the pod: "}),
+    ):
+        _, recorded = await told(catalogue(), in_own_words=in_own_words)
+        assert len(recorded) == len(notes)
+        assert all(any(event.note.startswith(note) for event in recorded) for note in notes)
+    there = read_objects([node("n1")]).nodes[0]
+    assert events.removing(there, "Empty").note == "Disrupting Node: Empty"
+    assert events.removing(there, "Empty", in_own_words=True).note == "The node is being removed: Empty"
