@@ -4,7 +4,7 @@ A resource accepts only the field labels that its API version converts; the sand
 API server's words. A label may be accepted and match nothing, as `status.podIPs` does.
 
 Source: apimachinery pkg/fields and pkg/runtime/conversion.go; AddFieldLabelConversionFunc in kubernetes
-pkg/apis/*/conversion.go and ToSelectableFields in pkg/registry; apiextensions-apiserver pkg/apiserver/conversion (1.36).
+pkg/apis/*/conversion.go, ToSelectableFields in pkg/registry; apiextensions-apiserver pkg/apiserver/conversion (1.36).
 """
 
 from __future__ import annotations
