@@ -110,7 +110,7 @@ def attempt(
             total = total_scores(cycle, rows) if explainer is None else _explained_scores(cycle, rows, explainer)
             choose_position = pick
             if asked:
-                total, is_scored = yield from score_by_extenders(asked, cycle, rows, total)
+                total, is_scored = yield from score_by_extenders(asked, cycle, rows, total, explainer)
                 choose_position = partial(choose_among_scored, is_scored, extenders.random)
                 if cycle.scored is not None:
                     cycle.scored.extended = total
