@@ -65,7 +65,7 @@ def run_pre_filter(cycle: Cycle) -> frozenset[str] | Status | None:
         framework.observe("PreFilter", FAILED, started_s)
         raise
     state.skipped_filters = frozenset(skipped)
-    framework.observe("PreFilter", rejected, started_s)
+    cycle.filtered_at_s = framework.observe("PreFilter", rejected, started_s)
     cycle.diagnosis.unschedulable_plugins.update(narrowed_by)
     if rejected is not None:
         return _turned_down(rejected, cycle.diagnosis)

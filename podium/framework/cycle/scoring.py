@@ -69,7 +69,7 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
     except ScheduleError:
         framework.observe("Score", FAILED, started_s)
         raise
-    framework.observe("Score", None, started_s)
+    cycle.scored_at_s = framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
         cycle.scored = Scored(rows if rows.base is cycle.snapshot.order else rows.astype(np.uint32), kept)
     return Scores(total, weighted)
@@ -106,7 +106,7 @@ def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
     except ScheduleError:
         framework.observe("Score", FAILED, started_s)
         raise
-    framework.observe("Score", None, started_s)
+    cycle.scored_at_s = framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
         history = cached.history or cached.remember()
         kept_rows = rows if rows.base is cycle.snapshot.order else rows.astype(np.uint32)

@@ -141,7 +141,7 @@ def search_around(
     finally:
         examined = filters.found + cycle.diagnosis.rejected_count
         rotation.next_start = (rotation.next_start + examined) % max(len(cycle.snapshot.order), 1)
-    framework.observe("Filter", None if len(found) else Status(Code.UNSCHEDULABLE), started_s)
+    cycle.filtered_at_s = framework.observe("Filter", None if len(found) else Status(Code.UNSCHEDULABLE), started_s)
     return Feasible(found, examined)
 
 

@@ -285,10 +285,12 @@ class Framework:
         self.observe("Permit", failure or (Status(Code.WAIT) if waits else None), started_s)
         return PermitResult(failure) if failure else PermitResult(None, waits, message)
 
-    def observe(self, point: str, status: Status | None, started_s: float) -> None:
-        """Record how long an extension point took."""
+    def observe(self, point: str, status: Status | None, started_s: float) -> float:
+        """Record how long an extension point took; returns the time now."""
         label = status.code.label if status is not None else _SUCCESS
-        self.observer.observe_extension_point(point, label, self.name, self.clock.monotonic() - started_s)
+        now_s = self.clock.monotonic()
+        self.observer.observe_extension_point(point, label, self.name, now_s - started_s)
+        return now_s
 
     def begin_attempt(self) -> bool:
         """Count an attempt; returns whether its plugins are measured, each by itself."""
