@@ -26,6 +26,7 @@ from podium.recording.shadow.report import Reason, Report
 from podium.sandbox import Sandbox
 from podium.sandbox.pods import bind
 from podium.sandbox.server import ApiServer
+from tests import lifeline
 from tests.control_plane.client import Client
 from tests.control_plane.processes import free_ports
 from tests.e2e.waiting import eventually
@@ -200,7 +201,7 @@ async def test_the_command_prints_a_report_when_it_is_told_to_stop(cluster: Clus
 
 def start_command(kubeconfig: Path, *options: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "podium", "shadow", "--kubeconfig", str(kubeconfig), "-o", "json", *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return lifeline.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 async def _is_compared(cluster: Cluster, port: int) -> bool:
