@@ -82,7 +82,7 @@ class Quantity:
         """The number as a float, infinite if it is too large for one."""
         try:
             if self.exponent < 0:
-                return self.unscaled / 10**-self.exponent
+                return self.unscaled / int(10**-self.exponent)
             return float(self._at(0))
         except OverflowError:
             return math.copysign(math.inf, self.unscaled)
