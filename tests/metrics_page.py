@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from podium.daemon.pod_resources import POD_RESOURCES
 from podium.estimator.server.metrics import EstimatorMetrics
 from podium.telemetry import Metrics
 from podium.telemetry.families import Family, ReadFamily
@@ -18,7 +19,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 _HEAD = """\
 # Metrics
 
-`podium run` serves these at `/metrics`. `python -m tests.metrics_page` makes this page from the registry in the code.
+`podium run` serves these at `/metrics`, and what pods request at `/metrics/resources`. `python -m tests.metrics_page`
+makes this page from the registry in the code.
 
 Durations are in seconds. A metric with labels appears with its first series. `DELETE /metrics` starts counters and
 histograms again, except the counters that podium reads from their owners at each scrape: those of Events, writes,
@@ -34,6 +36,7 @@ def page() -> str:
     sections = {
         "Under kube-scheduler's names": upstreams,
         "podium's own": own,
+        "At `/metrics/resources`, under kube-scheduler's names": POD_RESOURCES,
         "Of `podium estimate serve`, under karmada-scheduler-estimator's names": EstimatorMetrics().families,
     }
     return _HEAD + "".join(f"\n## {title}\n\n{_table(families)}" for title, families in sections.items())

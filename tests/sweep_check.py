@@ -23,6 +23,7 @@ import click
 from distributed import Client, KilledWorker, LocalCluster
 
 from podium.config import effective
+from podium.lib.lifeline import end_with_pool_owner
 from podium.recording.sweep import Combination, Result, grid_documents, sweep, table
 from tests.simulation.calm import record_calm
 from tests.simulation.observed import configuration
@@ -41,7 +42,7 @@ def main() -> int:
         grid = {"NodeResourcesFit": range(1, 21), "ImageLocality": range(1, rows // 20 + 1)}
         documents = list(grid_documents(effective(configuration()), grid))[:rows]
         combinations = [Combination(str(day), name, text, REFERENCES) for name, text in documents]
-        pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_pool_owner)
         one = list(sweep(combinations, lambda: pool, {}))
         many = list(_on_dask(combinations))
     is_same = table(one) == table(many)

@@ -221,8 +221,11 @@ class _BindingCycle:
         error: Status | None = None
         was_parallel = False
         for plugin in instruction.plugins.pre_bind:
+            asked_s = self._binder.clock.monotonic() if instruction.measure_plugins else 0.0
             parallel, status = pre_flight(plugin, instruction.state, instruction.pod, instruction.node_name)
             self._tell_raised(plugin, "PreBindPreFlight", status)
+            if instruction.measure_plugins:
+                self._measured(plugin, "PreBindPreFlight", status, asked_s)
             if status is None:
                 if parallel and was_parallel:
                     groups[-1].append(plugin)
@@ -333,9 +336,12 @@ class _BindingCycle:
         started_s = self._binder.clock.monotonic()
         status = await call
         self._tell_raised(plugin, point, status)
+        self._measured(plugin, point, status, started_s)
+        return status
+
+    def _measured(self, plugin: Plugin, point: str, status: Status | None, started_s: float) -> None:
         seconds = self._binder.clock.monotonic() - started_s
         self._binder.observer.observe_plugin(plugin.name, point, _label(status), seconds)
-        return status
 
     def _tell_raised(self, plugin: Plugin, point: str, status: Status | None) -> None:
         if (error := raised_in(status)) is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -16,6 +16,7 @@ from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.html import html_option, write_page
 from podium.cli.output import TEXT, as_json, output_option, print_value
 from podium.lib import log
+from podium.lib.lifeline import end_with_pool_owner
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -102,9 +103,9 @@ def command(
     try:
         combinations = list(_combinations(directories, configs, dict(grid), plugins))
         known = {} if resume is None else _read_results(resume)
-        make, lost = _local(workers) if dask is None else _on_dask(dask)
+        made = _local(workers) if dask is None else _on_dask(dask)
         results = []
-        for result in sweep(combinations, make, known, lost=lost):
+        for result in sweep(combinations, made.executor, known, lost=made.lost, run=made.run):
             results.append(result)
             if resume is not None and result.key not in known:
                 _keep(resume, result)
@@ -192,17 +193,38 @@ def _append(file: Path, content: bytes) -> None:
         written.write(content)
 
 
-def _local(workers: int | None) -> tuple[MakeExecutor, tuple[type[Exception], ...]]:
-    """A pool of processes on this machine."""
+class _Workers(NamedTuple):
+    """Who computes.
+
+    Attributes:
+        lost: what is raised where a worker has died.
+        run: what a worker does with a combination.
+    """
+
+    executor: MakeExecutor
+    lost: tuple[type[Exception], ...]
+    run: Callable[[Combination], Result]
+
+
+def _local(workers: int | None) -> _Workers:
+    """A pool of processes on this machine, which end with this one."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
+    from podium.recording.sweep import run_combination
+
     count = workers or os.cpu_count() or 1
-    return lambda: ProcessPoolExecutor(count, mp_context=get_context("spawn")), (BrokenExecutor,)
+
+    def pool() -> Executor:
+        return ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=end_with_pool_owner)
+
+    return _Workers(pool, (BrokenExecutor,), run_combination)
 
 
-def _on_dask(address: str) -> tuple[MakeExecutor, tuple[type[Exception], ...]]:
-    """The workers of a Dask cluster."""
+def _on_dask(address: str) -> _Workers:
+    """The workers of a Dask cluster, which stop when this process ends."""
+    from podium.recording.sweep import run_on_dask
+
     try:
         from distributed import Client, KilledWorker
     except ImportError:
@@ -213,7 +235,7 @@ def _on_dask(address: str) -> tuple[MakeExecutor, tuple[type[Exception], ...]]:
         with Client(address) as client, client.get_executor(pure=False) as executor:
             yield executor
 
-    return connected, (KilledWorker,)
+    return _Workers(connected, (KilledWorker,), run_on_dask)
 
 
 def _print(rows: Sequence[Mapping[str, Any]]) -> None:

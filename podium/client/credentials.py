@@ -40,8 +40,22 @@ _RECHECK_S = 60.0
 _RENEW_AGAIN_S = 10.0
 _REFRESH_S_MAX = 30.0
 _EXEC_S_MAX = 25.0
-_LIMITED = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[2:], timeout=float(sys.argv[1])).returncode)"
-"""Runs a command with a timeout in seconds."""
+_LIMITED = """
+import os, subprocess, sys, time
+ends_s, parent = time.monotonic() + float(sys.argv[1]), os.getppid()
+with subprocess.Popen(sys.argv[2:]) as command:
+    while True:
+        try:
+            sys.exit(command.wait(0.5))
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= ends_s or os.getppid() != parent:
+                command.kill()
+                raise
+"""
+"""Runs a command with a timeout in seconds, at most as long as the process that asks for it runs.
+
+Standard input is the command's: that the parent has changed is the only sign of its end.
+"""
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 

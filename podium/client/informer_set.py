@@ -187,3 +187,8 @@ class InformerSet:
     def statistics(self) -> dict[str, ReflectorStatistics]:
         """Counters and the last error by resource, such as `pods`."""
         return {reflector.resource.plural: reflector.statistics for reflector in self._reflectors}
+
+    @property
+    def events_total(self) -> int:
+        """How many changes the watches have shown."""
+        return sum(reflector.statistics.events_total for reflector in self._reflectors)

@@ -20,6 +20,7 @@ from podium.engine.flight_recorder import AttemptObserver
 from podium.engine.placing import Engine
 from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, RejectedWithGroup
 from podium.framework.contract.status import Status, error_status
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import rejected_on
 from podium.framework.cycle.schedule import DoesNotFit, Suggested
 from podium.lib.clock import Clock
@@ -27,6 +28,7 @@ from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup
 from podium.telemetry import Metrics
+from podium.telemetry.slow_trace import LONG_S, Step, log_if_long
 
 log = get_logger("scheduler")
 
@@ -60,6 +62,8 @@ class DecisionExecutor:
         """Carry out the decision on a pod."""
         seconds = self._clock.monotonic() - attempt.started_s
         self._metrics.observe_algorithm(seconds)
+        if seconds >= LONG_S and not attempt.cycle.snapshot.is_fork:
+            _log_long(attempt, decision, attempt.started_s + seconds)
         self._observer.decided(attempt.info, attempt.cycle, decision, attempt.started_s, seconds)
         if isinstance(decision, Suggested):
             self._place(attempt, decision, tasks)
@@ -79,6 +83,7 @@ class DecisionExecutor:
         Args:
             group: the latest version of the PodGroup; None if it is gone.
         """
+        steps = [("Deciding on the pods of the group done", self._clock.monotonic())]
         preemptions = [
             self._begin_preemption(each.pod, each.help.nominated_node_name, each.help.victims)
             for each in decision.evictions
@@ -96,6 +101,7 @@ class DecisionExecutor:
         seconds = self._clock.monotonic() - attempt.started_s
         self._metrics.count_group_attempt(decision.result, decision.members[0].cycle.framework.name, seconds)
         _log(attempt, decision, seconds)
+        log_if_long(log, "Scheduling", attempt.started_s, steps, attempt.started_s + seconds, pod_group=attempt.key)
 
     @property
     def rejections(self) -> int:
@@ -159,6 +165,23 @@ class DecisionExecutor:
         succeeded = await self._preemption.carry_out(preemption)
         self._metrics.observe_preemption("success" if succeeded else "error", self._clock.monotonic() - started_s)
         self._backlog.tell_progress()
+
+
+def _log_long(attempt: Attempt, decision: MemberDecision, ended_s: float) -> None:
+    """Log an attempt that took long. Those of a group's pods, in a fork, are logged as one."""
+    steps, pod = _steps(attempt.cycle, decision, ended_s), attempt.pod.metadata
+    log_if_long(log, "Scheduling", attempt.started_s, steps, ended_s, namespace=pod.namespace, name=pod.name)
+
+
+def _steps(cycle: Cycle, decision: MemberDecision, ended_s: float) -> list[Step]:
+    """What an attempt has done, in kube-scheduler's words, and when; PostFilter is podium's own."""
+    helped_at_s = ended_s if isinstance(decision, DoesNotFit) else None
+    steps = {
+        "Computing predicates done": cycle.filtered_at_s,
+        "Prioritizing done": cycle.scored_at_s,
+        "Running PostFilter plugins done": helped_at_s,
+    }
+    return [(step, done_s) for step, done_s in steps.items() if done_s is not None]
 
 
 def _log(attempt: GroupAttempt, decision: GroupDecision, seconds: float) -> None:

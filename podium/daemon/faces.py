@@ -8,6 +8,7 @@ from typing import Final
 from podium.daemon.cache_dump import CacheDump
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.missing_devices import MissingDevices
+from podium.daemon.pod_resources import pod_resources_page
 from podium.daemon.profile_pages import ProfilePages
 from podium.daemon.queue_page import queue_page
 from podium.daemon.recorder_pages import RecorderPages
@@ -23,6 +24,12 @@ from podium.service.stall_watch import StallWatch
 def debug_queue(scheduler: Scheduler) -> Face:
     """The page /debug/queue."""
     return Face(pages={"/debug/queue": queue_page(scheduler.queue.listing, scheduler.leader)})
+
+
+def pod_resources(scheduler: Scheduler) -> Face:
+    """The page /metrics/resources."""
+    pods = scheduler.informers.informer(PODS)
+    return Face(pages={"/metrics/resources": pod_resources_page(pods, scheduler.leader, scheduler.clock)})
 
 
 def cache_dump(scheduler: Scheduler) -> Face:
@@ -81,6 +88,7 @@ def profiles(scheduler: Scheduler) -> Face:
 
 FACES: Final[tuple[MakeFace, ...]] = (
     debug_queue,
+    pod_resources,
     flight_recorder,
     cache_dump,
     stray_pods,

@@ -35,7 +35,7 @@ _POINTS: Final[Mapping[str, str]] = {
     "pre_score": "PreScore",
     "score": "Score",
     "score_rows": "Score",
-    "normalize_scores": "NormalizeScore",
+    "normalize_scores": "ScoreExtensionNormalize",
     "reserve": "Reserve",
     "unreserve": "Unreserve",
     "permit": "Permit",

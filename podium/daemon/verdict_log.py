@@ -10,9 +10,11 @@ from collections import defaultdict
 from typing import Final
 
 from podium.cluster import IntArray, Rows
+from podium.config import Extender
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.details import detail_of_node
 from podium.framework.cycle.explainer import Explainer
+from podium.framework.cycle.questions import ExtenderFailed, ExtenderScores, name_of
 from podium.framework.cycle.scoring import Scores
 from podium.lib.log import get_logger
 from podium.plugins.taint_toleration import TaintToleration
@@ -73,6 +75,14 @@ class VerdictLog:
                     node=cycle.snapshot.name(row),
                     score=int(of_nodes[position]),
                 )
+
+    def extended(self, cycle: Cycle, extender: Extender, scores: ExtenderScores) -> None:
+        """Log each score that an extender returned, before its weight, from 10 on."""
+        if not self._tells_scores or isinstance(scores, ExtenderFailed):
+            return
+        pod, name = cycle.pod.key, name_of(extender)
+        for node, score in scores:
+            log.debug("Extender scored node for pod", pod=pod, extender=name, node=node, score=score)
 
     def totalled(self, cycle: Cycle, rows: Rows, total: IntArray) -> None:
         """Log each node's final score, from 10 on."""

@@ -14,6 +14,7 @@ them at any cost, or lets the exponent wrap around.
 from __future__ import annotations
 
 import functools
+import math
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -75,6 +76,16 @@ class Quantity:
     def nano_value(self) -> int:
         """The exact number in billionths, however large."""
         return self._at(NANO) if self.unscaled else 0
+
+    @property
+    def approximate(self) -> float:
+        """The number as a float, infinite if it is too large for one."""
+        try:
+            if self.exponent < 0:
+                return self.unscaled / int(10**-self.exponent)
+            return float(self._at(0))
+        except OverflowError:
+            return math.copysign(math.inf, self.unscaled)
 
     @property
     def int64_as_written(self) -> int | None:

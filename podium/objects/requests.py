@@ -62,6 +62,31 @@ def pod_requests(spec: PodSpec) -> Requests:
     return _integers(_spec_total(spec))
 
 
+def exact_requests(spec: PodSpec) -> Mapping[str, Quantity]:
+    """As `pod_requests`, not rounded.
+
+    Raises:
+        FieldError: a quantity cannot be parsed, or there are too many.
+    """
+    return _spec_total(spec)
+
+
+def exact_limits(spec: PodSpec) -> Mapping[str, Quantity]:
+    """What the containers and the pod are limited to together, not rounded; overhead is added to what has a limit.
+
+    Raises:
+        FieldError: a quantity cannot be parsed, or there are too many.
+    """
+    total = _containers_total(spec, _spec_limits, {})
+    if spec.resources is not None:
+        own = _exact(spec.resources.limits, "spec.resources.limits")
+        total.update((name, amount) for name, amount in own.items() if is_pod_level_resource(name))
+    for name, amount in _exact(spec.overhead, "spec.overhead").items():
+        if name in total and total[name].unscaled:
+            total[name] += amount
+    return total
+
+
 @once_per_spec
 def filter_requests(spec: PodSpec) -> Requests:
     """What must be free on a node for an incoming pod: the counted resources of `pod_requests`, never below 0.
@@ -185,6 +210,10 @@ def _spec_requests(container: Container, path: str) -> _Exact:
     return _exact(container.resources.requests, f"{path}.resources.requests")
 
 
+def _spec_limits(container: Container, path: str) -> _Exact:
+    return _exact(container.resources.limits, f"{path}.resources.limits")
+
+
 def _spec_total(spec: PodSpec) -> _Exact:
     total = _containers_total(spec, _spec_requests, {})
     if _sets_pod_level(spec):
@@ -224,7 +253,7 @@ def _refuse_crowds(spec: PodSpec) -> None:
     for group in (spec.containers, spec.init_containers):
         containers += len(group)
         for each in group:
-            requests += len(each.resources.requests)
+            requests += max(len(each.resources.requests), len(each.resources.limits))
             ports += len(each.ports)
     if containers > CONTAINERS_MAX:
         raise _crowd("spec.containers", f"{containers} containers", CONTAINERS_MAX)

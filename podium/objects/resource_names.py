@@ -13,6 +13,7 @@ from podium.objects.selectors import is_qualified_name
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+STORAGE: Final = "storage"
 PODS: Final = "pods"
 
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
@@ -34,15 +35,15 @@ def is_hugepages(name: str) -> bool:
     return name.startswith(_HUGEPAGES_PREFIX)
 
 
+def is_attachable_volumes(name: str) -> bool:
+    """Whether it is how many volumes of some kind can be attached, such as `attachable-volumes-aws-ebs`."""
+    return name.startswith(_ATTACHABLE_VOLUMES_PREFIX)
+
+
 @functools.lru_cache(maxsize=4096)
 def is_scalar_resource(name: str) -> bool:
     """Whether it is counted by name: extended, huge pages, attachable volumes, or of a `kubernetes.io/` domain."""
-    return (
-        is_extended_resource(name)
-        or is_hugepages(name)
-        or _NATIVE_DOMAIN in name
-        or name.startswith(_ATTACHABLE_VOLUMES_PREFIX)
-    )
+    return is_extended_resource(name) or is_hugepages(name) or _NATIVE_DOMAIN in name or is_attachable_volumes(name)
 
 
 def is_counted_resource(name: str) -> bool:

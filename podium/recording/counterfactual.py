@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,22 +68,25 @@ def replay_counterfactually(
     *,
     onlooker: Onlooker | None = None,
     prepare: Callable[[Scheduler], None] = lambda _: None,
+    is_wanted: Callable[[], bool] | None = None,
 ) -> Counterfactual:
     """Replay a recording to its end with any configuration.
 
     Args:
+        is_wanted: asked again and again; the replay is given up once it says no.
         onlooker: is told of pods and nodes.
         prepare: called with the scheduler before anything runs.
 
     Raises:
         RecordingError: there is no recording, it cannot be read, or another version of podium is needed.
+        AbandonedError: it was given up.
     """
     segments = checked_segments(directory)
     if is_watched(segments):
         raise RecordingError(f"{directory} was recorded beside another scheduler, and holds no decisions of podium's")
     options = recorded_options(segments.description, plugins)
     outside = read_outside(entries_of(segments))
-    with garbage_collection.rare_collections(), asyncio.Runner(loop_factory=VirtualLoop) as runner:
+    with garbage_collection.rare_collections(), asyncio.Runner(loop_factory=partial(VirtualLoop, is_wanted)) as runner:
         world = runner.run(_play(outside, config, options, prepare, onlooker))
     api = world.api
     numbers = outcomes(api.stories.values(), world.states, attempts=world.attempts, preemptions=api.preemptions)

@@ -118,15 +118,31 @@ def _set_weight(document: dict[str, Any], name: str, weight: int) -> None:
         raise SweepError(f"no profile enables the plugin {name}, whose weight is to be varied")
 
 
-def run_combination(combination: Combination) -> Result:
-    """Replay one combination, without a log. What cannot be used is told in the result."""
+def run_on_dask(combination: Combination) -> Result:
+    """As `run_combination`, on a worker of a Dask cluster, as long as the sweep that asks for it is there.
+
+    Dask drops what a client has asked for when its connection ends. It cannot stop what runs.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    task = worker.state.tasks[worker.get_current_task()]
+    return run_combination(combination, lambda: task.state != "cancelled")
+
+
+def run_combination(combination: Combination, is_wanted: Callable[[], bool] | None = None) -> Result:
+    """Replay one combination, without a log. What cannot be used is told in the result.
+
+    Args:
+        is_wanted: as that of `replay_counterfactually`.
+    """
     done = (combination.key, combination.directory, combination.name)
     try:
         plugins = discover(combination.plugins)
         gates = parse_feature_gates(combination.feature_gates)
         config = load(combination.document, combination.name, registry_of(plugins), gates).config
         with log.hidden():
-            found = replay_counterfactually(Path(combination.directory), config, plugins)
+            found = replay_counterfactually(Path(combination.directory), config, plugins, is_wanted=is_wanted)
     except (UserFacingError, ConfigError, DiscoveryError, OSError) as error:
         return Result(*done, error=error_text(error))
     return Result(*done, found.outcomes, found.damage)

@@ -220,6 +220,9 @@ class _Digest:
         del evaluation_s, binding_s
         self.sha256.update(repr(sorted(comparison.to_json().items())).encode())
 
+    def skipped(self, reason: str) -> None:
+        """Take nothing in: there is no decision."""
+
     def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         """Take the reason in."""
         del pod, states

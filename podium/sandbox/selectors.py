@@ -1,6 +1,6 @@
-"""Label and field selectors: parse a query parameter to a predicate over objects.
+"""Label selectors, and the whole selection of a list or a watch: predicates over objects, parsed from a query.
 
-Source: apimachinery pkg/labels and pkg/fields (v0.36); the selectable fields of core/v1 conversion.
+Source: apimachinery pkg/labels (v0.36).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.sandbox.errors import ApiError, bad_request
+from podium.sandbox.field_selectors import FieldRequirement, parse_field_selector
 from podium.sandbox.resources import ResourceType
 
 Json = dict[str, Any]
@@ -162,90 +163,6 @@ def _checked_key(key: str, text: str) -> str:
 
 def _unparsable(text: str, why: str) -> ApiError:
     return bad_request(f"unable to parse requirement: {why} (selector {text!r})")
-
-
-_METADATA_FIELDS = {"metadata.name": "metadata.name", "metadata.namespace": "metadata.namespace"}
-_INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-
-# storage name -> selectable label -> path in the stored object
-_FIELDS: dict[str, dict[str, str]] = {
-    "pods": {
-        path: path
-        for path in (
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.nominatedNodeName",
-        )
-    },
-    "nodes": {"spec.unschedulable": "spec.unschedulable"},
-    "namespaces": {"status.phase": "status.phase", "name": "metadata.name"},
-    "secrets": {"type": "type"},
-    "events": {
-        **{f"involvedObject.{name}": f"involvedObject.{name}" for name in _INVOLVED},
-        **{f"regarding.{name}": f"involvedObject.{name}" for name in _INVOLVED},
-        "reason": "reason",
-        "type": "type",
-        "source": "source.component",
-        "reportingComponent": "reportingComponent",
-        "reportingController": "reportingComponent",
-    },
-    "resourceslices.resource.k8s.io": {"spec.nodeName": "spec.nodeName", "spec.driver": "spec.driver"},
-    "jobs.batch": {"status.successful": "status.succeeded"},
-    "replicasets.apps": {"status.replicas": "status.replicas"},
-}
-_FALSE_WHEN_ABSENT = {"spec.unschedulable", "spec.hostNetwork"}
-
-
-@dataclass(frozen=True, slots=True)
-class FieldRequirement:
-    """One condition on a field, by its path in the stored object."""
-
-    path: tuple[str, ...]
-    value: str
-    equal: bool
-    absent: str
-
-    def matches(self, obj: Json) -> bool:
-        """Whether the field's text equals (or differs from) the value."""
-        found: Any = obj
-        for part in self.path:
-            found = found.get(part) if isinstance(found, dict) else None
-        if found is None:
-            text = self.absent
-        elif isinstance(found, bool):
-            text = "true" if found else "false"
-        else:
-            text = str(found)
-        return (text == self.value) is self.equal
-
-
-def parse_field_selector(text: str, resource: ResourceType) -> tuple[FieldRequirement, ...]:
-    r"""Parse `a.b=c,d!=e`; `\,`, `\=` and `\\` stand for themselves in a value.
-
-    Raises:
-        ApiError: 400, the text is not a field selector, or the type does not support a field of it.
-    """
-    known = _METADATA_FIELDS | _FIELDS.get(resource.storage, {})
-    requirements = []
-    for term in re.split(r"(?<!\\),", text):
-        if not term:
-            continue
-        found = re.match(r"(.*?)(?<!\\)(==|!=|=)(.*)", term, re.DOTALL)
-        if found is None:
-            raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
-        label, operator, value = found.groups()
-        if label not in known:
-            raise bad_request(f"field label not supported: {label}")
-        path = known[label]
-        absent = "false" if path in _FALSE_WHEN_ABSENT else ""
-        value = re.sub(r"\\([\\,=])", r"\1", value)
-        requirements.append(FieldRequirement(tuple(path.split(".")), value, operator != "!=", absent))
-    return tuple(requirements)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from aiohttp import web
 from podium.sandbox import discovery, pods, reviews, scale
 from podium.sandbox.errors import ApiError, bad_request
 from podium.sandbox.faults import Faults
+from podium.sandbox.field_selectors import name_requirement
 from podium.sandbox.paging import list_page
 from podium.sandbox.patches import apply_patch
 from podium.sandbox.presentation import Presentation, negotiate
@@ -20,7 +21,7 @@ from podium.sandbox.selectors import Selection, selection
 from podium.sandbox.store import Store
 from podium.sandbox.tokens import Tokens
 from podium.sandbox.views import to_stored
-from podium.sandbox.watches import Watch, name_requirement
+from podium.sandbox.watches import Watch
 
 Json = dict[str, Any]
 

@@ -15,7 +15,7 @@ from podium.sandbox.errors import ApiError, bad_request, expired
 from podium.sandbox.journal import ADDED, DELETED, MODIFIED, Change, Collection, Record
 from podium.sandbox.presentation import Presentation
 from podium.sandbox.requests import ResourceRequest, flag
-from podium.sandbox.selectors import FieldRequirement, Selection
+from podium.sandbox.selectors import Selection
 from podium.sandbox.store import Store
 
 _HEAD = {kind: b'{"type":"' + kind.encode() + b'","object":' for kind in (ADDED, MODIFIED, DELETED)}
@@ -177,8 +177,3 @@ class _Options:
             raise ApiError(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {message}')
         timeout = query.get("timeoutSeconds", "")
         self.timeout_s = int(timeout) if timeout.isdecimal() and timeout != "0" else 3600
-
-
-def name_requirement(name: str) -> FieldRequirement:
-    """The field requirement of a watch on one named object."""
-    return FieldRequirement(("metadata", "name"), name, equal=True, absent="")

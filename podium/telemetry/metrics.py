@@ -5,7 +5,8 @@ that upstream does not have start with `podium_`.
 
 Source: pkg/scheduler/metrics/metrics.go, component-base/metrics (kube-scheduler 1.36.2).
 Differs: plugin, hint and in-flight metrics are counted at once, not through a buffer that drops entries when full;
-`scheduler_goroutines` counts tasks; `preemption_goroutines_execution_total` distinguishes failures from successes, and
+`scheduler_goroutines` counts tasks; `framework_extension_point_duration_seconds` has the status Unschedulable at Filter
+if no node fits; `preemption_goroutines_execution_total` distinguishes failures from successes, and
 `event_handling_duration_seconds` counts a generic update of a bound pod once.
 """
 
@@ -141,14 +142,20 @@ class Metrics:
         )
         self._plugin_s = histogram(
             "scheduler_plugin_execution_duration_seconds",
-            "Time that one plugin took at an extension point, for all nodes at once, in one attempt of ten.",
+            "Time that one plugin took at an extension point, for all nodes at once, in one attempt of ten. At Filter, "
+            "each status has the share of its nodes. Cached answers take no time.",
             _PLUGIN_S,
             "plugin",
             "extension_point",
             "status",
         )
         self._evaluations = counter(
-            "scheduler_plugin_evaluation_total", "Calls of plugins.", "plugin", "extension_point", "profile"
+            "scheduler_plugin_evaluation_total",
+            "Calls of plugins; at Filter and Score, of each node. Answers that are cached for pods of one kind are no "
+            "calls, and are not counted.",
+            "plugin",
+            "extension_point",
+            "profile",
         )
         self._permit_wait_s = histogram(
             "scheduler_permit_wait_duration_seconds", "Time that pods waited at Permit.", _ATTEMPT_S, "result"

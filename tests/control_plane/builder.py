@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from tests import lifeline
 from tests.control_plane import catalogue
 from tests.control_plane.locate import Binaries, Location, cache_root, evaluate_all
 from tests.control_plane.progress import Progress
@@ -147,7 +148,7 @@ def _run_go(
     """
     with (
         tempfile.TemporaryFile("w+") as answer,
-        subprocess.Popen(
+        lifeline.start(
             command, cwd=module, env=_environ(), stdout=answer, stderr=subprocess.PIPE, text=True
         ) as process,
     ):

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from tests import lifeline
+
 STOP_S_MAX = 15.0
 _LOG_TAIL_LINES = 15
 _PORTS = range(20_000, 32_768)
@@ -25,6 +27,8 @@ class StartError(Exception):
 
 class ServerProcess:
     """A child process in a process group of its own, so that Ctrl-C reaches the tests and not the server.
+
+    It ends with this process, whatever ends that.
 
     Args:
         environ: added to the environment that it would have anyway.
@@ -46,12 +50,12 @@ class ServerProcess:
             output: IO[bytes] = files.enter_context(log.open("ab"))
             self._reader: subprocess.Popen[bytes] | None = None
             if is_piped:
-                self._reader = reader = subprocess.Popen(
+                self._reader = reader = lifeline.start(
                     ["cat"], stdin=subprocess.PIPE, stdout=output, start_new_session=True
                 )
                 assert reader.stdin is not None
                 output = files.enter_context(reader.stdin)
-            self._process = subprocess.Popen(
+            self._process = lifeline.start(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

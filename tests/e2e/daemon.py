@@ -20,6 +20,7 @@ import anyio
 import anyio.to_thread
 import yaml
 
+from tests import lifeline
 from tests.control_plane.processes import free_ports
 from tests.e2e.waiting import eventually
 from tests.patience import PATIENCE_S
@@ -74,7 +75,7 @@ class Daemon:
         file = directory / "config.yaml"
         file.write_text(yaml.safe_dump(configuration() if config is None else config))
         with self.log_file.open("wb") as output:
-            self._process = subprocess.Popen(
+            self._process = lifeline.start(
                 [
                     *through,
                     *(sys.executable, "-m", "podium", "run", "--config", file, "--kubeconfig", kubeconfig),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import anyio.to_thread
 import pytest
 import yaml
 
+from podium.objects.times import format_micro_time
 from tests.control_plane.locate import Binaries
-from tests.e2e.cluster import RealCluster, SandboxCluster
+from tests.e2e.cluster import EVENTS, Cluster, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.shipped import configuration, shipped_token
 from tests.e2e.waiting import eventually
@@ -120,3 +122,28 @@ async def test_a_token_that_is_not_valid_is_told_of(real_cluster: RealCluster, t
     errors = [finding for finding in bad(text) if finding["verdict"] == "error"]
     assert (status, errors[0]["check"]) == (1, "credentials")
     assert "a-token-that-is-not-valid" not in text
+
+
+async def test_another_process_that_binds_under_the_same_name_is_found_in_its_events(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    arguments = ("--config", deployed(tmp_path), "--output", "json")
+    _, text = await doctor(cluster.kubeconfig, *arguments)
+    assert "no other process has bound pods as podium lately" in text
+    event = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "web-1.1", "namespace": "default"},
+        "regarding": {"kind": "Pod", "namespace": "default", "name": "web-1"},
+        "type": "Normal",
+        "reason": "Scheduled",
+        "action": "Binding",
+        "note": "Successfully assigned default/web-1 to n1",
+        "reportingController": "podium",
+        "reportingInstance": "podium-elsewhere",
+        "eventTime": format_micro_time(time.time()),
+    }
+    await cluster.admin.create(EVENTS, event)
+    _, text = await doctor(cluster.kubeconfig, *arguments)
+    [finding] = bad(text)
+    assert finding["message"] == "podium-elsewhere has bound pods as podium in the last 120 s"

@@ -20,6 +20,7 @@ import anyio.to_thread
 import pytest
 import yaml
 
+from tests import lifeline
 from tests.control_plane.client import Client
 from tests.e2e.cluster import NODES, ApiError, RealCluster
 from tests.e2e.conftest import StartDaemon
@@ -96,7 +97,7 @@ class Provisioners:
         )
         with self._log.open("ab") as log:
             self._processes.append(
-                subprocess.Popen(
+                lifeline.start(
                     command,
                     stdin=subprocess.DEVNULL,
                     stdout=log,

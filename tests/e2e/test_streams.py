@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from tests import lifeline
 from tests.control_plane.processes import free_ports
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.conftest import StartDaemon
@@ -90,7 +91,9 @@ async def test_a_log_reader_that_has_stopped_holds_up_no_estimator(
         *("--health-probe-bind-address", f"127.0.0.1:{health_port}"),
         *("--metrics-bind-address", f"127.0.0.1:{metrics_port}"),
     )
-    async with await anyio.open_process(serve, stdin=subprocess.DEVNULL, stdout=None, stderr=writer) as process:
+    async with await anyio.open_process(
+        lifeline.guarded(serve), stdin=subprocess.DEVNULL, stdout=None, stderr=writer, pass_fds=lifeline.PASSED
+    ) as process:
         try:
 
             async def is_healthy() -> bool:

@@ -11,6 +11,7 @@ import sys
 
 import click
 
+from podium.lib.lifeline import end_with_pool_owner
 from tests.fuzz.campaign import BATCH, SURFACES, Tally, run_batch, run_named
 
 _BY_NAME = {surface.name: surface for surface in SURFACES}
@@ -24,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
             run_batch(_BY_NAME[name], options.seed, options.inputs, Tally(name), shrink=True)
         return 0
     jobs = [(name, options.minutes * 60.0, options.first) for name in chosen]
-    with multiprocessing.get_context("spawn").Pool(options.processes, maxtasksperchild=1) as pool:
+    with multiprocessing.get_context("spawn").Pool(options.processes, end_with_pool_owner, maxtasksperchild=1) as pool:
         tallies = list(pool.imap_unordered(run_named, jobs))
     for tally in tallies:
         for finding in tally.findings.values():

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from podium.lib.lifeline import end_with_pool_owner
 from tests.provisioned.consolidations import CheckedConsolidation, check_consolidation
 from tests.provisioned.plans import CheckedPlan, check_plan
 
@@ -27,7 +28,7 @@ def main() -> int:
     options = parser.parse_args()
     # A fresh interpreter each, and now and then a new one: what a daemon freezes at its start is never collected.
     context = multiprocessing.get_context("spawn")
-    with context.Pool(options.processes, maxtasksperchild=_SEEDS_PER_PROCESS) as pool:
+    with context.Pool(options.processes, end_with_pool_owner, maxtasksperchild=_SEEDS_PER_PROCESS) as pool:
         plans = pool.map(check_plan, range(options.first, options.first + options.plans), chunksize=1)
         seeds = range(options.first, options.first + options.consolidations)
         consolidations = pool.map(check_consolidation, seeds, chunksize=1)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from podium.lib.lifeline import end_with_pool_owner
 from tests.simulation.observed import configuration
 from tests.simulation.recordings import replay_all
 from tests.simulation.simulation import History, simulate_quietly
@@ -56,7 +57,7 @@ def _run_all(seeds: Iterable[int], steps: int, processes: int, *, devices: bool,
     started_s, histories = time.monotonic(), []
     # A fresh interpreter each, and now and then a new one: what a daemon freezes at its start is never collected.
     context = multiprocessing.get_context("spawn")
-    with context.Pool(processes, maxtasksperchild=_SEEDS_PER_PROCESS) as pool:
+    with context.Pool(processes, end_with_pool_owner, maxtasksperchild=_SEEDS_PER_PROCESS) as pool:
         for history in pool.imap_unordered(simulate_quietly, [(seed, steps, devices, gangs) for seed in seeds]):
             histories.append(history)
             if history.violation is not None:

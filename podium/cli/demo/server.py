@@ -1,6 +1,6 @@
 """The demo's API server: a sandbox in a separate process, so that it does not share the scheduler's event loop.
 
-The process ends when its standard input is closed. The kernel closes it even if the demo is killed with SIGKILL.
+The process ends when its standard input is closed, as it is even if the demo is killed with SIGKILL (`lib.lifeline`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import anyio
 import anyio.abc
 
 from podium.cli import event_loop
+from podium.lib.lifeline import end_with
 from podium.sandbox.device_drivers import DeviceKind
 
 _START_S_MAX = 30.0
@@ -103,4 +104,5 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--devices", type=DeviceKind.parse, action="append", default=[])
     given = parser.parse_args()
+    end_with(sys.stdin.fileno(), _STOP_S_MAX)
     event_loop.run(partial(_serve, given.nodes, given.seed, given.devices))

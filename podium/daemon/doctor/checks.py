@@ -304,7 +304,7 @@ async def _others(report: Report, session: ApiSession, config: KubeSchedulerConf
     """Whether another process binds pods under one of podium's scheduler names; unknown if Events cannot be listed."""
     for profile in config.profiles:
         name = profile.scheduler_name
-        selector = f"reason%3DScheduled%2CreportingComponent%3D{name}"
+        selector = f"reason%3DScheduled%2CreportingController%3D{name}"
         path = f"/apis/events.k8s.io/v1/events?limit={_EVENTS_MAX}&fieldSelector={selector}"
         try:
             events = orjson.loads(await session.request("GET", path, deadline_s=_DEADLINE_S)).get("items") or []

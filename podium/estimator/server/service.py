@@ -40,11 +40,13 @@ from podium.estimator.server.messages import (
 from podium.estimator.server.metrics import EstimatorMetrics, Question
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
+from podium.telemetry.slow_trace import LONG_S, Step, log_if_long
 
 log = get_logger("estimator")
 
 SERVICE: Final = "github.com.karmada_io.karmada.pkg.estimator.service.Estimator"
 COMPONENTS_MAX: Final = 1000
+_SNAPSHOT_DONE: Final = "Snapshotting estimator cache and node infos done"
 _COMPONENTS_ON_THE_LOOP: Final = 1
 _REMEMBERED_MAX: Final = 1024
 _REMEMBERED_BYTES_MAX: Final = 4096
@@ -95,18 +97,24 @@ class EstimatorService:
         )
 
     def _method(
-        self, question: Question, answer: Callable[[bytes, _Context], Awaitable[bytes]]
+        self, question: Question, answer: Callable[[bytes, _Context, list[Step]], Awaitable[bytes]]
     ) -> grpc.RpcMethodHandler[bytes, bytes]:
         async def handle(content: bytes, context: _Context) -> bytes:
             started_s = self._clock.monotonic()
             code, text, response = grpc.StatusCode.UNKNOWN, "", b""
+            steps: list[Step] = []
             try:
-                response = await answer(content, context)
+                response = await answer(content, context, steps)
             except MessageError as error:
                 code, text = grpc.StatusCode.INTERNAL, f"grpc: error unmarshalling request: {error}"
             except (EstimateError, PartError) as error:
                 text = str(error)
-            self._metrics.answered(question, self._clock.monotonic() - started_s, is_error=bool(text))
+            ended_s = self._clock.monotonic()
+            self._metrics.answered(question, ended_s - started_s, is_error=bool(text))
+            if ended_s - started_s >= LONG_S:
+                if not text:
+                    steps.append(("Computing estimation done", ended_s))
+                log_if_long(log, "Estimating", started_s, steps, ended_s, namespacedName=_object(context))
             if text:
                 log.warning("Estimate failed", question=question, object=_object(context), error=text)
                 await context.abort(code, text)
@@ -114,27 +122,31 @@ class EstimatorService:
 
         return grpc.unary_unary_rpc_method_handler(handle)
 
-    async def _replicas(self, content: bytes, context: _Context) -> bytes:
+    async def _replicas(self, content: bytes, context: _Context, steps: list[Step]) -> bytes:
         request = self._read_replicas(content)
         cluster = self._members.find(request.cluster)
         if cluster is None:
             return replicas_response(MAX_INT32)
+        cluster.snapshot()
+        steps.append((_SNAPSHOT_DONE, self._clock.monotonic()))
         if cluster.is_accurate:
             workload = workload_named(_object(context))
             begin = partial(cluster.replicas_in_steps, request.requirements, request.assumed, workload)
             return replicas_response(await self._in_turns.run(cluster.name, begin))
         return replicas_response(cluster.max_available_replicas(request.requirements, request.assumed))
 
-    async def _sets(self, content: bytes, context: _Context) -> bytes:
+    async def _sets(self, content: bytes, context: _Context, steps: list[Step]) -> bytes:
         del context
         request = read_sets_request(content)
         cluster = self._members.find(request.cluster)
         if cluster is None:
             return sets_response(MAX_INT32)
+        cluster.snapshot()
+        steps.append((_SNAPSHOT_DONE, self._clock.monotonic()))
         return sets_response(await _estimated_sets(cluster, request))
 
-    async def _unschedulable(self, content: bytes, context: _Context) -> bytes:
-        del context
+    async def _unschedulable(self, content: bytes, context: _Context, steps: list[Step]) -> bytes:
+        del context, steps
         request = read_unschedulable_request(content)
         cluster = self._members.find(request.cluster)
         if cluster is None:

@@ -105,6 +105,8 @@ class Status:
 
 
 SKIP = Status(Code.SKIP)
+FAILED = Status(Code.ERROR)
+"""An error without a text, for observers."""
 
 
 def unschedulable(*reasons: str) -> Status:

@@ -200,9 +200,8 @@ class CachedScore:
         self.weight = weight
         self.scope = scope
         self.raw: NDArray[Any] = np.zeros(0, np.int64)
-        plugin = type(scorer.plugin)
-        self.is_absolute = plugin.normalize_scores is Scoring.normalize_scores
-        self.has_basis = plugin.score_basis is not Scoring.score_basis
+        self.is_absolute = not scorer.normalizes
+        self.has_basis = type(scorer.plugin).score_basis is not Scoring.score_basis
         self.basis: object = None
         self.uniform: int | None = None
         self.constant = 0

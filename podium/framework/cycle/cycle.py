@@ -30,6 +30,7 @@ class Cycle:
         signature: the cached answers for pods of this spec, if there are any; found by PreFilter.
         makes_room: whether PostFilter plugins may help the pod if no node fits.
         keeps_scores: whether `scored` is filled in, with the scores of the nodes that were compared.
+        filtered_at_s, scored_at_s: when the nodes were filtered and scored; None if they were not.
         measures_plugins: whether the time of each plugin by itself is reported.
     """
 
@@ -42,6 +43,8 @@ class Cycle:
     nominated_ahead: NominatedAhead = field(init=False)
     signature: PodSignature | None = field(init=False)
     scored: Scored | None = field(init=False)
+    filtered_at_s: float | None = None
+    scored_at_s: float | None = None
     makes_room: bool = True
     keeps_scores: bool = False
     measures_plugins: bool = False

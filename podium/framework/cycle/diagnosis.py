@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,26 @@ def _counted(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
         return tuple((verdict, by_verdict.item(verdict)) for verdict in by_verdict.nonzero()[0].tolist())
     distinct, counts = np.unique(verdicts, return_counts=True)
     return tuple(zip(distinct.tolist(), counts.tolist(), strict=True))
+
+
+FilterOutcome: TypeAlias = tuple[NDArray[np.bool_], Rejection] | Status | None
+"""The nodes that a filter rejected, or the status of the one node that it was asked about; None if all pass."""
+
+
+def by_status(outcome: FilterOutcome, nodes: int) -> Iterator[tuple[Status | None, int]]:
+    """A status of each code in the outcome, with the number of its nodes; None stands for success."""
+    if not isinstance(outcome, tuple):
+        yield outcome, nodes
+        return
+    counts: Counter[Code] = Counter()
+    statuses: dict[Code, Status] = {}
+    for status, count in outcome[1].counted():
+        counts[status.code] += count
+        statuses[status.code] = status
+    if passing := nodes - counts.total():
+        yield None, passing
+    for code, count in counts.items():
+        yield statuses[code], count
 
 
 def rejection_of(rows: Rows, filtered: tuple[IntArray, Explain] | None) -> tuple[NDArray[np.bool_], Rejection] | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from podium.cluster import IntArray, Rows
+from podium.config import Extender
 from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.questions import ExtenderScores
 from podium.framework.cycle.scoring import Scores
 
 
@@ -22,6 +24,10 @@ class Explainer(Protocol):
 
     def scored(self, cycle: Cycle, rows: Rows, scores: Scores) -> None:
         """The plugins have scored the feasible nodes."""
+        ...
+
+    def extended(self, cycle: Cycle, extender: Extender, scores: ExtenderScores) -> None:
+        """An extender has scored nodes by name, or has failed."""
         ...
 
     def totalled(self, cycle: Cycle, rows: Rows, total: IntArray) -> None:

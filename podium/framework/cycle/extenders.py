@@ -21,6 +21,7 @@ from podium.cluster.snapshot import BoolArray
 from podium.config import Extender
 from podium.framework.contract.status import ScheduleError, Status, unresolvable, unschedulable
 from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.explainer import Explainer
 from podium.framework.cycle.pre_filter import run_pre_filter
 from podium.framework.cycle.questions import (
     SCALE,
@@ -150,9 +151,12 @@ def _nodes(snapshot: Snapshot, rows: Rows) -> list[Node]:
 
 
 def score_by_extenders(
-    extenders: Sequence[Extender], cycle: Cycle, rows: Rows, total: IntArray
+    extenders: Sequence[Extender], cycle: Cycle, rows: Rows, total: IntArray, explainer: Explainer | None = None
 ) -> Steps[tuple[IntArray, BoolArray]]:
     """The total with the extenders' scores added, and which nodes they have scored. A failing extender adds nothing.
+
+    Args:
+        explainer: receives what each extender has returned, if it is given.
 
     Shape: both have one entry per row of `rows`.
     """
@@ -160,6 +164,10 @@ def score_by_extenders(
     asked = [each for each in extenders if each.prioritize_verb]
     # An extender without a prioritize verb scores every node with 0.
     is_scored = np.full(len(rows), len(asked) < len(extenders))
+    if explainer is not None:
+        for extender in extenders:
+            if not extender.prioritize_verb:
+                explainer.extended(cycle, extender, [(snapshot.name(row), 0) for row in rows.tolist()])
     if not asked:
         return total, is_scored
     answer = yield AskPrioritize(asked, cycle.pod, _nodes(snapshot, rows))
@@ -167,6 +175,8 @@ def score_by_extenders(
     position_of = {snapshot.name(row): position for position, row in enumerate(rows.tolist())}
     total = total.copy()
     for extender, scores in zip(asked, answer.each, strict=True):
+        if explainer is not None:
+            explainer.extended(cycle, extender, scores)
         if isinstance(scores, ExtenderFailed):
             continue
         for name, score in scores:

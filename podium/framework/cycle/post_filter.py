@@ -61,21 +61,24 @@ def _at_once(cycle: Cycle, plugin: PostFilterPlugin, filtered: FilteredNodes) ->
     framework, pod = cycle.framework, cycle.pod
     started_s = framework.clock.monotonic()
     try:
-        return _demanded(plugin.post_filter(cycle.state, pod, cycle.snapshot, filtered))
+        outcome = _demanded(plugin.post_filter(cycle.state, pod, cycle.snapshot, filtered))
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-        return _failed(cycle, plugin, error)
-    finally:
-        framework.lap(plugin.name, "PostFilter", pod, started_s)
+        outcome = _failed(cycle, plugin, error)
+    framework.lap(plugin.name, "PostFilter", pod, started_s, outcome[1])
+    return outcome
 
 
 def _in_steps(
     cycle: Cycle, plugin: AskingPostFilterPlugin, filtered: FilteredNodes, extenders: Sequence[Extender]
 ) -> Steps[_Outcome]:
     """As `_at_once`. Time spent in extenders and in pauses does not count as the plugin's."""
+    clock, seconds = cycle.framework.clock, 0.0
     steps: Steps[_Outcome] | None = None
     answer: Answer | None = None
+    outcome: _Outcome
     try:
         while True:
+            started_s = clock.monotonic()
             # An exception raised here is the plugin's; one raised at the `yield` means that the caller abandons the
             # attempt.
             try:
@@ -85,15 +88,22 @@ def _in_steps(
                 if not isinstance(step, _STEPS):
                     raise PluginError(f"yielded {short_repr(step)}, which is neither a question nor a pause")
             except StopIteration as end:
-                return _at_the_end(cycle, plugin, end.value)
+                outcome = _at_the_end(cycle, plugin, end.value)
+                break
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-                return _failed(cycle, plugin, error)
+                outcome = _failed(cycle, plugin, error)
+                break
+            finally:
+                seconds += clock.monotonic() - started_s
             answer = yield step
     finally:
         if steps is not None:
             # It may be anything: the plugin has made it.
             with suppress(BaseException):
                 steps.close()
+    if cycle.framework.measures_plugins:
+        cycle.framework.measured(plugin.name, "PostFilter", outcome[1], seconds)
+    return outcome
 
 
 def _at_the_end(cycle: Cycle, plugin: PostFilterPlugin, answer: object) -> _Outcome:

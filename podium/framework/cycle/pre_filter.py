@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from podium.framework.contract.interface import Plugin, PreFilterResult
-from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, demand_status, short_repr
+from podium.framework.contract.status import FAILED, Code, PluginError, ScheduleError, Status, demand_status, short_repr
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.objects.pod_limits import excess_of
@@ -34,42 +34,42 @@ def run_pre_filter(cycle: Cycle) -> frozenset[str] | Status | None:
     skipped: set[str] = set()
     rejected: Status | None = None
     plugins = framework.pre_filter if signature is None else signature.pre_filters.carry_out(state, skipped)
-    too_much = excess_of(pod)
-    if too_much:
+    if too_much := excess_of(pod):
         return _turned_down(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (too_much,)), cycle.diagnosis)
-    for plugin in plugins:
-        framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
-        try:
-            answer, status = plugin.pre_filter(state, pod, snapshot)
-            status, only = demand_status(status, _MAY_ANSWER), names_of(answer) if answer is not None else None
-        except BaseException as error:
-            raise framework.failed(plugin.name, "PreFilter", pod, _running(plugin), error) from error
-        at_s = framework.lap(plugin.name, "PreFilter", pod, at_s, status)
-        if status is not None and status.code is Code.SKIP:
-            skipped.add(plugin.name)
-        elif status is not None and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-            rejected = status.by(plugin.name)
-            narrowed_by = []  # upstream forgets them here, and only here
-            break
-        elif status is not None and status.code is Code.UNSCHEDULABLE:
-            rejected = status.by(plugin.name)
-        elif status is not None:
-            raise ScheduleError(f"{_running(plugin)}: {status.message}")
-        elif only is not None:
-            names = only if names is None else names & only
-            narrowed_by.append(plugin.name)
-            if not names:
-                rejected = _narrowed_to_nothing(narrowed_by)
+    try:
+        for plugin in plugins:
+            framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
+            try:
+                answer, status = plugin.pre_filter(state, pod, snapshot)
+                status, only = demand_status(status, _MAY_ANSWER), names_of(answer) if answer is not None else None
+            except BaseException as error:
+                raise framework.failed(plugin.name, "PreFilter", pod, _running(plugin), error, at_s) from error
+            at_s = framework.lap(plugin.name, "PreFilter", pod, at_s, status)
+            if status is not None and status.code is Code.SKIP:
+                skipped.add(plugin.name)
+            elif status is not None and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                rejected = status.by(plugin.name)
+                narrowed_by = []  # upstream forgets them here, and only here
                 break
+            elif status is not None and status.code is Code.UNSCHEDULABLE:
+                rejected = status.by(plugin.name)
+            elif status is not None:
+                raise ScheduleError(f"{_running(plugin)}: {status.message}")
+            elif only is not None:
+                names = only if names is None else names & only
+                narrowed_by.append(plugin.name)
+                if not names:
+                    rejected = _narrowed_to_nothing(narrowed_by)
+                    break
+    except ScheduleError:
+        framework.observe("PreFilter", FAILED, started_s)
+        raise
     state.skipped_filters = frozenset(skipped)
-    framework.observe("PreFilter", rejected, started_s)
+    cycle.filtered_at_s = framework.observe("PreFilter", rejected, started_s)
     cycle.diagnosis.unschedulable_plugins.update(narrowed_by)
     if rejected is not None:
         return _turned_down(rejected, cycle.diagnosis)
-    if names is not None:
-        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowed_by))}]"
-        cycle.diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
-    return names
+    return names if names is None else _narrowed(names, narrowed_by, cycle.diagnosis)
 
 
 def _running(plugin: Plugin) -> str:
@@ -92,6 +92,12 @@ def _turned_down(rejected: Status, diagnosis: Diagnosis) -> Status:
     diagnosis.pre_filter_message = rejected.message
     diagnosis.blame(rejected)
     return rejected
+
+
+def _narrowed(names: frozenset[str], plugins: Sequence[str], diagnosis: Diagnosis) -> frozenset[str]:
+    reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
+    diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
+    return names
 
 
 def _narrowed_to_nothing(plugins: Sequence[str]) -> Status:

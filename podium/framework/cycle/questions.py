@@ -60,11 +60,15 @@ class Filtered:
     unresolvable: Mapping[str, str]
 
 
+ExtenderScores: TypeAlias = Sequence[tuple[str, int]] | ExtenderFailed
+"""The scores by node name that an extender returned, before its weight."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     """The scores by node name from each extender that was called. Several scores for one node add up."""
 
-    each: Sequence[Sequence[tuple[str, int]] | ExtenderFailed]
+    each: Sequence[ExtenderScores]
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,7 @@ def attempt(
     try:
         if asked:
             feasible = yield from find_feasible_asking(cycle, sampling, asked)
+            cycle.filtered_at_s = framework.clock.monotonic()
         else:
             feasible = yield from find_feasible(cycle, sampling)
         if explainer is not None:
@@ -110,7 +111,8 @@ def attempt(
             total = total_scores(cycle, rows) if explainer is None else _explained_scores(cycle, rows, explainer)
             choose_position = pick
             if asked:
-                total, is_scored = yield from score_by_extenders(asked, cycle, rows, total)
+                total, is_scored = yield from score_by_extenders(asked, cycle, rows, total, explainer)
+                cycle.scored_at_s = framework.clock.monotonic()
                 choose_position = partial(choose_among_scored, is_scored, extenders.random)
                 if cycle.scored is not None:
                     cycle.scored.extended = total

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows
 from podium.framework.contract.interface import MAX_NODE_SCORE
-from podium.framework.contract.status import MAY_REJECT, Code, ScheduleError, demand_status
+from podium.framework.contract.status import FAILED, MAY_REJECT, Code, ScheduleError, demand_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.score_history import SmallScores
 from podium.framework.cycle.scored import NONE, Scored
@@ -25,6 +25,7 @@ from podium.framework.cycle.signature_cache import PodSignature
 from podium.framework.profile.forms import Scorer, one_integer_each
 
 _PRE_SCORE_MAY: Final = (Code.SKIP, *MAY_REJECT)
+_NORMALIZE: Final = "ScoreExtensionNormalize"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +55,21 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
     total: IntArray = np.zeros(len(rows), np.int64)
     weighted: dict[str, IntArray] = {}
     kept: dict[str, tuple[int, SmallScores]] = {}
-    for scorer, weight in framework.scorers:
-        if scorer.name in cycle.state.skipped_scores:
-            continue
-        of_all = cached.get(scorer.name)
-        raw = of_all.raw.take(rows).astype(np.int64) if of_all is not None else None
-        scores = _scores(cycle, scorer, rows, raw)
-        weighted[scorer.name] = weight * scores
-        total += weighted[scorer.name]
-        if cycle.keeps_scores:
-            kept[scorer.name] = weight, scores.astype(np.int8)
-    framework.observe("Score", None, started_s)
+    try:
+        for scorer, weight in framework.scorers:
+            if scorer.name in cycle.state.skipped_scores:
+                continue
+            of_all = cached.get(scorer.name)
+            raw = of_all.raw.take(rows).astype(np.int64) if of_all is not None else None
+            scores = _scores(cycle, scorer, rows, raw)
+            weighted[scorer.name] = weight * scores
+            total += weighted[scorer.name]
+            if cycle.keeps_scores:
+                kept[scorer.name] = weight, scores.astype(np.int8)
+    except ScheduleError:
+        framework.observe("Score", FAILED, started_s)
+        raise
+    cycle.scored_at_s = framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
         cycle.scored = Scored(rows if rows.base is cycle.snapshot.order else rows.astype(np.uint32), kept)
     return Scores(total, weighted)
@@ -86,18 +91,22 @@ def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
     cached = signature.scores
     total = cached.total(rows)
     kept: dict[str, tuple[int, SmallScores]] = {}
-    for score in cached.relative:
-        scores = _scores(cycle, score.scorer, rows, score.raw.take(rows))
-        total += score.weight * scores
-        if cycle.keeps_scores:
-            kept[score.scorer.name] = score.weight, scores.astype(np.int8)
-    for scorer, weight in signature.live_scorers:
-        if scorer.name not in cycle.state.skipped_scores:
-            scores = _scores(cycle, scorer, rows)
-            total += weight * scores
+    try:
+        for score in cached.relative:
+            scores = _scores(cycle, score.scorer, rows, score.raw.take(rows))
+            total += score.weight * scores
             if cycle.keeps_scores:
-                kept[scorer.name] = weight, scores.astype(np.int8)
-    framework.observe("Score", None, started_s)
+                kept[score.scorer.name] = score.weight, scores.astype(np.int8)
+        for scorer, weight in signature.live_scorers:
+            if scorer.name not in cycle.state.skipped_scores:
+                scores = _scores(cycle, scorer, rows)
+                total += weight * scores
+                if cycle.keeps_scores:
+                    kept[scorer.name] = weight, scores.astype(np.int8)
+    except ScheduleError:
+        framework.observe("Score", FAILED, started_s)
+        raise
+    cycle.scored_at_s = framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
         history = cached.history or cached.remember()
         kept_rows = rows if rows.base is cycle.snapshot.order else rows.astype(np.uint32)
@@ -114,50 +123,60 @@ def _scores(cycle: Cycle, scorer: Scorer, rows: Rows, raw: IntArray | None = Non
     """One plugin's normalised scores; the raw scores may be given."""
     framework = cycle.framework
     started_s = framework.clock.monotonic()
+    point = _NORMALIZE
     if raw is None:
-        raw = _raw(cycle, scorer, rows)
-    normalized = _normalized(cycle, scorer, raw)
-    framework.lap(scorer.name, "Score", cycle.pod, started_s)
+        raw = _raw(cycle, scorer, rows, started_s)
+        if framework.measures_plugins:
+            started_s = framework.lap(scorer.name, "Score", cycle.pod, started_s)
+        else:
+            point = "Score"
+    normalized = _normalized(cycle, scorer, raw, started_s)
+    if scorer.normalizes or not framework.measures_plugins:
+        framework.lap(scorer.name, point, cycle.pod, started_s)
     if int(normalized.min()) < 0 or int(normalized.max()) > MAX_NODE_SCORE:
         raise _out_of_range(cycle, scorer, normalized)
     return normalized
 
 
-def _raw(cycle: Cycle, scorer: Scorer, rows: Rows) -> IntArray:
+def _raw(cycle: Cycle, scorer: Scorer, rows: Rows, started_s: float) -> IntArray:
     framework, pod = cycle.framework, cycle.pod
     framework.observer.count_evaluations(scorer.name, "Score", framework.name, len(rows))
     try:
         return one_integer_each(scorer.score(cycle.state, pod, cycle.snapshot, rows), len(rows))
     except BaseException as error:
         doing = f'running Score plugins: plugin "{scorer.name}" failed with'
-        raise framework.failed(scorer.name, "Score", pod, doing, error) from error
+        raise framework.failed(scorer.name, "Score", pod, doing, error, started_s) from error
 
 
-def _normalized(cycle: Cycle, scorer: Scorer, scores: IntArray) -> IntArray:
+def _normalized(cycle: Cycle, scorer: Scorer, scores: IntArray, started_s: float) -> IntArray:
     pod = cycle.pod
     try:
         return one_integer_each(scorer.normalize(cycle.state, pod, scores), len(scores))
     except BaseException as error:
         doing = f'running Normalize on Score plugins: plugin "{scorer.name}" failed with'
-        raise cycle.framework.failed(scorer.name, "NormalizeScore", pod, doing, error) from error
+        raise cycle.framework.failed(scorer.name, _NORMALIZE, pod, doing, error, started_s) from error
 
 
 def _run_pre_score(cycle: Cycle, rows: Rows) -> None:
     framework, state, pod, signature = cycle.framework, cycle.state, cycle.pod, cycle.signature
     at_s = started_s = framework.clock.monotonic()
     skipped: set[str] = set()
-    for plugin in framework.pre_score if signature is None else signature.pre_scores.carry_out(state, skipped):
-        framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
-        try:
-            status = demand_status(plugin.pre_score(state, pod, cycle.snapshot, rows), _PRE_SCORE_MAY)
-        except BaseException as error:
-            doing = f'running PreScore plugin "{plugin.name}"'
-            raise framework.failed(plugin.name, "PreScore", pod, doing, error) from error
-        at_s = framework.lap(plugin.name, "PreScore", pod, at_s, status)
-        if status is not None and status.code is Code.SKIP:
-            skipped.add(plugin.name)
-        elif status is not None:
-            raise ScheduleError(f'running PreScore plugin "{plugin.name}": {status.message}')
+    try:
+        for plugin in framework.pre_score if signature is None else signature.pre_scores.carry_out(state, skipped):
+            framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
+            try:
+                status = demand_status(plugin.pre_score(state, pod, cycle.snapshot, rows), _PRE_SCORE_MAY)
+            except BaseException as error:
+                doing = f'running PreScore plugin "{plugin.name}"'
+                raise framework.failed(plugin.name, "PreScore", pod, doing, error, at_s) from error
+            at_s = framework.lap(plugin.name, "PreScore", pod, at_s, status)
+            if status is not None and status.code is Code.SKIP:
+                skipped.add(plugin.name)
+            elif status is not None:
+                raise ScheduleError(f'running PreScore plugin "{plugin.name}": {status.message}')
+    except ScheduleError:
+        framework.observe("PreScore", FAILED, started_s)
+        raise
     state.skipped_scores = frozenset(skipped)
     framework.observe("PreScore", None, started_s)
 
@@ -168,7 +187,7 @@ def _out_of_range(cycle: Cycle, scorer: Scorer, scores: IntArray) -> ScheduleErr
         f'applying score defaultWeights on Score plugins: plugin "{scorer.name}" returns an invalid score {worst}, '
         f"it should in the range of [0, {MAX_NODE_SCORE}] after normalizing"
     )
-    cycle.framework.observer.plugin_failed(scorer.name, "NormalizeScore", cycle.pod, error)
+    cycle.framework.observer.plugin_failed(scorer.name, _NORMALIZE, cycle.pod, error)
     return error
 
 

@@ -24,18 +24,18 @@ from podium.cluster.pod_usage import readable_pod_usage
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Scope
 from podium.framework.contract.pausing import FilterInterrupted, Turn
-from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, failure_text
+from podium.framework.contract.status import FAILED, Code, PluginError, ScheduleError, Status, failure_text
 from podium.framework.cycle.cached_answers import CachedFilters
 from podium.framework.cycle.closed_nodes import among_closed, closed_status
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.diagnosis import Diagnosis, Rejection, rejection_of
+from podium.framework.cycle.diagnosis import Diagnosis, FilterOutcome, Rejection, rejection_of
 from podium.framework.cycle.pre_filter import run_pre_filter
 from podium.framework.cycle.steps import PAUSE, Pause, Steps, run_unasked
 from podium.framework.profile.forms import Filter, active
 from podium.objects.core import Pod
 
 P = ParamSpec("P")
-T = TypeVar("T")
+OutcomeT = TypeVar("OutcomeT", bound=FilterOutcome)
 
 MIN_FEASIBLE_NODES = 100
 MIN_PERCENTAGE_OF_NODES = 5
@@ -135,10 +135,13 @@ def search_around(
         found = yield from filters.search_in_turns(
             rows, rotation.next_start, sampling.wanted(len(rows)), cycle.diagnosis
         )
+    except ScheduleError:
+        framework.observe("Filter", FAILED, started_s)
+        raise
     finally:
         examined = filters.found + cycle.diagnosis.rejected_count
         rotation.next_start = (rotation.next_start + examined) % max(len(cycle.snapshot.order), 1)
-    framework.observe("Filter", None if len(found) else Status(Code.UNSCHEDULABLE), started_s)
+    cycle.filtered_at_s = framework.observe("Filter", None if len(found) else Status(Code.UNSCHEDULABLE), started_s)
     return Feasible(found, examined)
 
 
@@ -421,21 +424,23 @@ class FilterRun:
                 return status
         return None
 
-    def _observed(self, each: Filter, nodes: int, ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def _observed(
+        self, each: Filter, nodes: int, ask: Callable[P, OutcomeT], *args: P.args, **kwargs: P.kwargs
+    ) -> OutcomeT:
         """Count and time the call of a filter for this many nodes, and turn its exception into a ScheduleError."""
         framework = self._framework
         framework.observer.count_evaluations(each.name, "Filter", framework.name, nodes)
         started_s = framework.clock.monotonic()
         try:
-            return ask(*args, **kwargs)
+            outcome = ask(*args, **kwargs)
         except FilterInterrupted:
+            # It has no answer yet, and is called again.
             raise
         except BaseException as error:
-            raise framework.failed(
-                each.name, "Filter", self._pod, f'running "{each.name}" filter plugin', error
-            ) from error
-        finally:
-            framework.lap(each.name, "Filter", self._pod, started_s)
+            doing = f'running "{each.name}" filter plugin'
+            raise framework.failed(each.name, "Filter", self._pod, doing, error, started_s) from error
+        framework.filtered(each.name, self._pod, started_s, outcome, nodes)
+        return outcome
 
     def _beside(self, row: int, nominated: Sequence[Pod]) -> Status | None:
         """The status of one node with its nominated pods added; they are removed again afterwards."""

@@ -52,6 +52,7 @@ class Scorer(Protocol):
     """A score plugin that can be called for many rows or for one node."""
 
     name: str
+    normalizes: bool
 
     @property
     def plugin(self) -> Scoring:
@@ -141,6 +142,7 @@ class TableScorer:
         self.name = plugin.name
         self.plugin = plugin
         self.normalize = plugin.normalize_scores
+        self.normalizes = _normalizes(plugin)
         self.score = plugin.score_rows
         self.score_one = plugin.score if isinstance(plugin, ScorePlugin) else self._score_one
 
@@ -155,6 +157,7 @@ class NodeScorer:
         self.name = plugin.name
         self.plugin = plugin
         self.normalize = plugin.normalize_scores
+        self.normalizes = _normalizes(plugin)
         self.score_one = plugin.score
 
     def score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
@@ -164,6 +167,11 @@ class NodeScorer:
         if set(map(type, scores)) != {int}:
             scores = [one_integer(each) for each in scores]
         return np.array(scores)
+
+
+def _normalizes(plugin: Scoring) -> bool:
+    """Whether the plugin has a `normalize_scores` of its own."""
+    return type(plugin).normalize_scores is not Scoring.normalize_scores
 
 
 def filter_form(plugin: object) -> Filter | None:

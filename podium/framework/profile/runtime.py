@@ -40,6 +40,7 @@ from podium.framework.contract.interface import (
 )
 from podium.framework.contract.pausing import LongFilterPlugin
 from podium.framework.contract.status import (
+    FAILED,
     MAY_REJECT,
     Code,
     PluginError,
@@ -51,6 +52,7 @@ from podium.framework.contract.status import (
     short_repr,
 )
 from podium.framework.contract.writing import BindingWriter, WritingPlugin
+from podium.framework.cycle.diagnosis import FilterOutcome, by_status
 from podium.framework.cycle.signature_cache import SignatureCache
 from podium.framework.cycle.steps import PodGroupPostFilterPlugin
 from podium.framework.profile.forms import Filter, Scorer, filter_form, score_form
@@ -211,7 +213,9 @@ class Framework:
             PluginError: a plugin failed.
         """
         for plugin, extensions in self._extensions(state, pod):
-            status = self._answer(plugin, "AddPod", pod, _add_pod, extensions, state, pod, added, node)
+            status = self._answer(
+                plugin, "PreFilterExtensionAddPod", pod, _add_pod, extensions, state, pod, added, node
+            )
             if status is not None:
                 raise PluginError(f'running AddPod on PreFilter plugin "{plugin}": {status.message}')
 
@@ -221,7 +225,9 @@ class Framework:
         Raises as `run_add_pod`.
         """
         for plugin, extensions in self._extensions(state, pod):
-            status = self._answer(plugin, "RemovePod", pod, _remove_pod, extensions, state, pod, removed, node)
+            status = self._answer(
+                plugin, "PreFilterExtensionRemovePod", pod, _remove_pod, extensions, state, pod, removed, node
+            )
             if status is not None:
                 raise PluginError(f'running RemovePod on PreFilter plugin "{plugin}": {status.message}')
 
@@ -280,10 +286,12 @@ class Framework:
         self.observe("Permit", failure or (Status(Code.WAIT) if waits else None), started_s)
         return PermitResult(failure) if failure else PermitResult(None, waits, message)
 
-    def observe(self, point: str, status: Status | None, started_s: float) -> None:
-        """Record how long an extension point took."""
+    def observe(self, point: str, status: Status | None, started_s: float) -> float:
+        """Record how long an extension point took; returns the time now."""
         label = status.code.label if status is not None else _SUCCESS
-        self.observer.observe_extension_point(point, label, self.name, self.clock.monotonic() - started_s)
+        now_s = self.clock.monotonic()
+        self.observer.observe_extension_point(point, label, self.name, now_s - started_s)
+        return now_s
 
     def begin_attempt(self) -> bool:
         """Count an attempt; returns whether its plugins are measured, each by itself."""
@@ -298,19 +306,38 @@ class Framework:
         """
         now_s = self.clock.monotonic()
         if self.measures_plugins:
-            label = status.code.label if status is not None else _SUCCESS
-            self.observer.observe_plugin(plugin, point, label, now_s - started_s)
+            self.measured(plugin, point, status, now_s - started_s)
         if now_s - started_s > SLOW_PLUGIN_S:
             self.observer.plugin_was_slow(plugin, point, pod, now_s - started_s)
         return now_s
 
-    def failed(self, plugin: str, point: str, pod: Pod, doing: str, error: BaseException) -> ScheduleError:
+    def measured(self, plugin: str, point: str, status: Status | None, seconds: float) -> None:
+        """Report how long a plugin took in an attempt whose plugins are measured."""
+        self.observer.observe_plugin(plugin, point, status.code.label if status is not None else _SUCCESS, seconds)
+
+    def filtered(self, plugin: str, pod: Pod, started_s: float, outcome: FilterOutcome, nodes: int) -> None:
+        """As `lap`, for a filter that was called for so many nodes. Each status gets the share of its nodes."""
+        seconds = self.clock.monotonic() - started_s
+        if self.measures_plugins:
+            for status, count in by_status(outcome, nodes):
+                self.measured(plugin, "Filter", status, seconds * count / nodes)
+        if seconds > SLOW_PLUGIN_S:
+            self.observer.plugin_was_slow(plugin, "Filter", pod, seconds)
+
+    def failed(
+        self, plugin: str, point: str, pod: Pod, doing: str, error: BaseException, started_s: float | None = None
+    ) -> ScheduleError:
         """Report a plugin that raised an exception or returned an invalid value; return the error for the attempt.
+
+        Args:
+            started_s: when the call began, if it is to be measured.
 
         Any exception counts as the plugin's failure, including SystemExit and KeyboardInterrupt: podium is ended by
         signals only, and it handles these without exceptions.
         """
         self.observer.plugin_failed(plugin, point, pod, error)
+        if started_s is not None:
+            self.lap(plugin, point, pod, started_s, FAILED)
         return ScheduleError(f"{doing}: {error_text(error)}")
 
     def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
@@ -335,7 +362,9 @@ class Framework:
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the attempt
             self.observer.plugin_failed(plugin, point, about, error)
             answer = error_status(error)
-        self.lap(plugin, point, about, started_s, answer if isinstance(answer, Status) else None)
+        # Permit returns a status and a time to wait.
+        status = answer[0] if isinstance(answer, tuple) else answer
+        self.lap(plugin, point, about, started_s, status if isinstance(status, Status) else None)
         return answer
 
     @staticmethod

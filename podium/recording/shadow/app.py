@@ -49,6 +49,10 @@ log = get_logger("shadow")
 
 SCENARIOS_MAX: Final = 1000
 _LOOK_S: Final = 0.1
+_IDLE_S: Final = 0.5
+"""Watches that have shown nothing for that long have shown everything that happened before."""
+
+_CATCH_UP_S_MAX: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +146,7 @@ class ShadowApp:
         def synced() -> None:
             self._is_synced = True
             garbage_collection.exempt_present_objects()
+            shadow.synced()
             log.info("Comparing", schedulers=sorted(each.scheduler_name for each in self._options.config.profiles))
             started()
 
@@ -173,9 +178,10 @@ async def watch_until(
     more: Tasks | None = None,
     on_error: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Run the informers until `stop` is set: by a signal, by the time limit, or by somebody else.
+    """Run the informers until `stop` is set, and until they have taken in what happened before.
 
     Args:
+        stop: set by a signal, by the time limit, or by the caller.
         synced: called once all objects are known; the time limit counts from then.
         more: what else runs meanwhile.
         on_error: called with the name of each task that fails.
@@ -198,7 +204,16 @@ async def watch_until(
             }
         )
         await stop.wait()
+        await _catch_up(informers)
         group.cancel_scope.cancel()
+
+
+async def _catch_up(informers: InformerSet) -> None:
+    """Wait until the watches have nothing more to show: changes may come faster than they are compared."""
+    with anyio.move_on_after(_CATCH_UP_S_MAX):
+        count = -1
+        while count != (count := informers.events_total):  # noqa: ASYNC110 - idleness is no event
+            await anyio.sleep(_IDLE_S)
 
 
 class Told(Protocol):
@@ -249,6 +264,9 @@ class _Log:
     def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
         """Log nothing: agreement is the rule."""
 
+    def skipped(self, reason: str) -> None:
+        """Log nothing: the report has the count."""
+
     def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         """Log the disagreement."""
         del pod, states
@@ -269,6 +287,9 @@ class _ScenarioFile:
 
     def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
         """Write nothing: only disagreements are kept."""
+
+    def skipped(self, reason: str) -> None:
+        """Write nothing: there is no answer to compare."""
 
     def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         """Write one line for each state of the cluster, until the file has enough of them or cannot be written."""

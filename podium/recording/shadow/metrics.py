@@ -23,6 +23,11 @@ class ShadowMetrics:
             "Pods that the other scheduler bound, by what podium makes of the chosen node.",
             "verdict",
         )
+        self._not_compared = counter(
+            f"{_PREFIX}_pods_not_compared_total",
+            "Pods that the other scheduler bound, and that were not compared.",
+            "reason",
+        )
         self._disagreements = counter(
             f"{_PREFIX}_disagreements_total",
             "Disagreements that were looked at again, by the reason and the plugin behind them.",
@@ -45,6 +50,7 @@ class ShadowMetrics:
         self._failures = counter("podium_unexpected_errors_total", "Unexpected errors.", "where", "name")
         self.families = (
             self._compared,
+            self._not_compared,
             self._disagreements,
             self._evaluation_s,
             self._binding_s,
@@ -62,6 +68,10 @@ class ShadowMetrics:
         self._compared[(comparison.verdict.value,)].add()
         self._evaluation_s[()].observe(evaluation_s)
         self._binding_s[()].observe(binding_s)
+
+    def skipped(self, reason: str) -> None:
+        """A binding was seen and not compared."""
+        self._not_compared[(reason,)].add()
 
     def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         """A disagreement was looked at again."""

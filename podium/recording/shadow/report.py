@@ -60,7 +60,7 @@ class Report:
     """The totals.
 
     Attributes:
-        not_compared: pods that were bound and could not be compared, by the reason.
+        not_compared: bindings that could not be compared, by the reason.
         evaluation_s: how long podium took to evaluate all nodes for a pod.
         binding_s: how long it took from when a pending pod was first seen until its binding was.
     """
@@ -79,6 +79,11 @@ class Report:
         return self.verdicts.total()
 
     @property
+    def bound(self) -> int:
+        """How many bindings were seen, each once."""
+        return self.compared + self.not_compared.total()
+
+    @property
     def agreed(self) -> int:
         """How many of them podium agrees with."""
         return sum(count for verdict, count in self.verdicts.items() if verdict.agrees)
@@ -93,6 +98,7 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values."""
         return {
+            "bound": self.bound,
             "compared": self.compared,
             "agreed": self.agreed,
             "verdicts": {each.value: self.verdicts[each] for each in Verdict},

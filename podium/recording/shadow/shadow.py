@@ -30,12 +30,19 @@ SETTLED_S: Final = 2.0
 
 _BOUND_KEPT: Final = 20_000
 
+_NEVER_PENDING: Final = "never seen pending"
+_LISTED: Final = "bound while objects were listed"
+
 
 class Listener(Protocol):
     """Receives every comparison."""
 
     def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
         """A binding was compared."""
+        ...
+
+    def skipped(self, reason: str) -> None:
+        """A binding was seen and not compared."""
         ...
 
     def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
@@ -91,6 +98,8 @@ class Shadow:
         }
         self._pending: dict[str, _Pending] = {}
         self._bound: dict[str, Bound] = {}
+        self._seen_bound: set[str] = set()
+        self._is_synced = False
         self._open: deque[_Open] = deque()
 
     @property
@@ -103,6 +112,10 @@ class Shadow:
         """How many disagreements are still to be looked at again."""
         return len(self._open)
 
+    def synced(self) -> None:
+        """Tell that all objects are known: a pod that is shown bound from now on was bound meanwhile."""
+        self._is_synced = True
+
     def put(self, resource: ResourceType[Any], item: Any, *, is_complete: bool = True) -> None:
         """Tell of an added or changed object.
 
@@ -113,6 +126,8 @@ class Shadow:
         Raises:
             ManifestError: the object cannot be read.
         """
+        if is_complete:
+            self._is_synced = True
         if not isinstance(item, Pod):
             self._observed.put(resource, item, self.clock.monotonic())
             return
@@ -120,21 +135,46 @@ class Shadow:
         if old is not None and old.uid != item.uid:
             self.drop(resource, old)
             old = None
-        is_its_own = item.spec.scheduler_name in self._percentages
+        is_new_binding = self._is_new_binding(item)
         was_pending = self._pending.pop(item.uid, None) if item.node_name else None
         number = self._observed.next_number
         self._observed.put(resource, item, self.clock.monotonic())
         if not item.node_name:
-            if is_its_own and item.uid not in self._pending:
+            self._seen_bound.discard(item.uid)
+            if self._is_own(item) and item.uid not in self._pending:
                 self._pending[item.uid] = _Pending((-item.priority, number), number, self.clock.monotonic())
-        elif is_its_own and is_complete and (old is None or not old.node_name):
+        elif not is_new_binding:
+            return
+        elif not is_complete:
+            self._skip(_LISTED)
+        elif old is None or was_pending is None:
+            self._skip(_NEVER_PENDING)
+        else:
             self._compare(old, was_pending, number)
-        elif was_pending is not None:
-            self.report.not_compared["bound while objects were listed again"] += 1
+
+    def _is_own(self, pod: Pod) -> bool:
+        return pod.spec.scheduler_name in self._percentages
+
+    def _is_new_binding(self, pod: Pod) -> bool:
+        """Whether the pod was bound since the shadow follows the cluster; true once for each binding.
+
+        A pod that the first list shows bound may have been bound at any time, unless it was seen pending before.
+        """
+        if not pod.node_name or not self._is_own(pod) or pod.uid in self._seen_bound:
+            return False
+        self._seen_bound.add(pod.uid)
+        return self._is_synced or pod.uid in self._pending
+
+    def _skip(self, reason: str) -> None:
+        """Count a binding that is not compared."""
+        self.report.not_compared[reason] += 1
+        for listener in self.listeners:
+            listener.skipped(reason)
 
     def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
         """Tell of a deleted object."""
         self._pending.pop(item.metadata.uid, None)
+        self._seen_bound.discard(item.metadata.uid)
         self._observed.drop(resource, item, self.clock.monotonic())
 
     def remove(self, resource: ResourceType[Any], key: str) -> None:
@@ -155,10 +195,7 @@ class Shadow:
             yield from self._look_again(oldest.bound, oldest.comparison)
             self._open.popleft()
 
-    def _compare(self, old: Pod | None, was_pending: _Pending | None, number: int) -> None:
-        if old is None or was_pending is None:
-            self.report.not_compared["never seen pending"] += 1
-            return
+    def _compare(self, old: Pod, was_pending: _Pending, number: int) -> None:
         (binding,) = self._observed.changes(number)
         bound = Bound(old, was_pending.turn, was_pending.since, binding)
         self._bound[old.uid] = bound

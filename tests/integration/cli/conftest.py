@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import lifeline
 from tests.e2e.daemon import MACHINE_IS_BUSY
 from tests.patience import PATIENCE_S
 
@@ -58,7 +59,7 @@ def start(environment: dict[str, str]) -> Iterator[Start]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def begin(*arguments: str | Path) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
+        process = lifeline.start(
             [*PODIUM, *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -8,42 +8,15 @@ import re
 import signal
 import subprocess
 import termios
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.integration.cli.conftest import PODIUM, ROOT, Podium, Start, complaints, read_until
 from tests.patience import PATIENCE_S
+from tests.process_tree import children_of, wait_gone
 
 SMALL = ("demo", "--nodes", "10", "--pods", "60")
-
-
-def is_gone(pid: int) -> bool:
-    """Whether the process has ended; one that nobody has waited for yet has, too."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def wait_gone(pids: list[int]) -> bool:
-    deadline = time.monotonic() + PATIENCE_S
-    while not all(map(is_gone, pids)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return all(map(is_gone, pids))
-
-
-def children_of(pid: int) -> list[int]:
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(fields[1]) == pid:
-            found.append(int(stat.parent.name))
-    return found
 
 
 def test_the_last_line_is_json_and_the_only_one_on_standard_output(podium: Podium) -> None:

@@ -23,6 +23,7 @@ from podium.recording.replay import entries_of
 from podium.recording.segments import RecordingError, open_segments
 from podium.recording.watched import Options, RecordApp, WatchedReplay, compare_bindings
 from podium.sandbox import Sandbox
+from tests import lifeline
 from tests.control_plane.client import Client
 from tests.e2e.waiting import eventually
 from tests.manifests import node, pod
@@ -114,7 +115,9 @@ async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_pa
         kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")
         sandbox.store.create(node("n1"))
         command = [*podium, "record", str(directory), "--kubeconfig", str(kubeconfig)]
-        process = await anyio.open_process(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process = await anyio.open_process(
+            lifeline.guarded(command), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=lifeline.PASSED
+        )
 
         async def holds_the_node() -> bool:
             return bool(seen(directory))

@@ -174,6 +174,17 @@ async def test_bind_time_is_measured_and_post_bind_does_not_delay_the_end() -> N
     ]
 
 
+async def test_each_plugin_that_is_measured_has_its_own_status() -> None:
+    bench = BinderBench()
+    pre_bind = [PreBinds("A", bench, unschedulable("no")), PreBinds("B", bench, pre_flight=SKIP)]
+    await bench.run(Plugins([Binds("DefaultBinder", bench)], pre_bind=pre_bind), measure_plugins=True)
+    assert [report[:3] for report in bench.plugin_durations] == [
+        ("A", "PreBindPreFlight", "Success"),
+        ("B", "PreBindPreFlight", "Skip"),
+        ("A", "PreBind", "Unschedulable"),
+    ]
+
+
 async def test_a_binder_that_skips_leaves_it_to_the_next() -> None:
     bench = BinderBench()
     outcome = await bench.run(Plugins([Binds("Extender", bench, SKIP), Binds("A", bench), Binds("B", bench)]))

@@ -129,7 +129,7 @@ FAIL_THE_ATTEMPT: list[
     ("Score", (ScorePlugin,), "score", lambda *_: 1, EXCEPTIONS | SCORES, {}),
     ("Score", (TableScorePlugin,), "score_rows", ones, EXCEPTIONS | SCORES_OF_ROWS, {}),
     (
-        "NormalizeScore",
+        "ScoreExtensionNormalize",
         (ScorePlugin,),
         "normalize_scores",
         lambda state, pod, scores: scores,
@@ -167,7 +167,7 @@ async def bound(bench: LoopBench, names: set[str], within_s: float) -> set[str]:
 def failures(logs: list[Any], point: str) -> set[str]:
     """The pods about which a failure of the plugin at that point is in the log."""
     # A score need not be in range before it is normalised.
-    points = (point, "NormalizeScore") if point == "Score" else (point,)
+    points = (point, "ScoreExtensionNormalize") if point == "Score" else (point,)
     return {
         each["pod"].removeprefix("default/")
         for each in logs

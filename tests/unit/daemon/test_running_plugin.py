@@ -85,7 +85,7 @@ def test_what_a_plugin_has_handed_over_is_named_after_it() -> None:
     culprit = pre_filter("Culprit", lambda: (None, None), extensions=Extensions(look))
     other = node_filter("No", lambda name: None)
     decide(framework(culprit, other), pod("web"), cluster(2), Nominated({"n1": [pod("v")]}))
-    assert look.names == {("Culprit", "AddPod", "default/web")}
+    assert look.names == {("Culprit", "PreFilterExtensionAddPod", "default/web")}
 
 
 def test_reserve_is_named() -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from podium.config import default_configuration
+from podium.config import Extender, default_configuration
 from podium.daemon.verdict_log import explainer_for
 from podium.engine.cluster import Cluster
 from podium.engine.store import ObjectStore
+from podium.framework.cycle.extenders import Extenders
+from podium.framework.cycle.questions import AskFilter, ExtenderFailed, Filtered, Scored
 from podium.framework.cycle.schedule import Decision
 from podium.framework.cycle.steps import run_unasked
 from tests.manifests import node, pod
@@ -64,6 +67,45 @@ def test_from_10_on_each_score_is_told_and_the_decision_is_the_same() -> None:
     for name, total in final.items():
         assert sum(each["score"] for each in by_plugin if each["node"] == name) == total
     assert {each["plugin"] for each in by_plugin} >= {"NodeResourcesFit", "TaintToleration"}
+
+
+def _extended(verbosity: int, *answers: Any) -> tuple[Decision, list[Any]]:
+    """With extenders, those that score answering this."""
+    scoring = [Extender(f"http://s{number}", prioritize_verb="p", weight=2) for number, _ in enumerate(answers)]
+    others = [Extender("http://me:secret@filters", filter_verb="f")]
+    config = replace(default_configuration(), extenders=(*scoring, *others))
+    cluster = Cluster(config, ObjectStore.of([node("a", "4"), node("b", "8"), _POD]))
+    web = cluster.read_pod(_POD)
+    extenders = Extenders(config.extenders, Random(1))
+    engine = replace(cluster.engine, extenders=extenders, explainer=explainer_for(verbosity))
+    steps = engine.attempt(engine.cycle(cluster.framework_for(web), web))
+    with capture_logs() as logs:
+        try:
+            question = next(steps)
+            while True:
+                names = tuple(each.name for each in question.nodes)
+                is_filter = isinstance(question, AskFilter)
+                question = steps.send(Filtered(names, {}, {}) if is_filter else Scored(answers))
+        except StopIteration as end:
+            return end.value, logs
+
+
+def test_from_10_on_each_score_of_each_extender_is_told_before_its_weight() -> None:
+    answers = ([("a", 7), ("elsewhere", 3)], ExtenderFailed(Extender("http://s1"), "down"))
+    decision, logs = _extended(10, *answers)
+    assert decision == _extended(9, *answers)[0]
+    told = [each for each in logs if each["event"] == "Extender scored node for pod"]
+    assert [(each["extender"], each["node"], each["score"]) for each in told] == [
+        ("http://filters", "a", 0),
+        ("http://filters", "b", 0),
+        ("http://s0", "a", 7),
+        ("http://s0", "elsewhere", 3),
+    ]
+    assert {each["pod"] for each in told} == {"default/web"}
+    final = {each["node"]: each["score"] for each in logs if each["event"] == "Calculated node's final score for pod"}
+    by_plugin = [each for each in logs if each["event"] == "Plugin scored node for pod" and each["node"] == "a"]
+    assert final["a"] == sum(each["score"] for each in by_plugin) + 7 * 2 * 10
+    assert not [each for each in _extended(9, *answers)[1] if "score" in each]
 
 
 @pytest.mark.parametrize("verbosity", [4, 6, 10])

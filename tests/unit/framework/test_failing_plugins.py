@@ -42,7 +42,7 @@ RAISING_WHILE_DECIDING: list[tuple[str, type[Any]]] = [
     ("PreScore", pre_score("Culprit", BROKEN, ScorePlugin, score=lambda *_: 1)),
     ("Score", node_scorer("Culprit", BROKEN)),
     ("Score", table_scorer("Culprit", BROKEN)),
-    ("NormalizeScore", node_scorer("Culprit", lambda name: 1, normalize_scores=BROKEN)),
+    ("ScoreExtensionNormalize", node_scorer("Culprit", lambda name: 1, normalize_scores=BROKEN)),
 ]
 
 
@@ -101,7 +101,7 @@ def test_extensions_that_raise_are_told_by_what_they_were_asked() -> None:
     for run in (made.run_add_pod, made.run_remove_pod):
         with pytest.raises(Exception, match='PreFilter plugin "Culprit": ValueError: broken'):
             run(CycleState(), pod(), pod("other"), SNAPSHOT.node(0))
-    assert [point for _, point, _ in seen.failures] == ["AddPod", "RemovePod"]
+    assert [point for _, point, _ in seen.failures] == ["PreFilterExtensionAddPod", "PreFilterExtensionRemovePod"]
 
 
 def slowly(clock: ManualClock, answer: Any) -> Callable[..., Any]:

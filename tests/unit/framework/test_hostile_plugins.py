@@ -80,7 +80,7 @@ def test_extensions_that_misbehave_fail_the_attempt_by_name(way: Callable[[], An
     decision = beside_nominated(pre_filter("Culprit", lambda: (None, None), extensions=Extensions(way)), seen)
     assert isinstance(decision, Failed)
     assert 'AddPod on PreFilter plugin "Culprit"' in decision.status.message
-    assert points(seen) == {("Culprit", "AddPod")}
+    assert points(seen) == {("Culprit", "PreFilterExtensionAddPod")}
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
@@ -91,7 +91,7 @@ def test_extensions_that_are_none_fail_the_attempt_by_name(way: Callable[[], Any
     decision = beside_nominated(culprit, seen)
     assert isinstance(decision, Failed)
     assert '"Culprit"' in decision.status.message
-    assert points(seen) <= {("Culprit", "AddPod"), ("Culprit", "PreFilterExtensions")}
+    assert points(seen) <= {("Culprit", "PreFilterExtensionAddPod"), ("Culprit", "PreFilterExtensions")}
     assert seen.failures
 
 

@@ -9,7 +9,6 @@ from podium.sandbox.resources import resource_named
 from podium.sandbox.selectors import (
     label_selector_text,
     match_label_selector,
-    parse_field_selector,
     parse_label_selector,
     selection,
 )
@@ -112,48 +111,6 @@ POD = {
     "spec": {"schedulerName": "podium"},
     "status": {"phase": "Pending"},
 }
-
-
-@pytest.mark.parametrize(
-    ("selector", "expected"),
-    [
-        ("metadata.name=web-1", True),
-        ("metadata.name!=web-1", False),
-        ("metadata.namespace==default", True),
-        ("spec.nodeName=", True),
-        ("spec.nodeName!=", False),
-        ("spec.schedulerName=podium,status.phase=Pending", True),
-        ("spec.schedulerName=podium,status.phase!=Pending", False),
-        ("spec.hostNetwork=false", True),
-    ],
-)
-def test_a_field_selector_reads_fields_of_the_pod(selector, expected):
-    assert all(requirement.matches(POD) for requirement in parse_field_selector(selector, PODS)) is expected
-
-
-def test_a_boolean_field_is_compared_as_text():
-    (cordoned,) = parse_field_selector("spec.unschedulable=true", resource_named("nodes"))
-    assert cordoned.matches({"spec": {"unschedulable": True}})
-    assert not cordoned.matches({"spec": {}})
-
-
-def test_both_event_apis_select_by_the_object_an_event_is_about():
-    event = {"involvedObject": {"name": "web-1"}}
-    for name in ("involvedObject.name", "regarding.name"):
-        (requirement,) = parse_field_selector(f"{name}=web-1", resource_named("events"))
-        assert requirement.matches(event)
-
-
-def test_an_escaped_comma_belongs_to_the_value():
-    (requirement,) = parse_field_selector(r"metadata.name=a\,b\=c", PODS)
-    assert requirement.value == "a,b=c"
-
-
-@pytest.mark.parametrize("selector", ["spec.priority=1", "metadata.name"])
-def test_a_field_that_cannot_be_selected_by_is_a_bad_request(selector):
-    with pytest.raises(ApiError) as caught:
-        parse_field_selector(selector, PODS)
-    assert caught.value.code == 400
 
 
 def test_a_selection_needs_namespace_labels_and_fields_to_match():

@@ -11,16 +11,18 @@ from typing import Any
 
 import grpc
 import pytest
+from structlog.testing import capture_logs
 
 from podium.engine.placing import Engine
 from podium.engine.store import ObjectStore
 from podium.estimator.accurate import accurate_replicas, replica_of
 from podium.estimator.cases import read_case
 from podium.estimator.manifests import cluster_for, member_of
-from podium.estimator.member import Gates
+from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.server.app import EstimatorApp
 from podium.estimator.server.messages import CLASSES
 from podium.framework.profile.runtime import Framework
+from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from tests.integration.estimator.server.conftest import QUIET, Asker, refusal, serving
 from tests.unit.estimator.server.wire import ERAS, replicas_request, sets_request
@@ -126,3 +128,32 @@ async def test_recorded_members_tried_out_have_the_numbers_that_podium_estimate_
 def _engine_and(objects: list[Any], replica: Pod) -> tuple[Engine, Framework, Pod, list[Pod]]:
     cluster, waiting = cluster_for(ObjectStore.of(objects), replica)
     return cluster.engine, cluster.framework_for(replica), replica, waiting
+
+
+@pytest.mark.parametrize(("seconds", "is_logged"), [(0.2, True), (0.05, False)])
+async def test_an_estimate_that_takes_long_is_logged_with_its_steps(
+    anyio_backend: object, monkeypatch: pytest.MonkeyPatch, seconds: float, is_logged: bool
+) -> None:
+    row = next(row for row in ROWS if "requirements" in row)
+    case, clock = read_case(json.dumps(row).encode()), ManualClock()
+    estimate = MemberCluster.max_available_replicas
+
+    def slowly(*args: Any) -> int:
+        clock.advance(seconds)
+        return estimate(*args)
+
+    monkeypatch.setattr(MemberCluster, "max_available_replicas", slowly)
+    monkeypatch.setattr("podium.estimator.server.app.SystemClock", lambda: clock)
+    app = EstimatorApp(QUIET, still={case.id: member_of(case.objects, Gates(), case.id)})
+    with capture_logs() as logs:
+        async with serving(app) as asked:
+            await asked.replicas(row["id"], row["requirements"])
+    traces = [each for each in logs if each["event"] == "Trace"]
+    assert len(traces) == is_logged
+    for trace in traces:
+        assert (trace["trace"], trace["namespacedName"]) == ("Estimating", "kind=Deployment, name=a/b")
+        assert trace["total_ms"] == 200
+        assert trace["steps_ms"] == {
+            "Snapshotting estimator cache and node infos done": 0,
+            "Computing estimation done": 200,
+        }

@@ -24,7 +24,9 @@ from podium.plugins import IN_TREE
 from podium.recording.shadow.app import Options, ShadowApp
 from podium.recording.shadow.report import Reason, Report
 from podium.sandbox import Sandbox
+from podium.sandbox.pods import bind
 from podium.sandbox.server import ApiServer
+from tests import lifeline
 from tests.control_plane.client import Client
 from tests.control_plane.processes import free_ports
 from tests.e2e.waiting import eventually
@@ -52,6 +54,10 @@ class Cluster:
     def put(self, *items: Json) -> None:
         for each in items:
             self.sandbox.store.create(each)
+
+    def bind_now(self, name: str, node_name: str) -> None:
+        """Before anything that was shown of it can be taken in."""
+        bind(self.sandbox.store, "default", name, {"target": {"name": node_name}})
 
     async def bind(self, name: str, node_name: str) -> None:
         """As a scheduler does."""
@@ -121,6 +127,32 @@ async def test_bindings_are_compared_and_counted_and_nothing_is_written(cluster:
     assert set(cluster.methods) == {"GET"}
 
 
+async def test_each_binding_is_counted_once_though_the_watch_lags_when_it_stops(cluster: Cluster) -> None:
+    cluster.put(*nodes(200), *(ours(f"web-{number}") for number in range(82)))
+    async with cluster.shadowed() as (app, reports):
+        for number in range(82):
+            cluster.bind_now(f"web-{number}", f"node-{number}")
+        app.stop()
+    (report,) = reports
+    assert (report.bound, report.compared) == (82, 82)
+
+
+async def test_bindings_that_a_broken_watch_has_missed_are_counted_once(cluster: Cluster) -> None:
+    cluster.put(*nodes(2), ours("before", node="node-0"), ours("pending"))
+    async with cluster.shadowed() as (app, reports):
+        cluster.sandbox.faults.expire_watches(resource="pods")
+        cluster.bind_now("pending", "node-0")
+        cluster.put(ours("unseen"))
+        cluster.bind_now("unseen", "node-1")
+        await eventually(
+            shows(app, 'podium_shadow_pods_not_compared_total{reason="bound while objects were listed"} 2')
+        )
+        cluster.put(ours("late"))
+        await cluster.bind("late", "node-1")
+    (report,) = reports
+    assert (report.bound, report.compared) == (3, 1)
+
+
 async def test_it_stops_after_a_time_and_serves_health_and_metrics(cluster: Cluster) -> None:
     cluster.put(*nodes(2))
     health, metrics = free_ports(2)
@@ -169,7 +201,7 @@ async def test_the_command_prints_a_report_when_it_is_told_to_stop(cluster: Clus
 
 def start_command(kubeconfig: Path, *options: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "podium", "shadow", "--kubeconfig", str(kubeconfig), "-o", "json", *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return lifeline.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 async def _is_compared(cluster: Cluster, port: int) -> bool:

@@ -251,6 +251,8 @@ async def test_somebody_who_binds_under_our_name_is_told_of() -> None:
     [(check, verdict, message)] = await not_ok(server)
     assert (check, verdict) == ("others", Verdict.WARNING)
     assert message == "default-scheduler-a has bound pods as default-scheduler in the last 120 s"
+    [asked] = [path for path in server.asked if path.startswith(EVENTS)]
+    assert "fieldSelector=reason%3DScheduled%2CreportingController%3Ddefault-scheduler" in asked
 
 
 async def test_where_events_may_not_be_listed_nobody_can_tell() -> None:

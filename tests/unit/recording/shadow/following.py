@@ -33,13 +33,18 @@ class Following:
         self.clock = ManualClock()
         self.config = replace(default_configuration(), extenders=extenders)
         self.shadow = Shadow(self.config, IN_TREE, self.clock, [self])
+        self.skips: list[str] = []
         self.comparisons: list[Comparison] = []
         self.scenarios: list[Json] = []
+        self.is_complete = True
         self._version = 0
         self.tell(*objects)
 
     def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
         self.comparisons.append(comparison)
+
+    def skipped(self, reason: str) -> None:
+        self.skips.append(reason)
 
     def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         self.scenarios += [scenario_of(disagreement, pod, name, each, self.config) for name, each in states.items()]
@@ -51,7 +56,8 @@ class Following:
             resource = resource_of(manifest)
             assert resource is not None
             metadata = {**manifest["metadata"], "resourceVersion": str(self._version)}
-            self.shadow.put(resource, read_manifest({**manifest, "metadata": metadata}, resource))
+            item = read_manifest({**manifest, "metadata": metadata}, resource)
+            self.shadow.put(resource, item, is_complete=self.is_complete)
 
     def gone(self, manifest: Json) -> None:
         resource = resource_of(manifest)

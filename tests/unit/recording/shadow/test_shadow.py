@@ -114,6 +114,38 @@ def test_a_pod_that_was_never_seen_pending_is_counted_and_not_compared():
     assert dict(following.shadow.report.not_compared) == {"never seen pending": 1}
 
 
+def test_a_pod_that_the_first_list_shows_bound_is_no_binding_that_was_seen():
+    following = Following()
+    following.is_complete = False
+    following.tell(BIG, web("old", node="big"), web("new"))
+    following.is_complete = True
+    following.tell(web("old", node="big"))
+    following.bind(web("new"), "big")
+    assert (following.shadow.report.bound, following.shadow.report.compared) == (1, 1)
+
+
+def test_pods_that_were_bound_while_objects_are_listed_again_are_counted_once_seen_pending_or_not():
+    following = Following(BIG, web("pending"))
+    following.is_complete = False
+    following.bind(web("pending"), "big")
+    following.tell(web("unseen", node="big"))
+    following.is_complete = True
+    for name in ("pending", "unseen"):
+        following.tell(web(name, node="big", labels={"seen": "again"}))
+    report = following.shadow.report
+    assert dict(report.not_compared) == {"bound while objects were listed": 2}
+    assert (report.bound, len(following.skips)) == (2, 2)
+
+
+def test_the_first_list_after_the_start_may_show_a_binding_before_anything_else_has_changed():
+    following = Following()
+    following.is_complete = False
+    following.tell(BIG)
+    following.shadow.synced()
+    following.tell(web(node="big"))
+    assert following.shadow.report.bound == 1
+
+
 def test_a_pod_that_comes_back_under_its_name_is_another_one():
     following = Following(*nodes(1), web())
     again = web()
