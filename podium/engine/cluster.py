@@ -447,7 +447,7 @@ class Cluster:
             ManifestError: the pod cannot be read, or the API server would refuse it.
         """
         typed = self.read_pod(pod)
-        claimed, claims = self._with_claims(typed)
+        claimed, claims = self.claims_of(typed)
         if not claims:
             return self, claimed
         world = self.fork()
@@ -459,12 +459,12 @@ class Cluster:
         Raises:
             ManifestError: a claim cannot be read.
         """
-        claimed, claims = self._with_claims(pod)
+        claimed, claims = self.claims_of(pod)
         for claim in claims:
             self.create(*self.read(claim))
         return claimed
 
-    def _with_claims(self, pod: Pod) -> tuple[Pod, list[Manifest]]:
+    def claims_of(self, pod: Pod) -> tuple[Pod, list[Manifest]]:
         """The pod with the names of its claims, and those of them that do not exist yet."""
         if not may_have_claims(pod):
             return pod, []

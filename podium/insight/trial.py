@@ -16,6 +16,8 @@ import msgspec
 from podium.engine.cluster import stays_on_node
 from podium.engine.derivation.admission import Admission, RefusedError, demand_allowed
 from podium.engine.derivation.budgets import Budget
+from podium.engine.derivation.control_objects import items_at, namespace_of
+from podium.engine.derivation.limit_ranges import claim_refusals
 from podium.engine.derivation.manager import ControllerManager
 from podium.engine.derivation.pods import generated_name
 from podium.engine.derivation.quotas import Quotas
@@ -28,6 +30,8 @@ from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS,
 _PREEMPTION_ROUNDS_MAX: Final = 20
 """Pods that preempt each other could move for ever."""
 _ROUNDS_MAX: Final = 100_000
+_GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
+"""The message of the condition that the API server gives a gated pod."""
 _UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
@@ -117,13 +121,37 @@ class Trial:
         demand_allowed(pod, self._quotas.refusal(typed, admission.admit(pod, PODS)))
         time = admission.objects.latest_time or None
         metadata = msgspec.structs.replace(typed.metadata, creation_timestamp=time)
-        typed = self.world.create_claims(msgspec.structs.replace(typed, metadata=metadata))
+        typed = self._with_claims(msgspec.structs.replace(typed, metadata=metadata))
         self.world.put(PODS, typed)
         self._order[typed.key] = len(self._order)
         self._hopeless.discard(typed.key)
         if deleted := self._deleted.get(_owner(typed)):
             self.replaced[typed.key] = deleted.pop(0)
         self.controllers.on_pod(typed)
+
+    def _with_claims(self, pod: Pod) -> Pod:
+        """Create the claims that exist because the pod does, and return the pod with their names.
+
+        A claim that is refused keeps the pod of a StatefulSet from being created; other pods wait for it.
+        """
+        claimed, claims = self.world.claims_of(pod)
+        reasons = [self._claim_refusal(claim) for claim in claims]
+        for claim, reason in zip(claims, reasons, strict=True):
+            if reason and not items_at(claim, "metadata", "ownerReferences"):
+                raise RefusedError(f'persistentvolumeclaims "{claim["metadata"]["name"]}" is forbidden: {reason}')
+        for claim, reason in zip(claims, reasons, strict=True):
+            if not reason:
+                self.world.create(*self.world.read(claim))
+        return claimed
+
+    def _claim_refusal(self, claim: Manifest) -> str:
+        """Why the API server refuses the claim; "" if it does not."""
+        if claim["kind"] != PERSISTENT_VOLUME_CLAIMS.kind:
+            return ""
+        admission = self.world.admission
+        admitted = admission.admit(claim, PERSISTENT_VOLUME_CLAIMS)
+        limits = admission.objects.in_namespace("LimitRange", namespace_of(claim))
+        return claim_refusals(admitted, limits) or self._quotas.claim_refusal(admitted)
 
     def delete(self, pod: Pod, *, is_replaced: bool = True) -> None:
         """Delete a pod and what it owns.
@@ -191,6 +219,8 @@ class Trial:
             preemptions = len(self.preempted)
             self.reconcile()
             if not self._place_pending():
+                if self.controllers.end_backoffs():
+                    continue
                 if not self._has_deleted:
                     return
                 # Pods that failed while others were being deleted are tried once more, after their backoff.
@@ -253,7 +283,7 @@ class Trial:
             assert placed is not None
             self.controllers.on_pod(placed)
             return True
-        self.why[pod.key] = placement.message
+        self.why[pod.key] = _GATED if pod.spec.scheduling_gates else placement.message
         self._hopeless.add(pod.key)
         for victim in placement.victims if placement.nominated_node is not None else ():
             self.preempted.append(Preemption(victim.key, placement.nominated_node or "", pod.key))

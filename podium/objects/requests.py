@@ -277,20 +277,6 @@ def _sets_pod_level(spec: PodSpec) -> bool:
     return spec.resources is not None and any(is_pod_level_resource(name) for name in spec.resources.requests)
 
 
-def exact_requests(spec: PodSpec) -> Mapping[str, Quantity]:
-    """As `pod_requests`, without rounding."""
-    return _spec_total(spec)
-
-
-def exact_limits(spec: PodSpec) -> Mapping[str, Quantity]:
-    """As `exact_requests`, of the limits."""
-    total = dict(container_limits(spec))
-    if spec.resources is not None:
-        own = _exact(spec.resources.limits, "spec.resources.limits")
-        total.update((name, amount) for name, amount in own.items() if is_pod_level_resource(name))
-    return _with_overhead(total, spec)
-
-
 def container_requests(spec: PodSpec) -> Mapping[str, Quantity]:
     """The exact amounts that the containers request together at most, without pod-level values and overhead.
 

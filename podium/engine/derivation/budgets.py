@@ -19,8 +19,8 @@ from podium.objects.core import LabelSelector, Pod
 from podium.objects.errors import FieldError
 from podium.objects.selectors import Selector, compile_selector
 
-ExpectedPods: TypeAlias = Callable[[Sequence[Pod]], int]
-"""How many pods the controllers of these pods want together."""
+ExpectedPods: TypeAlias = Callable[[Sequence[Pod]], int | None]
+"""How many pods the controllers of these pods want together; None if one of them cannot be scaled."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,21 @@ class Budget:
         healthy = sum(map(is_ready, covered))
         least = self._least_healthy(covered, expected)
         if not is_ready(pod):
-            policy = mapping_at(self.manifest, "spec").get("unhealthyPodEvictionPolicy")
-            return policy == "AlwaysAllow" or (healthy >= least and least > 0)
-        return healthy > least
+            if mapping_at(self.manifest, "spec").get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+                return True
+            return least is not None and healthy >= least > 0
+        return least is not None and healthy > least
 
-    def _least_healthy(self, covered: Sequence[Pod], expected: ExpectedPods) -> int:
+    def _least_healthy(self, covered: Sequence[Pod], expected: ExpectedPods) -> int | None:
+        """How many pods must stay healthy; None if that is not known, so that no healthy pod may go."""
         spec = mapping_at(self.manifest, "spec")
-        if (most := spec.get("maxUnavailable")) is not None:
-            total = expected(covered)
-            return max(total - _share(most, total), 0)
-        least = spec.get("minAvailable")
-        if isinstance(least, str):
-            return _share(least, expected(covered))
-        return 1 if least is None else _share(least, 0)
+        least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+        if most is None and not isinstance(least, str):
+            return 1 if least is None else _share(least, 0)
+        total = expected(covered)
+        if total is None:
+            return None
+        return _share(least, total) if most is None else max(total - _share(most, total), 0)
 
 
 def _share(amount: Any, total: int) -> int:

@@ -6,8 +6,8 @@ v1.36.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -19,7 +19,8 @@ from podium.objects.quantity import QuantityError, canonical_text, parse
 from podium.objects.requests import container_limits, container_requests
 from podium.objects.resource_names import is_pod_level_resource
 
-_GROUPS = ("containers", "initContainers")
+_GROUPS: Final = ("containers", "initContainers")
+_NANO: Final = 10**9
 
 
 def with_limit_defaults(spec: dict[str, Any], limit_ranges: Iterable[Manifest]) -> dict[str, Any]:
@@ -47,6 +48,26 @@ def limit_range_refusals(spec: Mapping[str, Any], limit_ranges: Iterable[Manifes
         ]
     except (QuantityError, FieldError, msgspec.ValidationError):
         return ""
+    return _joined(reasons)
+
+
+def claim_refusals(claim: Manifest, limit_ranges: Iterable[Manifest]) -> str:
+    """Why LimitRanges refuse a claim to storage; "" if they do not, or if an amount cannot be read."""
+    requests = mapping_at(claim, "spec", "resources", "requests")
+    try:
+        reasons = [
+            reason
+            for limit_range in limit_ranges
+            for item in items_at(limit_range, "spec", "limits")
+            if item.get("type") == "PersistentVolumeClaim"
+            for reason in (*_below(item, requests, {}), *_requests_above(item, requests))
+        ]
+    except QuantityError:
+        return ""
+    return _joined(reasons)
+
+
+def _joined(reasons: Sequence[str]) -> str:
     return f"[{', '.join(reasons)}]" if len(reasons) > 1 else "".join(reasons)
 
 
@@ -95,6 +116,12 @@ def _of_pod(spec: Mapping[str, Any], name: str, total: Callable[[PodSpec], Mappi
 
 
 def _violations(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any]) -> Iterator[str]:
+    yield from _below(item, requests, limits)
+    yield from _above(item, requests, limits)
+    yield from _ratio_violations(item, requests, limits)
+
+
+def _below(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any]) -> Iterator[str]:
     kind = item.get("type")
     for resource, enforced in mapping_at(item, "min").items():
         least = f"minimum {resource} usage per {kind} is {canonical_text(enforced)}"
@@ -105,6 +132,21 @@ def _violations(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Ma
             yield f"{least}, but request is {canonical_text(request)}"
         elif limit is not None and parse(enforced) > parse(limit):
             yield f"{least}, but limit is {canonical_text(limit)}"
+
+
+def _requests_above(item: Mapping[str, Any], requests: Mapping[str, Any]) -> Iterator[str]:
+    """What a claim, which has no limits, requests above the maximum."""
+    for resource, enforced in mapping_at(item, "max").items():
+        most = f"maximum {resource} usage per {item.get('type')} is {canonical_text(enforced)}"
+        request = requests.get(resource)
+        if request is None:
+            yield f"{most}.  No request is specified"
+        elif parse(request) > parse(enforced):
+            yield f"{most}, but request is {canonical_text(request)}"
+
+
+def _above(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any]) -> Iterator[str]:
+    kind = item.get("type")
     for resource, enforced in mapping_at(item, "max").items():
         most = f"maximum {resource} usage per {kind} is {canonical_text(enforced)}"
         request, limit = requests.get(resource), limits.get(resource)
@@ -114,25 +156,17 @@ def _violations(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Ma
             yield f"{most}, but limit is {canonical_text(limit)}"
         elif request is not None and parse(request) > parse(enforced):
             yield f"{most}, but request is {canonical_text(request)}"
+
+
+def _ratio_violations(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any]) -> Iterator[str]:
     for resource, enforced in mapping_at(item, "maxLimitRequestRatio").items():
-        yield from _ratio_violations(
-            f"{resource} max limit to request ratio per {kind} is {canonical_text(enforced)}",
-            resource,
-            enforced,
-            requests,
-            limits,
+        most = f"{resource} max limit to request ratio per {item.get('type')} is {canonical_text(enforced)}"
+        request, limit = (
+            parse(amounts[resource]).nano_value if resource in amounts else 0 for amounts in (requests, limits)
         )
-
-
-def _ratio_violations(
-    text: str, resource: str, enforced: Any, requests: Mapping[str, Any], limits: Mapping[str, Any]
-) -> Iterator[str]:
-    request, limit = (
-        parse(amounts[resource]).nano_value if resource in amounts else 0 for amounts in (requests, limits)
-    )
-    if not request:
-        yield f"{text}, but no request is specified or request is 0"
-    elif not limit:
-        yield f"{text}, but no limit is specified or limit is 0"
-    elif limit * 10**9 > parse(enforced).nano_value * request:
-        yield f"{text}, but provided ratio is {limit / request:f}"
+        if not request:
+            yield f"{most}, but no request is specified or request is 0"
+        elif not limit:
+            yield f"{most}, but no limit is specified or limit is 0"
+        elif limit * _NANO > parse(enforced).nano_value * request:
+            yield f"{most}, but provided ratio is {limit / request:f}"

@@ -84,6 +84,7 @@ class ControllerManager:
         self._pods: dict[_WorkloadId, dict[str, Pod]] = {}
         self._orphans: dict[str, Pod] = {}
         self._dirty: dict[_WorkloadId, None] = {}
+        self._late: dict[_WorkloadId, None] = {}
         self._outdated: set[str] = set()
         self._made_up: set[_WorkloadId] = set()
         """The workloads that are known by their pods only."""
@@ -105,11 +106,22 @@ class ControllerManager:
 
     def on_pod_gone(self, pod: Pod) -> None:
         """A pod was deleted."""
-        self._touch_owner(pod)
+        owner = _owner_id(pod)
+        if owner is not None and owner[0] == "Job" and self._is_complete(owner):
+            # A Job counts the pod as failed, and replaces it after a backoff.
+            self._late[owner] = None
+        else:
+            self._touch_owner(pod)
         self._outdated.discard(pod.key)
         self._orphans.pop(pod.key, None)
-        if (owner := _owner_id(pod)) is not None:
+        if owner is not None:
             self._pods.get(owner, {}).pop(pod.key, None)
+
+    def end_backoffs(self) -> bool:
+        """Let Jobs replace pods that were deleted; returns whether there are any."""
+        late, self._late = self._late, {}
+        self._dirty.update(late)
+        return bool(late)
 
     def touch(self, kind: str, key: str) -> None:
         """Something has changed that may help a workload."""
@@ -177,18 +189,27 @@ class ControllerManager:
         known |= {above for owner, pods in self._pods.items() for above in self._owners(owner, pods) if pods}
         return sorted(f"{key.partition('/')[0]}/{kind}/{key.partition('/')[2]}" for kind, key in known)
 
-    def expected_pods(self, pods: Sequence[Pod]) -> int:
-        """How many pods the controllers of these pods want together; those without a controller count as one."""
-        total, owners = 0, set()
-        for pod in pods:
-            owner = _owner_id(pod)
-            if owner is None:
-                total += 1
-            elif owner not in owners:
-                owners.add(owner)
-                workload = self._objects.get(*owner)
-                total += len(self._pods.get(owner, ())) if workload is None else desired_replicas(workload)
-        return total
+    def expected_pods(self, pods: Sequence[Pod]) -> int | None:
+        """How many pods the controllers of these pods want together; None if one of them cannot be scaled.
+
+        Pods without a controller do not count.
+        """
+        owners = {owner for pod in pods if (owner := _owner_id(pod)) is not None}
+        if any(kind in ("Job", "DaemonSet") for kind, _ in owners):
+            return None
+        scaled = {self._scaled_owner(owner) for owner in owners}
+        workloads = {owner: self._objects.get(*owner) for owner in scaled}
+        return sum(
+            len(self._pods.get(owner, ())) if workload is None else desired_replicas(workload)
+            for owner, workload in workloads.items()
+        )
+
+    def _scaled_owner(self, owner: _WorkloadId) -> _WorkloadId:
+        """The Deployment of a ReplicaSet, if it is known; other workloads as they are."""
+        replica_set = self._objects.get(*owner) if owner[0] == "ReplicaSet" else None
+        deployment = _controller_of(replica_set) if replica_set is not None else None
+        above = "Deployment", f"{owner[1].partition('/')[0]}/{deployment}"
+        return owner if deployment is None or self._objects.get(*above) is None else above
 
     def is_replaced_alike(self, pod: Pod) -> bool:
         """Whether the pod is replaced by one like it once it is deleted: its workload is not known, or is made up."""

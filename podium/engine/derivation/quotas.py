@@ -1,19 +1,19 @@
-"""ResourceQuotas: the pods that they refuse.
+"""ResourceQuotas: the pods and claims to storage that they refuse.
 
 Source: kubernetes pkg/quota/v1/evaluator/core/pods.go, apiserver pkg/admission/plugin/resourcequota, v1.36.2.
-Differs: only pods are counted, not claims and other objects.
+Differs: only pods and claims to storage are counted, not other objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from podium.engine.derivation.control_objects import items_at, key_of, mapping_at
 from podium.engine.manifests import Manifest
 from podium.objects.core import Pod, PodSpec
 from podium.objects.errors import FieldError
-from podium.objects.quantity import QuantityError, parse
+from podium.objects.quantity import QuantityError, canonical_text, parse
 from podium.objects.requests import exact_limits, exact_requests
 from podium.objects.resource_names import is_hugepages
 
@@ -44,12 +44,29 @@ class Quotas:
             manifest: the pod after admission.
         """
         quotas = self._matching(manifest, pod.metadata.namespace)
-        usage = _usage_of(pod.spec)
         for quota in quotas:
-            hard = _hard(quota)
-            if missing := _missing(hard, mapping_at(manifest, "spec")):
+            if missing := _missing(_hard(quota), mapping_at(manifest, "spec")):
                 return f"failed quota: {_name(quota)}: must specify {missing}"
-            used = self._used_of(quota)
+        return self._exceeded(quotas, _usage_of(pod.spec))
+
+    def claim_refusal(self, claim: Manifest) -> str:
+        """Why a quota refuses the claim to storage; "" if none does, and the claim then counts.
+
+        Args:
+            claim: after admission.
+        """
+        namespace = str(mapping_at(claim, "metadata").get("namespace") or "")
+        quotas = [
+            quota
+            for key, quota in sorted(self._quotas.items())
+            if key.partition("/")[0] == namespace and not _scopes(quota)
+        ]
+        return self._exceeded(quotas, _usage_of_claim(claim))
+
+    def _exceeded(self, quotas: Sequence[Manifest], usage: Usage) -> str:
+        """Which quota the usage exceeds; "" if none, and the usage then counts."""
+        for quota in quotas:
+            hard, used = _hard(quota), self._used_of(quota)
             over = sorted(
                 name for name, limit in hard.items() if name in usage and used.get(name, 0) + usage[name] > limit
             )
@@ -152,6 +169,16 @@ def _usage_of(spec: PodSpec) -> Usage:
     return usage | {f"limits.{name}": amount.nano_value for name, amount in limits.items() if name in _COMPUTE}
 
 
+def _usage_of_claim(claim: Manifest) -> Usage:
+    spec = mapping_at(claim, "spec")
+    storage = _parsed(mapping_at(spec, "resources", "requests")).get("storage", 0)
+    usage = {"persistentvolumeclaims": _NANO, "count/persistentvolumeclaims": _NANO, "requests.storage": storage}
+    if storage_class := spec.get("storageClassName"):
+        prefix = f"{storage_class}.storageclass.storage.k8s.io"
+        usage |= {f"{prefix}/persistentvolumeclaims": _NANO, f"{prefix}/requests.storage": storage}
+    return usage
+
+
 def _hard(quota: Manifest) -> Usage:
     return _parsed(mapping_at(quota, "spec", "hard"))
 
@@ -167,12 +194,15 @@ def _parsed(amounts: Mapping[str, Any]) -> Usage:
 
 
 def _amounts(names: Iterable[str], amounts: Usage) -> str:
-    return ",".join(f"{name}={_text(amounts.get(name, 0))}" for name in names)
+    return ",".join(f"{name}={_text(name, amounts.get(name, 0))}" for name in names)
 
 
-def _text(nanos: int) -> str:
+def _text(name: str, nanos: int) -> str:
+    """The amount as people write it: of memory and storage in powers of 1024."""
+    units = nanos // _NANO
     if nanos % _NANO == 0:
-        return str(nanos // _NANO)
+        is_binary = units and units % 1024 == 0 and any(part in name for part in ("memory", "storage", "hugepages-"))
+        return canonical_text(f"{units // 1024}Ki") if is_binary else str(units)
     return f"{nanos // 10**6}m" if nanos % 10**6 == 0 else f"{nanos}n"
 
 
