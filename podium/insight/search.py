@@ -30,6 +30,7 @@ from podium.insight.applied_edits import EditsDoNotApplyError, apply_edits
 from podium.insight.blockers import Blockers, blockers_of
 from podium.insight.edits import INTRUSIVENESS, Edit, EditKind, in_order
 from podium.insight.evictions import EXACT, Evictions
+from podium.insight.new_nodes import without_daemons
 from podium.insight.node_edits import (
     HOSTNAME,
     LabelChanges,
@@ -44,7 +45,7 @@ from podium.insight.volume_demands import volume_demands
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import Node, Pod
 from podium.objects.requests import filter_requests
-from podium.objects.resource_types import NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_CLAIMS
+from podium.objects.resource_types import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_CLAIMS
 from podium.plugins.node_affinity import NodeAffinity
 
 EDITS_MAX: Final = 3
@@ -297,10 +298,9 @@ class FixSearch:
             if len(self._worlds) == self._worlds_max:
                 self._is_complete = False
                 return None
-            _, edit = added_node(node, self._snapshot.row_of.keys())
-            assert edit.manifest is not None
+            new, edit = added_node(node, self._snapshot.row_of.keys())
             world = self._cluster.fork()
-            world.add(edit.manifest)
+            world.put(NODES, without_daemons(world, new, node))
             known = self._worlds[node.name] = edit, world
         return known
 

@@ -16,6 +16,7 @@ from podium.engine.files import Found
 from podium.engine.manifests import Manifest, is_namespaced, resource_of
 from podium.insight.cluster import Cluster
 from podium.insight.loading import node_named, pod_named
+from podium.insight.new_nodes import daemons_alike
 from podium.insight.node_edits import added_node
 from podium.insight.trial import Trial
 from podium.lib.nearest import nearest
@@ -63,7 +64,7 @@ class Drain:
 
 @dataclass(frozen=True, slots=True)
 class AddNodes:
-    """Add empty nodes with the labels, taints and resources of another one."""
+    """Add nodes with the labels, taints and resources of another one, on which only DaemonSets run."""
 
     count: int
     like: str
@@ -77,9 +78,11 @@ class AddNodes:
         """Add the nodes. Raises: ClusterError: there is no such node."""
         like = node_named(trial.world, self.like)
         for _ in range(self.count):
-            _, edit = added_node(like, trial.world.store.objects(NODES).keys())
+            new, edit = added_node(like, trial.world.store.objects(NODES).keys())
             assert edit.manifest is not None
             trial.world.add(edit.manifest)
+            for daemon in daemons_alike(trial.world, new.name, like):
+                trial.world.put_pending(daemon)
         trial.on_nodes()
 
 

@@ -1,0 +1,78 @@
+"""What DaemonSets run on a node that is only added in a question, and what they leave of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from podium.engine.cluster import Cluster
+from podium.engine.derivation.control_objects import ControlObjects
+from podium.engine.derivation.daemon_nodes import DaemonNodes
+from podium.engine.derivation.pods import daemon_set_pod
+from podium.objects.core import (
+    Affinity,
+    Node,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Pod,
+)
+from podium.objects.requests import node_allocatable, pod_requests
+from podium.objects.resource_names import CPU
+from podium.objects.selectors import NODE_NAME_FIELD
+
+
+def without_daemons(cluster: Cluster, node: Node, like: Node) -> Node:
+    """The new node with only what the DaemonSets leave of it, as if they were part of the machine.
+
+    Args:
+        like: the node that it is like; pods of DaemonSets that are not known run there.
+    """
+    daemons = [*_known(cluster, node), *_alike(cluster.admission.objects, cluster.pods, node, like)]
+    if not daemons:
+        return node
+    left, pods = dict(node_allocatable(node)[0]), node_allocatable(node)[1]
+    for pod in daemons:
+        for resource, amount in pod_requests(pod.spec).items():
+            if resource in left:
+                left[resource] = max(left[resource] - amount, 0)
+    texts = {resource: f"{amount}m" if resource == CPU else str(amount) for resource, amount in left.items()}
+    allocatable = {**node.status.allocatable, **texts, "pods": str(max(pods - len(daemons), 0))}
+    return replace(node, status=replace(node.status, allocatable=allocatable))
+
+
+def daemons_alike(cluster: Cluster, node_name: str, like: Node) -> list[Pod]:
+    """Pods for a new node like those that DaemonSets run on a node it is like, of DaemonSets that are not known."""
+    node = Node(metadata=replace(like.metadata, name=node_name))
+    return list(_alike(cluster.admission.objects, cluster.pods, node, like))
+
+
+def _known(cluster: Cluster, node: Node) -> Iterator[Pod]:
+    for key, daemon_set in cluster.admission.objects.of_kind("DaemonSet").items():
+        if DaemonNodes(daemon_set).selected([node]):
+            name = f"{key.partition('/')[2]}-{node.name}"
+            yield cluster.read_pod(daemon_set_pod(daemon_set, name, node.name))
+
+
+def _alike(objects: ControlObjects, pods: Iterable[Pod], node: Node, like: Node) -> Iterator[Pod]:
+    for pod in pods:
+        owner = pod.metadata.controller
+        if pod.node_name != like.name or owner is None or owner.kind != "DaemonSet":
+            continue
+        if objects.get("DaemonSet", owner.name, pod.metadata.namespace) is None:
+            yield _for_node(pod, node.name)
+
+
+def _for_node(pod: Pod, node_name: str) -> Pod:
+    """A pod like this one that is meant for another node."""
+    name = f"{pod.metadata.name}-{node_name}"
+    metadata = replace(pod.metadata, name=name, uid=f"Pod/{pod.metadata.namespace}/{name}")
+    field = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node_name,))
+    required = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
+    affinity = pod.spec.affinity or Affinity()
+    node_affinity = replace(affinity.node_affinity or NodeAffinity(), required=required)
+    spec = msgspec.structs.replace(pod.spec, affinity=replace(affinity, node_affinity=node_affinity))
+    return Pod(metadata=metadata, spec=spec)
