@@ -9,7 +9,7 @@ from typing import Any
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster, read_all, read_object
-from podium.engine.derivation.admission import Admission
+from podium.engine.derivation.admission import Admission, with_node_lost_tolerations
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.device_refusals import device_refusals
 from podium.engine.errors import ClusterError, ManifestError
@@ -89,7 +89,8 @@ class Question:
         store = ObjectStore(read_all(found, admission), whole)
         if not store.objects(NODES):
             raise ManifestError("no nodes: give the cluster's objects with -f, or the cluster itself with --kubeconfig")
-        asked = read_object(asked_about, PODS, admission)
+        created = with_node_lost_tolerations(asked_about.manifest)
+        asked = read_object(Found(created, asked_about.where), PODS, admission)
         store.put(PODS, asked)
         missing = () if PODS in whole else tuple(admission.missing_kinds(asked_about.manifest))
         return cls(store, asked, admission, missing)

@@ -14,7 +14,12 @@ from typing import Any, Final
 import msgspec
 
 from podium.engine.cluster import stays_on_node
-from podium.engine.derivation.admission import Admission, RefusedError, demand_allowed
+from podium.engine.derivation.admission import (
+    Admission,
+    RefusedError,
+    demand_allowed,
+    with_node_lost_tolerations,
+)
 from podium.engine.derivation.budgets import Budget
 from podium.engine.derivation.control_objects import items_at, namespace_of
 from podium.engine.derivation.limit_ranges import claim_refusals
@@ -117,7 +122,7 @@ class Trial:
         """
         admission = self.world.admission
         admission.demand_admission(pod)
-        typed = self.world.read_pod(pod)
+        typed = self.world.read_pod(with_node_lost_tolerations(pod))
         demand_allowed(pod, self._quotas.refusal(typed, admission.admit(pod, PODS)))
         time = admission.objects.latest_time or None
         metadata = msgspec.structs.replace(typed.metadata, creation_timestamp=time)

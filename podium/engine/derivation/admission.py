@@ -105,7 +105,7 @@ class Admission:
             if priority_class.get("preemptionPolicy") is not None:
                 spec.setdefault("preemptionPolicy", priority_class["preemptionPolicy"])
         if is_new:
-            spec = with_runtime_class(_with_node_lost_tolerations(spec), self._runtime_class(pod))
+            spec = with_runtime_class(spec, self._runtime_class(pod))
             spec = with_label_keys(spec, mapping_at(pod, "metadata", "labels"))
         return {**pod, "spec": spec}
 
@@ -191,18 +191,22 @@ def _is_default_class(storage_class: Manifest) -> bool:
     return any(annotations.get(name) == "true" for name in _DEFAULT_CLASS)
 
 
-def _with_node_lost_tolerations(spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec with tolerations of unready and unreachable nodes for five minutes, unless it has others for them."""
+def with_node_lost_tolerations(pod: Manifest) -> Manifest:
+    """The pod with tolerations of unready and unreachable nodes for five minutes, unless it has others for them.
+
+    Only for pods that are created: where edits of a pod are asked for, they are edits of what was written.
+    """
+    spec = mapping_at(pod, "spec")
     tolerations = spec.get("tolerations") or []
-    if not isinstance(tolerations, list):
-        return spec
+    if is_admitted(pod) or not isinstance(tolerations, list) or not isinstance(pod.get("spec"), Mapping):
+        return pod
     own = [each for each in tolerations if isinstance(each, Mapping) and each.get("effect") in (None, "", "NoExecute")]
     more = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for key in _NODE_LOST
         if not any(each.get("key") in (None, "", key) for each in own)
     ]
-    return {**spec, "tolerations": [*tolerations, *more]} if more else spec
+    return {**pod, "spec": {**spec, "tolerations": [*tolerations, *more]}} if more else pod
 
 
 def _node(node: dict[str, Any]) -> dict[str, Any]:

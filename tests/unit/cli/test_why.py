@@ -47,7 +47,7 @@ def test_fixes_are_shown_with_their_patches(cluster):
     shown = lines(_run("web", "-f", cluster, "--fix"))
     at = shown.index("default/web fits after one edit")
     assert shown[at + 1] == "tolerate the taint team=a:NoSchedule → n2"
-    assert shown[at + 2].startswith('Pod web: [{"op":"add","path":"/spec/tolerations/-","value":{"key":"team"')
+    assert shown[at + 2].startswith('Pod web: [{"op":"add","path":"/spec/tolerations","value":[{"key":"team"')
     assert "evict default/full from n1 → n1" in shown
     assert "add a node like n1 → n1-like-1" in shown
 
