@@ -39,7 +39,8 @@ class Cluster(insight.Cluster):
 
     def _keep(self, found: Sequence[Found]) -> None:
         kept = {key: each for each in found if (key := to_keep(each)) is not None}
-        self._own().kept = {**self._state.kept, **kept}
+        if kept:
+            self._own().kept = {**self._state.kept, **kept}
 
     def add(self, manifest: Manifest) -> None:
         """Add an object. A pod that names a node counts there, any other pod is pending.

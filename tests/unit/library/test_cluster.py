@@ -135,7 +135,7 @@ def test_a_workload_whose_pods_are_refused_is_not_added():
     limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "default"}}
     limits["spec"] = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
     cluster = Cluster.load([node("n1", "4"), limits])
-    with pytest.raises(ManifestError, match="maximum cpu usage per Container is 1"):
+    with pytest.raises(ManifestError, match="must be less than or equal to cpu limit of 1"):
         cluster.add(deployment(cpu="2"))
     assert cluster.pods == ()
 
