@@ -111,8 +111,8 @@ class Cluster(insight.Cluster):
         Args:
             node_pools: the NodePools to buy from, instead of those that were loaded.
             adopt_nodes: buy more nodes like those of a cluster that has no NodePools.
-            catalogue: the instance types in the JSON form of kwok's, or the path of such a file; generic ones unless
-                given.
+            catalogue: the instance types in the JSON form of kwok's, or the path of such a file; generic ones,
+                which have no prices, unless given.
             add: workloads to plan for as well.
             assume_unschedulable: plan also for pods that kube-scheduler has not tried to place yet.
             rules: who judges whether a pod fits: Karpenter's simulation, or this cluster's profiles.

@@ -21,6 +21,7 @@ from podium.objects.resource_types import PODS
 from podium.provisioner.adoption import adopt_nodes
 from podium.provisioner.cases import read_settings
 from podium.provisioner.catalogue import Catalogue, read_catalogue
+from podium.provisioner.device_use import DeviceUse
 from podium.provisioner.manifests import pods_of_workloads, read_cluster
 from podium.provisioner.objects import ClusterObjects
 from podium.provisioner.placed_plans import plan_with_podium
@@ -66,7 +67,7 @@ class PlanQuestion:
             basis = PlanBasis(*self._purchasable(objects), replace(read_settings({}), node_class=None))
             now = SystemClock().now()
             if self.rules == "karpenter":
-                return PurchasePlan.of(basis, now)
+                return PurchasePlan.of(basis, now, DeviceUse.in_store(cluster.store))
             return PlacedPurchases(basis, plan_with_podium(basis, _with_pods(cluster, added), now))
         except (FieldError, OSError) as error:
             raise ClusterError(str(error)) from error
