@@ -113,6 +113,8 @@ class Admission:
         name = spec.get("priorityClassName")
         if isinstance(name, str) and name:
             return self.objects.get("PriorityClass", name) or _BUILT_IN_PRIORITIES.get(name)
+        if "priority" in spec:
+            return None
         defaults = [each for each in self.objects.of_kind("PriorityClass").values() if each.get("globalDefault")]
         # Only one may be the default; if there are more, the API server takes the smallest.
         return min(defaults, key=lambda each: each.get("value") or 0, default=None)
