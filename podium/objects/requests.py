@@ -287,7 +287,7 @@ def container_requests(spec: PodSpec) -> Mapping[str, Quantity]:
 
 def container_limits(spec: PodSpec) -> Mapping[str, Quantity]:
     """As `container_requests`, of the containers' limits."""
-    return _containers_total(spec, lambda container, path: _exact(container.resources.limits, path), {})
+    return _containers_total(spec, _spec_limits, {})
 
 
 # ---------------------------------------------------------------- in-place resize
