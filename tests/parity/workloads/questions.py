@@ -315,6 +315,9 @@ def _refused(world: World) -> None:
     if cause == "storage":
         _apply_refused_claims(world, namespace)
         return
+    if cause == "runtime":
+        # Without any, a file that holds a cluster could have left them out.
+        world.add_runtime()
     if cause == "quota":
         used = sum(len(pods) for key, pods in world.plan.pods.items() if key.startswith(f"{namespace}/"))
         hard = world.random.choice(
