@@ -490,7 +490,7 @@ def _adoption(world: World) -> None:
         template = draw_template(world, name, is_running=True)
         pod = {"apiVersion": "v1", "kind": "Pod", **template}
         pod["metadata"] |= {"name": f"bare-{number}", "namespace": namespace}
-        world.add_running(pod, 1, amounts_of(template))
+        world.add_running(pod, 1, amounts_of(template), age=number)
     _apply(world, _draw_new(world, kind, namespace, draw_template(world, name)))
 
 
