@@ -315,6 +315,9 @@ def _refused(world: World) -> None:
     if cause == "storage":
         _apply_refused_claims(world, namespace)
         return
+    if cause == "runtime":
+        # Without any, a file that holds a cluster could have left them out.
+        world.add_runtime()
     if cause == "quota":
         used = sum(len(pods) for key, pods in world.plan.pods.items() if key.startswith(f"{namespace}/"))
         hard = world.random.choice(
@@ -487,7 +490,7 @@ def _adoption(world: World) -> None:
         template = draw_template(world, name, is_running=True)
         pod = {"apiVersion": "v1", "kind": "Pod", **template}
         pod["metadata"] |= {"name": f"bare-{number}", "namespace": namespace}
-        world.add_running(pod, 1, amounts_of(template))
+        world.add_running(pod, 1, amounts_of(template), age=number)
     _apply(world, _draw_new(world, kind, namespace, draw_template(world, name)))
 
 

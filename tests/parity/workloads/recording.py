@@ -149,13 +149,13 @@ async def _wait_placed(plane: Plane) -> None:
 
 async def _dump(client: Client) -> list[Json]:
     """All objects, as `kubectl get -o json` shows them."""
-    found: list[Json] = []
+    objects: list[Json] = []
     for kind, collection in COLLECTIONS.items():
         page = await client.get(collection)
         for item in page["items"]:
             item["metadata"].pop("managedFields", None)
-            found.append({"apiVersion": page["apiVersion"], "kind": kind, **item})
-    return found
+            objects.append({"apiVersion": page["apiVersion"], "kind": kind, **item})
+    return objects
 
 
 # ---------------------------------------------------------------- the step

@@ -277,28 +277,36 @@ class World:
     # ------------------------------------------------------------ running workloads
 
     def add_running(
-        self, workload: Json, replicas: int, amounts: tuple[int, int], *, unready: float = 0.04, succeeded: int = 0
+        self,
+        workload: Json,
+        replicas: int,
+        amounts: tuple[int, int],
+        *,
+        unready: float = 0.04,
+        succeeded: int = 0,
+        age: int = 0,
     ) -> None:
         """A workload whose pods run where they fit.
 
         Args:
-            unready: the probability that a pod is not ready.
+            unready: the probability that a pod is the one that is not ready.
             succeeded: so many of the first pods have ended well.
+            age: the decimal logarithm of the minutes for which the youngest pod has been ready.
         """
         meta = workload["metadata"]
         in_order = workload["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady"
         in_order = in_order and workload["kind"] == "StatefulSet"
-        # So that a controller that compares ages by their logarithm finds no two alike.
-        ages = self.random.sample([10**exponent for exponent in range(replicas)], replicas)
+        # A controller that compares ages by their logarithm finds no two alike, nor two that are not ready.
+        minutes = self.random.sample([10**exponent for exponent in range(age, age + replicas)], replicas)
         pods: list[PodPlan] = []
-        for number, age in enumerate(ages):
+        for number in range(replicas):
             if number < succeeded:
-                pods.append(PodPlan(self.random.choice(self.node_names), age, has_succeeded=True))
+                pods.append(PodPlan(self.random.choice(self.node_names), minutes[number], has_succeeded=True))
                 continue
             node = self.place(*amounts)
-            is_ready = not self.chance(unready)
+            is_ready = not self.chance(unready) or any(pod.ready_minutes is None for pod in pods)
             cost = self.random.randrange(-5, 20) if self.chance(unready) else None
-            pods.append(PodPlan(node, age if is_ready else None, cost))
+            pods.append(PodPlan(node, minutes[number] if is_ready else None, cost))
             if in_order and not (node and is_ready):
                 # Those after it wait for it.
                 break
