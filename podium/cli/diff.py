@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli.interrupts import exit_at_sigint
-from podium.cli.options.configuration import plugin_option
+from podium.cli.options.configuration import BadConfiguration, plugin_option
 from podium.cli.options.html import html_option, write_page
 from podium.cli.output import TEXT, output_option, print_value
 from podium.cli.pages.decisions import told
-from podium.cli.replay import errors_shown, made_with, print_scores
+from podium.cli.replay import errors_shown, made_with, print_scores, tell_missing_scores
 from podium.lib import log
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def _scores(segments: Segments, found: Difference | None, plugins: tuple[str, ..
     try:
         good = made_with(segments.description, plugins)
         return replay(segments.directory, good.config, good.plugins, keep_scores=found.attempt).kept_scores
-    except RecordingError:
+    except (RecordingError, BadConfiguration) as error:
+        tell_missing_scores(segments.directory, error)
         return {}
 
 

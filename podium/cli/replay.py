@@ -21,6 +21,7 @@ from podium.objects.times import parse_time
 from podium.recording.limits import Until
 
 if TYPE_CHECKING:
+    from podium.config import KubeSchedulerConfiguration, Loaded
     from podium.recording.player import Differing
     from podium.recording.replay import Replayed
     from podium.recording.timeline import Timeline
@@ -106,17 +107,17 @@ def command(
     from podium.recording.segments import open_segments
 
     with errors_shown(directory):
+        segments = open_segments(directory)
+        described, watched = segments.description, is_watched(segments)
+        good = _configured(described, config, plugins, change=_apply_extenders if watched else None)
         if trace is not None:
             _write_trace(directory, trace)
-        segments = open_segments(directory)
-        described = segments.description
-        if is_watched(segments):
-            compared = _compare_bindings(directory, described, config, plugins, until, speed, html)
+        if watched:
+            compared = _compare_bindings(directory, good, until, speed, html)
             _print_bindings(compared, output, is_whole=not until.is_set)
             if expect and compared.report.agreed < compared.report.compared:
                 click.get_current_context().exit(1)
             return
-        good = _configured(described, config, plugins)
         is_other = config is not None
         replayed = replay(directory, good.config, good.plugins, until=until, speed=speed, is_other=is_other)
         differing = replayed.outcome.differing
@@ -176,19 +177,11 @@ def _print_counterfactual(
 
 
 def _compare_bindings(
-    directory: Path,
-    described: Mapping[str, Any],
-    config: Path | None,
-    plugins: tuple[str, ...],
-    until: Until,
-    speed: float | None,
-    html: Path | None,
+    directory: Path, good: Usable, until: Until, speed: float | None, html: Path | None
 ) -> WatchedReplay:
     """Find out how podium's choices relate to what another scheduler did, as `podium shadow` does."""
-    from podium.config.effective import apply_extenders
     from podium.recording.watched import compare_bindings
 
-    good = _configured(described, config, plugins, change=lambda loaded: apply_extenders(loaded.config))
     compared = compare_bindings(directory, good.config, good.plugins, until=until, speed=speed)
     if html is not None:
         from podium.cli.pages.shadow import page_of
@@ -232,16 +225,18 @@ def _tell_damage(read: Replayed | WatchedReplay, readable: str) -> None:
 
 
 def _configured(
-    described: Mapping[str, Any],
-    config: Path | None,
-    plugins: tuple[str, ...],
-    *,
-    change: Change = lambda loaded: loaded.config,
+    described: Mapping[str, Any], config: Path | None, plugins: tuple[str, ...], *, change: Change | None = None
 ) -> Usable:
-    """The configuration to replay with: the given one, or that of the recording."""
+    """The configuration to replay with: the given one, which is changed so, or that of the recording."""
     if config is None:
         return made_with(described, plugins)
-    return usable(config, plugins, to_run=False, change=change)
+    return usable(config, plugins, to_run=False, change=change or (lambda loaded: loaded.config))
+
+
+def _apply_extenders(loaded: Loaded) -> KubeSchedulerConfiguration:
+    from podium.config.effective import apply_extenders
+
+    return apply_extenders(loaded.config)
 
 
 def _write_trace(directory: Path, file: Path) -> None:
@@ -276,40 +271,52 @@ def _timeline(directory: Path, seconds: float | None) -> Timeline:
 def _recorded_scores(
     directory: Path, described: Mapping[str, Any], plugins: tuple[str, ...], replayed: Replayed
 ) -> Mapping[str, Mapping[str, int]]:
-    """The scores of the attempt that differs, as they are with the recorded configuration."""
+    """The scores of the attempt that differs, as they are with the recorded configuration; none without its plugins."""
     from podium.recording.replay import replay
+    from podium.recording.segments import RecordingError
 
-    good = made_with(described, plugins)
+    try:
+        good = made_with(described, plugins)
+    except (RecordingError, BadConfiguration) as error:
+        tell_missing_scores(directory, error)
+        return {}
     return replay(directory, good.config, good.plugins, keep_scores=replayed.outcome.attempts).kept_scores
 
 
-def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
-    """The configuration and plugins that a recording was made with.
+def tell_missing_scores(directory: Path, error: Exception) -> None:
+    """Say why the scores of a recording's decision are not shown."""
+    click.echo(f"{directory}: the scores of the decision are not shown: {error}", err=True)
 
-    Args:
-        plugins: custom plugins in place of the recorded references.
+
+def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
+    """The configuration that a recording was made with, with the plugins that the command line names.
 
     Raises:
-        BadConfiguration: a plugin cannot be loaded.
-        RecordingError: the description is not what podium writes.
+        BadConfiguration: a plugin cannot be loaded, or one of the recording's is not among them.
+        RecordingError: the description is not what podium writes, or it names plugins and none are given.
     """
     import tempfile
 
     from podium.cli.output import as_json
+    from podium.recording.replay import advice_on_plugins, demand_plugins, recorded_gates, recorded_references
     from podium.recording.segments import RecordingError
 
+    demand_plugins(described, plugins)
+    gates = recorded_gates(described)
     try:
-        document, gates = as_json(described["config"]), tuple(described["feature_gates"])
-        references = plugins or tuple(described["plugins"])
-    except (KeyError, TypeError) as error:
+        document = as_json(described["config"])
+    except KeyError as error:
         raise RecordingError(f"the recording does not say what it was made with: {error!r}") from None
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         file.write(document)
         file.flush()
         try:
-            return usable(Path(file.name), references, gates, to_run=False)
+            return usable(Path(file.name), plugins, gates, to_run=False)
         except BadConfiguration as error:
-            raise BadConfiguration([error.message.replace(file.name, "the recorded configuration")]) from None
+            lines = [error.message.replace(file.name, "the recorded configuration")]
+            if references := recorded_references(described):
+                lines.append(advice_on_plugins(references))
+            raise BadConfiguration(lines) from None
 
 
 def _print(replayed: Replayed) -> None:

@@ -134,21 +134,21 @@ def _combinations(
 ) -> Iterator[Combination]:
     from podium.cli.replay import made_with
     from podium.config import effective
-    from podium.recording.replay import checked_segments
+    from podium.recording.replay import checked_segments, recorded_gates
     from podium.recording.sweep import Combination, fingerprint_of, grid_documents
 
     for directory in directories:
         described = checked_segments(directory).description
-        gates, references = tuple(described.get("feature_gates", ())), plugins or tuple(described.get("plugins", ()))
+        gates = recorded_gates(described)
         if configs:
-            bases = [(str(path), usable(path, references, gates, to_run=False)) for path in configs]
+            bases = [(str(path), usable(path, plugins, gates, to_run=False)) for path in configs]
         else:
             bases = [("", made_with(described, plugins))]
         for name, good in bases:
             for weights, document in grid_documents(effective(good.config), grid):
                 shown = " ".join(filter(None, (name, weights)))
                 place = str(directory.absolute())
-                yield Combination(place, shown, document, references, gates, fingerprint_of(directory))
+                yield Combination(place, shown, document, plugins, gates, fingerprint_of(directory))
 
 
 def _read_results(file: Path) -> dict[str, Result]:
