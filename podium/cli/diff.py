@@ -13,7 +13,7 @@ from podium.cli.options.configuration import BadConfiguration, plugin_option
 from podium.cli.options.html import html_option, write_page
 from podium.cli.output import TEXT, output_option, print_value
 from podium.cli.pages.decisions import told
-from podium.cli.replay import errors_shown, made_with, print_scores, tell_missing_scores
+from podium.cli.replay import errors_shown, made_with, print_scores, tell_left_out, tell_missing_scores
 from podium.lib import log
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], html: Path | None,
     for each in both:
         if each.damage:
             click.echo(f"Not all of it could be read: {each.damage}.", err=True)
+        tell_left_out(each.directory, each.left_out)
     if html is not None:
         from podium.cli.pages.diff import page_of
 

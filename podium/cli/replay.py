@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from podium.config import KubeSchedulerConfiguration, Loaded
     from podium.recording.player import Differing
     from podium.recording.replay import Replayed
+    from podium.recording.segments import LeftOutList
     from podium.recording.timeline import Timeline
     from podium.recording.watched import WatchedReplay
 
@@ -114,6 +115,7 @@ def command(
             _write_trace(directory, trace)
         if watched:
             compared = _compare_bindings(directory, good, until, speed, html)
+            tell_left_out(directory, compared.left_out)
             _print_bindings(compared, output, is_whole=not until.is_set)
             if expect and compared.report.agreed < compared.report.compared:
                 click.get_current_context().exit(1)
@@ -136,6 +138,7 @@ def command(
         print_value(replayed.summary(), output)
     if replayed.made_by:
         click.echo(f"{replayed.made_by}.", err=True)
+    tell_left_out(directory, replayed.left_out)
     if not until.is_set:
         _tell_damage(replayed, f"the {replayed.outcome.attempts} attempts before it were replayed")
     if expect and differing is not None:
@@ -174,6 +177,7 @@ def _print_counterfactual(
             click.echo(f"{name}: {'-' if value is None else value}")
     if found.damage:
         click.echo(f"The recording was not read to its end: {found.damage}.", err=True)
+    tell_left_out(directory, found.left_out)
 
 
 def _compare_bindings(
@@ -214,6 +218,12 @@ def errors_shown(directory: Path) -> Iterator[None]:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename or directory}: {error.strerror}") from None
+
+
+def tell_left_out(directory: Path, left_out: LeftOutList) -> None:
+    """Say what a recording lacks."""
+    if left_out.count:
+        click.echo(f"{directory}: {left_out}", err=True)
 
 
 def _tell_damage(read: Replayed | WatchedReplay, readable: str) -> None:

@@ -28,7 +28,7 @@ from podium.recording import columns, tape
 from podium.recording.limits import Pace, Until
 from podium.recording.player import Diverged, LastReadings, Outcome, Player, Scores
 from podium.recording.replay_loop import ReplayLoop
-from podium.recording.segments import RecordingError, Segments, open_segments
+from podium.recording.segments import LeftOutList, RecordingError, Segments, open_segments
 from podium.recording.surroundings import scheduler_within
 
 _NO_END: Final = Until()
@@ -46,6 +46,7 @@ class Replayed:
         is_cut: whether it only lacks what had not been written when its process was killed.
         made_by: which podium made the recording and can replay it, where this one cannot; "" if it is this one.
         kept_scores: of the attempt that was asked for, by node and plugin.
+        left_out: what the recording lacks.
     """
 
     outcome: Outcome
@@ -54,6 +55,7 @@ class Replayed:
     is_cut: bool = False
     made_by: str = ""
     kept_scores: Scores = field(default_factory=dict)
+    left_out: LeftOutList = field(default_factory=LeftOutList)
 
     @property
     def virtual_s(self) -> float:
@@ -179,14 +181,14 @@ def advice_on_plugins(references: Sequence[str]) -> str:
 
 
 def entries_of(segments: Segments) -> Iterator[tape.Entry]:
-    """The entries of a recording, up to the first damage."""
+    """The entries of a recording, up to the first damage, without objects that cannot be read."""
     return chain.from_iterable(_blocks_of(segments))
 
 
 def _blocks_of(segments: Segments) -> Iterator[list[tape.Entry]]:
     for content in segments.blocks():
         try:
-            yield columns.entries_of(content)
+            yield columns.entries_of(content, segments.left_out.add)
         except ValueError as error:
             segments.damage = f"{segments.directory}: a block that is whole cannot be understood: {error}"
             return
@@ -244,7 +246,9 @@ def replay(
     wall_s = time.perf_counter() - started_s
     cannot = player.outcome.differing is not None or (segments.damage and not segments.is_cut)
     made_by = _other_build(segments) if cannot and not is_other else ""
-    return Replayed(player.outcome, wall_s, segments.damage, segments.is_cut, made_by, player.kept_scores)
+    return Replayed(
+        player.outcome, wall_s, segments.damage, segments.is_cut, made_by, player.kept_scores, segments.left_out
+    )
 
 
 def _other_build(segments: Segments) -> str:
