@@ -13,7 +13,7 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import BadConfiguration, Change, Usable, plugin_option, usable
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.numbers import FiniteRange
-from podium.cli.output import TEXT, output_option, print_value
+from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.pages.decisions import told
 from podium.config import parse_duration
 from podium.lib import log
@@ -137,7 +137,7 @@ def command(
             print_value(_as_value(differing), output)
         print_value(replayed.summary(), output)
     if replayed.made_by:
-        click.echo(f"{replayed.made_by}.", err=True)
+        say(f"{replayed.made_by}.", err=True)
     tell_left_out(directory, replayed.left_out)
     if not until.is_set:
         _tell_damage(replayed, f"the {replayed.outcome.attempts} attempts before it were replayed")
@@ -174,9 +174,9 @@ def _print_counterfactual(
         print_value(found.outcomes.as_value(), output)
     else:
         for name, value in found.outcomes.as_value().items():
-            click.echo(f"{name}: {'-' if value is None else value}")
+            say(f"{name}: {'-' if value is None else value}")
     if found.damage:
-        click.echo(f"The recording was not read to its end: {found.damage}.", err=True)
+        say(f"The recording was not read to its end: {found.damage}.", err=True)
     tell_left_out(directory, found.left_out)
 
 
@@ -223,7 +223,7 @@ def errors_shown(directory: Path) -> Iterator[None]:
 def tell_left_out(directory: Path, left_out: LeftOutList) -> None:
     """Say what a recording lacks."""
     if left_out.count:
-        click.echo(f"{directory}: {left_out}", err=True)
+        say(f"{directory}: {left_out}", err=True)
 
 
 def _tell_damage(read: Replayed | WatchedReplay, readable: str) -> None:
@@ -231,7 +231,7 @@ def _tell_damage(read: Replayed | WatchedReplay, readable: str) -> None:
     if read.damage and not read.is_cut:
         raise click.ClickException(f"{read.damage}; {readable}")
     if read.damage:
-        click.echo(f"The recording was cut off: {read.damage}; {readable}.", err=True)
+        say(f"The recording was cut off: {read.damage}; {readable}.", err=True)
 
 
 def _configured(
@@ -295,7 +295,7 @@ def _recorded_scores(
 
 def tell_missing_scores(directory: Path, error: Exception) -> None:
     """Say why the scores of a recording's decision are not shown."""
-    click.echo(f"{directory}: the scores of the decision are not shown: {error}", err=True)
+    say(f"{directory}: the scores of the decision are not shown: {error}", err=True)
 
 
 def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
@@ -323,7 +323,7 @@ def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
         try:
             return usable(Path(file.name), plugins, gates, to_run=False)
         except BadConfiguration as error:
-            lines = [error.message.replace(file.name, "the recorded configuration")]
+            lines = [line.replace(file.name, "the recorded configuration") for line in error.lines]
             if references := recorded_references(described):
                 lines.append(advice_on_plugins(references))
             raise BadConfiguration(lines) from None
@@ -332,20 +332,20 @@ def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
 def _print(replayed: Replayed) -> None:
     outcome, differing = replayed.outcome, replayed.outcome.differing
     speed = replayed.virtual_s / replayed.wall_s if replayed.wall_s else 0.0
-    click.echo(
+    say(
         f"Replayed {outcome.attempts} attempts of {replayed.virtual_s:.0f} s in {replayed.wall_s:.1f} s "
         f"({speed:.0f} times as fast)."
     )
-    click.echo(f"Digest {outcome.digest.hexdigest()}")
+    say(f"Digest {outcome.digest.hexdigest()}")
     if differing is None:
-        click.echo("Every decision is the recorded one.")
+        say("Every decision is the recorded one.")
         return
-    click.echo(f"The first difference is at attempt {outcome.attempts}, after this: {differing.event}.")
+    say(f"The first difference is at attempt {outcome.attempts}, after this: {differing.event}.")
     if differing.recorded is None or differing.replayed is None:
-        click.echo(f"The replay cannot go on: {differing.detail}.")
+        say(f"The replay cannot go on: {differing.detail}.")
         return
-    click.echo(f"  recorded: {told(differing.recorded)}")
-    click.echo(f"  replayed: {told(differing.replayed)}")
+    say(f"  recorded: {told(differing.recorded)}")
+    say(f"  replayed: {told(differing.replayed)}")
     for name, table in (("recorded", differing.recorded_scores), ("replayed", differing.replayed_scores)):
         print_scores(name, table)
 
@@ -354,11 +354,11 @@ def print_scores(name: str, table: Mapping[str, Mapping[str, int]]) -> None:
     """Print the best nodes with their scores by plugin."""
     if not table:
         return
-    click.echo(f"Scores, {name}:")
+    say(f"Scores, {name}:")
     best = sorted(table, key=lambda node: (-sum(table[node].values()), node))
     for node in best[:_NODES_SHOWN]:
         parts = ", ".join(f"{plugin} {score}" for plugin, score in table[node].items() if score)
-        click.echo(f"  {node}: {sum(table[node].values())} ({parts})")
+        say(f"  {node}: {sum(table[node].values())} ({parts})")
 
 
 def _as_value(differing: Differing) -> dict[str, Any]:
