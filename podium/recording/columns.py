@@ -330,7 +330,7 @@ def entries_of(content: bytes, leave_out: LeaveOut = _ignore) -> list[tape.Entry
     """The entries of a block, with their objects.
 
     Args:
-        leave_out: is told of each object that was left out when it was written, and of each that cannot be read. The
+        leave_out: called with each object that was left out when it was written, and with each that cannot be read. The
             block is read without them.
 
     Raises:
