@@ -29,7 +29,9 @@ MARK: Final = "left out of the recording: "
 _KEY_BYTES: Final = 32
 _DIGEST_BYTES: Final = 10
 _MARKS_KEPT: Final = 1 << 14
-_TEXTS_KEPT: Final = 1 << 14
+_KEPT_LENGTH_MAX: Final = 512
+"""Marks of longer texts are made again each time, which takes less than the memory."""
+_TEXTS_LENGTH_MAX: Final = 1 << 24
 _TEXTS_TRIED: Final = 64
 _BEFORE_A_TEXT: Final = re.compile(": ")
 _VALUE_LENGTH_MAX: Final = 256
@@ -42,18 +44,21 @@ class Withholder:
     def __init__(self) -> None:
         key = os.urandom(_KEY_BYTES)
 
-        @lru_cache(_MARKS_KEPT)
         def mark(text: str) -> str:
             content = text.encode("utf-8", "surrogatepass")
             return MARK + blake2b(content, key=key, digest_size=_DIGEST_BYTES).hexdigest()
 
         self._mark = mark
+        self._kept_mark = lru_cache(_MARKS_KEPT)(mark)
         self._replaced: dict[str, str] = {}
         """What stands in the place of the latest texts of errors."""
+        self._replaced_length = 0
 
     def mark(self, text: str) -> str:
         """What stands in the place of the text; nothing for nothing."""
-        return text and self._mark(text)
+        if not text:
+            return ""
+        return self._kept_mark(text) if len(text) <= _KEPT_LENGTH_MAX else self._mark(text)
 
     # ------------------------------------------------------------ objects
 
@@ -107,10 +112,15 @@ class Withholder:
         if text:
             # A message has it whole or cut, and both again at the end: the oldest texts are forgotten first.
             for shown in (text, cut(text)):
-                self._replaced.pop(shown, None)
+                self._forget(shown)
                 self._replaced[shown] = marked
-        while len(self._replaced) > _TEXTS_KEPT:
-            del self._replaced[next(iter(self._replaced))]
+                self._replaced_length += len(shown)
+        while self._replaced_length > _TEXTS_LENGTH_MAX and len(self._replaced) > 1:
+            self._forget(next(iter(self._replaced)))
+
+    def _forget(self, text: str) -> None:
+        if self._replaced.pop(text, None) is not None:
+            self._replaced_length -= len(text)
 
     def _without_errors(self, message: str) -> str:
         if not self._replaced:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,17 @@ def test_only_the_owner_sees_a_recording(tmp_path: Path) -> None:
     for directory in (tmp_path / "monday", tmp_path / "of" / "tuesday"):
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "of" / "tuesday" / "000001.podium").stat().st_mode) == 0o600
+
+
+def test_texts_of_errors_take_no_more_memory_than_they_may() -> None:
+    withholder = Withholder()
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            outcome, fields = tape.outcome_of(Invalid(f"{number} " + "x" * (1 << 20), code=422))
+            withholder.answer(outcome, fields)
+        withholder.item(_with({_LAST_APPLIED: "y" * (1 << 20)}))
+        assert tracemalloc.get_traced_memory()[0] < 1 << 26
+    finally:
+        tracemalloc.stop()
+    assert "x" not in withholder.failed(("u", "error", f"no: {fields[1]}"))[2]
