@@ -213,6 +213,8 @@ def _local(workers: int | None) -> _Workers:
 
     from podium.recording.sweep import run_combination
 
+    # A new process looks for modules in the current directory first, which may be that of a recording.
+    os.environ["PYTHONSAFEPATH"] = "1"
     count = workers or os.cpu_count() or 1
 
     def pool() -> Executor:

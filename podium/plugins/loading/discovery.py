@@ -9,8 +9,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-import os
-import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -41,27 +39,13 @@ def discover(references: Iterable[str], installed: Iterable[EntryPoint] | None =
         DiscoveryError: a reference or entry point cannot be resolved to a plugin, or two plugins have the same name.
     """
     found: dict[str, type[Plugin]] = {**IN_TREE, **CONTRIB}
-    for entry_point in _installed() if installed is None else installed:
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP) if installed is None else installed:
         _add(
             found, _checked(_load_entry_point(entry_point), f"installed plugin {entry_point.value}"), entry_point.value
         )
     for reference in references:
         _add(found, load(reference), reference)
     return found
-
-
-def _installed() -> Iterable[EntryPoint]:
-    """The plugins of installed packages.
-
-    The first place on Python's path is no place where packages are installed, but the current directory, or that of the
-    script: a recording that somebody has sent may lie there, beside files that say they are a package.
-    """
-    not_installed = set() if sys.flags.safe_path else {os.path.realpath(sys.path[0])}
-    not_installed.difference_update(map(os.path.realpath, sys.path[1:]))
-    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
-        package = entry_point.dist
-        if package is None or os.path.realpath(str(package.locate_file(""))) not in not_installed:
-            yield entry_point
 
 
 def load(reference: str) -> type[Plugin]:

@@ -122,6 +122,30 @@ def test_extenders_of_a_recorded_configuration_are_not_asked(tmp_path: Path) -> 
     assert "extenders are not asked" in done.stderr
 
 
+_SWEEP = ("sweep", "one", "--grid", "NodeResourcesFit=1", "--workers", "1")
+
+
+@pytest.mark.parametrize("command", [("replay", "one", "--expect"), _SWEEP])
+@pytest.mark.parametrize("start", [("-m", "podium"), ("{scripts}/podium",)])
+def test_modules_that_lie_beside_the_recording_are_not_imported(
+    start: tuple[str, ...],
+    command: tuple[str, ...],
+    ran: Path,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    scripts = tmp_path_factory.mktemp("scripts")
+    (scripts / "podium").write_text("from podium.cli.main import main\n\nif __name__ == '__main__':\n    main()\n")
+    described(tmp_path / "one", complete())
+    for name in ("rich", "yaml", "numpy", "multiprocessing", "msgspec", "structlog"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(ran)!r}, 'w')")
+    environment = os.environ | {"PYTHONPATH": str(Path(podium.__file__).parents[1])}
+    asked = [sys.executable, *(part.format(scripts=scripts) for part in start), *command]
+    done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not ran.exists()
+
+
 def test_package_that_lies_beside_the_recording_is_not_installed(ran: Path, tmp_path: Path) -> None:
     package = tmp_path / "planted-1.dist-info"
     package.mkdir()
