@@ -49,8 +49,8 @@ def print_table(answer: PodAnswer, top: int | None) -> None:
     out = console()
     scores = answer.evaluation.found.scores
     if scores is not None:
-        headings = ("NODE", "TOTAL", *map(heading, scores.plugins))
-        _print_rows(out, _table(*headings, numbers=True), _grouped(_fitting(answer, scores), top), top)
+        table = _table("NODE", "TOTAL", *map(heading, scores.plugins), numbers=True)
+        _print_rows(out, table, _grouped(_fitting(answer, scores), top), top)
     rejected = _grouped(_rejected(answer), top)
     if rejected:
         rejected.sort(key=lambda row: -len(row.nodes))
