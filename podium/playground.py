@@ -27,6 +27,7 @@ from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.loading import Loaded, Loader, pod_named
 from podium.lib.bounded_read import read_all
 from podium.lib.packed_files import unpacked
+from podium.lib.printable import printable_values
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import NODES
 from podium.plugins import IN_TREE
@@ -184,4 +185,5 @@ def _answered(ask: Callable[[], Mapping[str, Any]]) -> str:
         answer = ask()
     except _NO_ANSWER as error:
         answer = {"error": str(error)}
-    return json.dumps(answer)
+    # Of a page, on which nobody may show words in another order, or lines that are not podium's.
+    return json.dumps(printable_values(answer))

@@ -11,14 +11,14 @@ import click
 
 from podium.cli.interrupts import printed_whole
 from podium.cli.options.cluster import demand_one_cluster
+from podium.cli.output import say
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
     from podium.engine.files import Found
     from podium.insight.loading import Loaded
 
-_WIDTH_PIPED = 200
 _SHOWN_MAX = 10
 
 
@@ -60,11 +60,11 @@ def warn_of_broken(loaded: Loaded) -> None:
     """Name objects that cannot be read on standard error."""
     if loaded.broken:
         count = len(loaded.broken)
-        click.echo(f"warning: {count} object(s) cannot be read in full, and the answer may be off:", err=True)
+        say(f"warning: {count} object(s) cannot be read in full, and the answer may be off:", err=True)
         for text in loaded.broken[:_SHOWN_MAX]:
-            click.echo(f"  {text}", err=True)
+            say(f"  {text}", err=True)
         if count > _SHOWN_MAX:
-            click.echo(f"  and {count - _SHOWN_MAX} more", err=True)
+            say(f"  and {count - _SHOWN_MAX} more", err=True)
 
 
 @contextmanager
@@ -79,19 +79,14 @@ def errors_shown() -> Iterator[None]:
         raise click.ClickException(str(error)) from error
 
 
-def console() -> Console:
-    """Standard output for text. Output to a pipe is not cut to the width of a terminal."""
-    from rich.console import Console
-
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=_WIDTH_PIPED)
-
-
 def show(*parts: RenderableType) -> None:
     """Print these parts at once, so that a command that is interrupted prints nothing or all."""
+    from podium.cli.plain_text import console
+
     out = console()
     with out.capture() as captured:
         for part in parts:
             out.print(part)
     with printed_whole():
-        click.echo(captured.get(), nl=False)
+        # Escaped by the console, which has added its own styles.
+        click.echo(captured.get(), nl=False)  # noqa: TID251

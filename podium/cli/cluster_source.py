@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from podium.cli import event_loop, files
+from podium.cli.output import say
 from podium.client.credentials import ConnectionConfigError
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.derivation.workload_kinds import templates_in
@@ -16,7 +17,6 @@ from podium.engine.files import Found, OnBroken
 from podium.engine.object_files import objects_of, sources_of
 from podium.insight.running_cluster import listed
 from podium.objects.resource_types import ResourceType
-from podium.telemetry.log_text import printable
 
 _NOTES_MAX = 10
 
@@ -37,9 +37,9 @@ def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
     for note in notes[:_NOTES_MAX]:
-        click.echo(printable(f"warning: {note}"), err=True)
+        say(f"warning: {note}", err=True)
     if len(notes) > _NOTES_MAX:
-        click.echo(f"warning: and {len(notes) - _NOTES_MAX} more such", err=True)
+        say(f"warning: and {len(notes) - _NOTES_MAX} more such", err=True)
     return found
 
 
@@ -80,7 +80,7 @@ def warn_of_missing(kinds: Collection[str]) -> None:
     if not kinds:
         return
     plural = ",".join(sorted(kinds))
-    click.echo(
+    say(
         f"warning: the answer depends on {plural.replace(',', ', ')}, and the files hold none; if the cluster has any, "
         f"add them: kubectl get {plural} -A -o yaml (or ask the cluster itself with --kubeconfig)",
         err=True,

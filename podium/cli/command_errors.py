@@ -11,6 +11,8 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
+from traceback import format_exception
+from types import TracebackType
 from typing import Final, TextIO
 
 EXIT_FAILED: Final = 1
@@ -35,6 +37,15 @@ def report_fatal_errors() -> Iterator[None]:
         if error.filename is not None or error.errno not in _OF_OUTPUT:
             raise
         _fail("" if error.errno == errno.EPIPE else f"cannot write the output: {error.strerror}")
+
+
+def show_traceback(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """Print the traceback of a defect as Python does, but for what a terminal would obey in what the error quotes."""
+    from podium.lib.printable import printable_lines
+
+    text = "".join(format_exception(kind, error, traceback)).rstrip("\n")
+    with contextlib.suppress(OSError, ValueError):
+        print(printable_lines(text), file=sys.stderr, flush=True)
 
 
 def _flush(stream: TextIO | None) -> None:

@@ -23,4 +23,4 @@ def command(context: click.Context, shell: str) -> None:
     zsh:   source <(podium completion zsh)
     fish:  podium completion fish | source
     """  # noqa: D301
-    click.echo(_SHELLS[shell](context.find_root().command, {}, "podium", _VARIABLE).source())
+    click.echo(_SHELLS[shell](context.find_root().command, {}, "podium", _VARIABLE).source())  # noqa: TID251 - a script of click's

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from podium.cli.options.configuration import (
     usable,
 )
 from podium.cli.options.own_names import kube_schedulers_names
-from podium.cli.output import JSON, TEXT, YAML, output_option, print_value
+from podium.cli.output import JSON, TEXT, YAML, output_option, print_laid_out, print_value, say
 from podium.config import (
     ConfigError,
     ConfigGates,
@@ -58,13 +57,13 @@ def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...], 
         raise SystemExit(0 if verdict["ok"] else EXIT_BAD_CONFIGURATION)
     good = _usable_beside_kube_scheduler(file, plugins, feature_gates)
     for warning in good.warnings:
-        click.echo(f"{file}: warning: {warning}", err=True)
+        say(f"{file}: warning: {warning}", err=True)
     if problems := not_constructed(good):
         raise BadConfiguration(f"{file}: {problem}" for problem in problems)
     names = ", ".join(profile.scheduler_name for profile in good.config.profiles)
-    click.echo(f"{file}: good, profiles: {names}")
+    say(f"{file}: good, profiles: {names}")
     for extender in good.config.extenders:
-        click.echo(f"{file}: extender {_described(extender)}")
+        say(f"{file}: extender {_described(extender)}")
 
 
 def _usable_beside_kube_scheduler(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> Usable:
@@ -85,7 +84,7 @@ def _verdict(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...
     try:
         good = _usable_beside_kube_scheduler(file, plugins, feature_gates)
     except BadConfiguration as refused:
-        return {"file": str(file), "ok": False, "errors": refused.message.splitlines(), "warnings": [], "profiles": []}
+        return {"file": str(file), "ok": False, "errors": list(refused.lines), "warnings": [], "profiles": []}
     errors = [f"{file}: {problem}" for problem in not_constructed(good)]
     profiles = [profile.scheduler_name for profile in good.config.profiles]
     return {
@@ -129,9 +128,9 @@ def effective(files: tuple[Path, ...], output: str, plugins: tuple[str, ...], fe
     read = [_Read.of(file, registry, gates) for file in files]
     if output == JSON:
         for each in read:
-            click.echo(json.dumps(each.to_json(), ensure_ascii=False))
+            print_value(each.to_json(), output)
         return
-    click.echo("---\n".join(to_yaml(each.config) for each in read if each.config is not None), nl=False)
+    print_laid_out("---\n".join(to_yaml(each.config) for each in read if each.config is not None))
     if lines := [line for each in read for line in each.lines]:
         raise BadConfiguration(lines)
 
@@ -170,4 +169,4 @@ def defaults(output: str) -> None:
     if output == JSON:
         print_value(as_effective(config), output)
     else:
-        click.echo(to_yaml(config), nl=False)
+        print_laid_out(to_yaml(config))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli.interrupts import exit_at_sigint
-from podium.cli.options.configuration import plugin_option
+from podium.cli.options.configuration import BadConfiguration, plugin_option
 from podium.cli.options.html import html_option, write_page
-from podium.cli.output import TEXT, output_option, print_value
+from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.pages.decisions import told
-from podium.cli.replay import errors_shown, made_with, print_scores
+from podium.cli.replay import errors_shown, made_with, print_scores, tell_left_out, tell_missing_scores
 from podium.lib import log
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], html: Path | None,
         scores = tuple(_scores(each, found, plugins) for each in both)
     for each in both:
         if each.damage:
-            click.echo(f"Not all of it could be read: {each.damage}.", err=True)
+            say(f"Not all of it could be read: {each.damage}.", err=True)
+        tell_left_out(each.directory, each.left_out)
     if html is not None:
         from podium.cli.pages.diff import page_of
 
@@ -64,13 +65,13 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], html: Path | None,
         ]
         print_value({"same": found is None, "attempt": found and found.attempt, "sides": value}, output)
     elif found is None:
-        click.echo("The decisions are the same.")
+        say("The decisions are the same.")
     else:
-        click.echo(f"The first difference is at attempt {found.attempt}.")
+        say(f"The first difference is at attempt {found.attempt}.")
         for directory, side, table in zip((one, other), sides, scores, strict=True):
-            click.echo(f"  {directory}: {'the recording has ended' if side is None else told(side.decided)}")
+            say(f"  {directory}: {'the recording has ended' if side is None else told(side.decided)}")
             if side is not None:
-                click.echo(f"    after this: {side.event}")
+                say(f"    after this: {side.event}")
             print_scores(str(directory), table)
     if found is not None:
         click.get_current_context().exit(1)
@@ -86,7 +87,8 @@ def _scores(segments: Segments, found: Difference | None, plugins: tuple[str, ..
     try:
         good = made_with(segments.description, plugins)
         return replay(segments.directory, good.config, good.plugins, keep_scores=found.attempt).kept_scores
-    except RecordingError:
+    except (RecordingError, BadConfiguration) as error:
+        tell_missing_scores(segments.directory, error)
         return {}
 
 

@@ -20,7 +20,7 @@ from podium.cli.options.configuration import (
 )
 from podium.cli.options.leader_election import leader_election_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
-from podium.cli.output import TEXT, output_option, print_value
+from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.planning import PROVIDERS, RULES, demand_rules
 from podium.config import (
     AS_DEFAULT_SCHEDULER,
@@ -116,7 +116,7 @@ def command(
     try:
         good = usable(config, plugins, feature_gates, change=names)
     except BadConfiguration as error:
-        for line in error.message.splitlines():
+        for line in error.lines:
             report.fail("configuration", line, "correct the field; `podium config check` lists these errors too")
     else:
         has_problems = _check_configuration(report, good, is_named=needed is None or rules == "podium")
@@ -130,7 +130,7 @@ def command(
             partial(_examine, report, good, needed, kubeconfig, master, is_default_scheduler=is_default_scheduler)
         )
     if output == TEXT:
-        click.echo(_text(report), nl=False)
+        _print(report)
     else:
         print_value(report.to_json(), output)
     if not report.is_good:
@@ -204,11 +204,9 @@ async def _examine(
         )
 
 
-def _text(report: Report) -> str:
-    lines = []
+def _print(report: Report) -> None:
     for finding in report.findings:
         mark, colour = _MARKS[finding.verdict.value]
-        lines.append(f"{click.style(mark, fg=colour)}  {finding.check}: {finding.message}\n")
+        say(f"  {finding.check}: {finding.message}", head=click.style(mark, fg=colour))
         if finding.advice:
-            lines.append(f"         -> {finding.advice}\n")
-    return "".join(lines)
+            say(f"         -> {finding.advice}")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-import orjson
 
 from podium.cli import files
 from podium.cli.amounts import amounts_of
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.paths import FILE
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
+from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
@@ -212,7 +210,7 @@ def _answer_cases(name: str, gates: Gates) -> None:
     from podium.estimator.cases import answer_case, read_case
     from podium.estimator.manifests import member_of
 
-    out, answered = sys.stdout.buffer, 0
+    answered = 0
     for number, line in files.lines(name):
         label = f"{name}:{number}"
         try:
@@ -221,7 +219,7 @@ def _answer_cases(name: str, gates: Gates) -> None:
             answer = answer_case(case, member_of(case.objects, gates, case.id), time.time())
         except (EstimateError, ManifestError) as error:
             answer = {"error": str(error)}
-        out.write(orjson.dumps({"id": label, **answer}) + b"\n")
+        write_json_line({"id": label, **answer})
         answered += "error" not in answer
     if not answered:
         raise click.ClickException(f"{name}: no line of it is a case that can be answered")

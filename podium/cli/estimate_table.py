@@ -6,33 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from podium.cli.plain_text import plain
-
-_WIDTH_PIPED = 200
+from podium.cli.plain_text import console, plain
 
 
 def print_answer(answer: Mapping[str, Any]) -> None:
     """Print to standard output. Output to a pipe is not cut to the width of a terminal."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH_PIPED)
+    out = console()
     if "nodes" in answer:
-        console.print(_nodes(answer["nodes"]))
-    console.print(Text.assemble((f"{answer['replicas']:,}", "bold green"), " replicas fit"))
+        out.print(_nodes(answer["nodes"]))
+    out.print(Text.assemble((f"{answer['replicas']:,}", "bold green"), " replicas fit"))
     if "general_replicas" in answer:
         for count, whose in (
             (answer["general_replicas"], "fit by the Cluster's summary and models"),
             (answer["merged_replicas"], "is the number that Karmada uses"),
         ):
-            console.print(Text.assemble((f"{count:,}", "bold"), f" {whose}"))
+            out.print(Text.assemble((f"{count:,}", "bold"), f" {whose}"))
     if "allocatable_modelings" in answer:
         counts = [(each["count"], each["grade"]) for each in answer["allocatable_modelings"]]
         grades = ", ".join(f"{count} of grade {grade}" for count, grade in counts if count)
-        console.print(Text(f"Nodes by what they have left: {grades or 'none'}"))
+        out.print(Text(f"Nodes by what they have left: {grades or 'none'}"))
 
 
 def _nodes(nodes: list[Mapping[str, Any]]) -> Table:

@@ -14,6 +14,7 @@ from podium.cli.groups import CommandGroup
 from podium.cli.options.addresses import PORT_MAX, address
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE, FOLDER
+from podium.cli.output import LinesException
 from podium.lib.log import get_logger
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def serve(
     try:
         event_loop.run(EstimatorApp(options, sources, still, folder).run)
     except* (CertificateError, ServingError, ConnectionConfigError, ComponentFailedError) as group:
-        raise click.ClickException("\n".join(event_loop.messages(group))) from None
+        raise LinesException(event_loop.messages(group)) from None
 
 
 def _warn_of_flags(**given: float | None) -> None:

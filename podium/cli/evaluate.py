@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -16,7 +15,7 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.options.paths import FILE
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
+from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 
 if TYPE_CHECKING:
     from podium.evaluate import PodAnswer
@@ -99,12 +98,11 @@ def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
     from podium.evaluate import Evaluator
 
     evaluator = Evaluator(good.plugins, good.config)
-    out = sys.stdout.buffer
     for name in names:
         answered = 0
         for number, line in _scenarios_in(name):
             answer = evaluator.answer_line(line, f"{name}:{number}")
-            out.write(orjson.dumps(answer) + b"\n")
+            write_json_line(answer)
             answered += "error" not in answer
         if not answered:
             raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from podium.cli.plain_text import plain
+from podium.cli.plain_text import PlainConsole, console, heading, plain
 from podium.evaluate import PodAnswer
 from podium.framework.cycle.scoring import Scores
 
-_WIDTH_PIPED = 200
 _NAMES_MAX = 3
 _DETAILS_MAX = 3
-_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +46,18 @@ def print_table(answer: PodAnswer, top: int | None) -> None:
         top: how many rows a table may have: if it has more nodes, those with equal verdicts share a row. None gives
             every node a row.
     """
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH_PIPED)
+    out = console()
     scores = answer.evaluation.found.scores
     if scores is not None:
-        headings = ("NODE", "TOTAL", *("\n".join(_WORDS.split(name)) for name in scores.plugins))
-        _print_rows(console, _table(*headings, numbers=True), _grouped(_fitting(answer, scores), top), top)
+        table = _table("NODE", "TOTAL", *map(heading, scores.plugins), numbers=True)
+        _print_rows(out, table, _grouped(_fitting(answer, scores), top), top)
     rejected = _grouped(_rejected(answer), top)
     if rejected:
         rejected.sort(key=lambda row: -len(row.nodes))
-        _print_rows(console, _table("NODE", "DOES NOT FIT", "WHY"), rejected, top)
-    console.print(verdict(answer))
+        _print_rows(out, _table("NODE", "DOES NOT FIT", "WHY"), rejected, top)
+    out.print(verdict(answer))
     for gate in answer.gates:
-        console.print(plain(f"But it would not be tried yet: {gate.message} ({gate.plugin})", "yellow"))
+        out.print(plain(f"But it would not be tried yet: {gate.message} ({gate.plugin})", "yellow"))
 
 
 def _grouped(rows: list[_Row], top: int | None) -> list[_Row]:
@@ -79,15 +73,15 @@ def _grouped(rows: list[_Row], top: int | None) -> list[_Row]:
     ]
 
 
-def _print_rows(console: Console, table: Table, rows: Sequence[_Row], top: int | None) -> None:
+def _print_rows(out: PlainConsole, table: Table, rows: Sequence[_Row], top: int | None) -> None:
     """Print as many rows as the table may have, and how many nodes are on the others."""
     for row in rows[:top]:
         table.add_row(*row.texts(), style=row.style)
-    console.print(table)
+    out.print(table)
     if top is not None and len(rows) > top:
         nodes, more = sum(len(row.nodes) for row in rows[top:]), len(rows) - top
         left_out = f"and {nodes:,} more node{'s' * (nodes != 1)} on {more:,} more row{'s' * (more != 1)}"
-        console.print(plain(f"{left_out}: --all shows every node"))
+        out.print(plain(f"{left_out}: --all shows every node"))
 
 
 def verdict(answer: PodAnswer) -> Text:
@@ -143,9 +137,9 @@ def _rejected(answer: PodAnswer) -> list[_Row]:
     ]
 
 
-def _table(*headings: str, numbers: bool = False) -> Table:
+def _table(*headings: str | Text, numbers: bool = False) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for index, heading in enumerate(headings):
+    for index, title in enumerate(headings):
         is_number = numbers and index > 0
-        table.add_column(heading, justify="right" if is_number else "left", vertical="top", overflow="fold")
+        table.add_column(title, justify="right" if is_number else "left", vertical="top", overflow="fold")
     return table

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -9,7 +12,22 @@ import click
 import podium
 from podium.cli import command_errors, interrupts, streams
 from podium.cli.groups import CommandGroup
+from podium.cli.output import lines_of
 from podium.lib import garbage_collection
+from podium.lib.printable import printable
+
+
+@contextmanager
+def _errors_escaped() -> Iterator[None]:
+    """Escape what errors quote, so that the terminal does not obey it, and no line of it is taken for podium's."""
+    try:
+        yield
+    except click.ClickException as error:
+        from podium.telemetry.log_text import without_user_info
+
+        # `message` is final only for type checkers. An exception of another class would be shown in another format.
+        vars(error)["message"] = "\n".join(printable(without_user_info(line)) for line in lines_of(error))
+        raise
 
 
 class _Commands(CommandGroup):
@@ -54,22 +72,23 @@ class _Commands(CommandGroup):
         command: click.Command = module.command
         return command
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command. Control characters in errors are escaped, so that the terminal does not obey them."""
-        try:
-            return super().invoke(ctx)
-        except click.ClickException as error:
-            from podium.telemetry.log_text import printable, without_user_info
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the options before the command's name."""
+        with _errors_escaped():
+            return super().make_context(info_name, args, parent, **extra)
 
-            shown = "\n".join(printable(without_user_info(line)) for line in error.message.split("\n"))
-            # `message` is final only for type checkers. An exception of another class would be shown in another format.
-            vars(error)["message"] = shown
-            raise
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        with _errors_escaped():
+            return super().invoke(ctx)
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Like click's `main`, but an unexpected end of a command is reported in one line."""
         streams.reopen_closed()
         streams.write_any_text()
+        sys.excepthook = command_errors.show_traceback
         with command_errors.report_fatal_errors():
             return super().main(*args, **extra)
 

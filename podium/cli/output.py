@@ -1,14 +1,21 @@
-"""The option `--output` of every command that prints an answer, and the formats for programs."""
+"""What commands print: lines, the option `--output` with its formats for programs, and errors of several lines.
+
+Owns that nothing reaches standard output or standard error which a terminal would obey, or which could be taken for a
+line of podium's. Whoever prints a line gives it whole, so a line break in it is part of the data, and is escaped.
+Tables go through `plain_text`, logs through `telemetry`; all of them escape with `lib.printable`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import click
 
 from podium.cli.interrupts import printed_whole
+from podium.lib.printable import printable, printable_json, printable_layout
 
 TEXT: Final = "text"
 JSON: Final = "json"
@@ -40,24 +47,59 @@ def output_option(default: str = TEXT) -> Callable[[Callable[..., Any]], Callabl
     )
 
 
+class LinesException(click.ClickException):
+    """An error of several lines, each of which is one whatever it quotes."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = tuple(lines)
+        super().__init__("\n".join(self.lines))
+
+
+def lines_of(error: click.ClickException) -> tuple[str, ...]:
+    """The lines that say what is wrong."""
+    return error.lines if isinstance(error, LinesException) else (error.message,)
+
+
+def say(line: str = "", *, err: bool = False, head: str = "", nl: bool = True) -> None:
+    """Print one line. What is not printable in it is escaped.
+
+    Args:
+        err: print to standard error.
+        head: podium's own words before it, which may be styled.
+        nl: end the line.
+    """
+    click.echo(head + printable(line), err=err, nl=nl)
+
+
+def print_laid_out(text: str) -> None:
+    """Print what has been laid out, such as a document: its line breaks are the layout's, and not the data's."""
+    with printed_whole():
+        click.echo(printable_layout(text), nl=False)
+
+
 def print_value(value: Any, output: str) -> None:
     """Print a JSON value on one line, or as a YAML document."""
     if output == JSON:
         text = as_json(value) + b"\n"
     else:
-        import yaml
+        from podium.lib.yaml_writer import to_yaml
 
-        text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, encoding="utf-8")
+        text = to_yaml(value).encode()
     with printed_whole():
         click.echo(text, nl=False)
 
 
+def write_json_line(value: Any) -> None:
+    """Write one answer of many as a line."""
+    sys.stdout.buffer.write(as_json(value) + b"\n")
+
+
 def as_json(value: Any) -> bytes:
-    """A JSON value on one line, without the end of the line."""
+    """A JSON value on one line, without the end of the line; it holds no character that is not printable."""
     import orjson
 
     try:
-        return orjson.dumps(value)
+        return printable_json(orjson.dumps(value))
     except TypeError:
         # orjson refuses lone surrogates and integers beyond 64 bits, which a hostile file may contain.
         return json.dumps(value).encode()

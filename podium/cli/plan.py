@@ -15,11 +15,10 @@ from podium.cli.asking import errors_shown
 from podium.cli.command_errors import EXIT_FAILED
 from podium.cli.interrupts import exit_130_at_sigint
 from podium.cli.options.paths import FILE
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, as_json, output_option, print_value
+from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, as_json, output_option, print_value, say
 from podium.cli.planning import Question, demand_rules, planning_options, rules_options, scheduled_cluster
 from podium.cli.progress import counting
 from podium.objects.errors import FieldError
-from podium.telemetry.log_text import printable
 
 if TYPE_CHECKING:
     from podium.engine.files import Found
@@ -134,7 +133,7 @@ def _answer_cases(name: str) -> bool:
                 if not read:
                     raise click.ClickException(broken) from None
                 is_whole = False
-                click.echo(printable(f"Error: {broken}"), err=True)
+                say(f"Error: {broken}", err=True)
                 continue
             read += 1
             if answer is not None:

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from podium.cli.asking import console as console_of_text
+from podium.cli.plain_text import console as console_of_text
 from podium.cli.plain_text import plain
 from podium.objects.quantity import milli_value
 from podium.objects.resource_names import is_extended_resource

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from podium.cli.plain_text import PlainConsole
 
 _REDRAWS_PER_S = 4
 
@@ -19,7 +20,7 @@ def counting(what: str) -> Iterator[Callable[[], None]]:
     Args:
         what: what happened to those that are counted.
     """
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.completed} {task.description}"),

@@ -14,6 +14,7 @@ from podium.cli.options.configuration import usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE
+from podium.cli.output import LinesException
 from podium.cli.planning import PROVIDERS, Question, demand_rules, purchase_options, rules_options
 from podium.objects.errors import FieldError
 
@@ -168,4 +169,4 @@ def run(
     try:
         event_loop.run(ProvisionerApp(options).run)
     except* ends as group:
-        raise click.ClickException("\n".join(event_loop.messages(group))) from None
+        raise LinesException(event_loop.messages(group)) from None

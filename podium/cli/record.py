@@ -10,6 +10,7 @@ from podium.cli import event_loop
 from podium.cli.options.configuration import usable
 from podium.cli.options.logs import logging_options
 from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options
+from podium.cli.output import LinesException, say
 from podium.config.effective import apply_extenders
 
 
@@ -62,5 +63,5 @@ def command(
     try:
         changes = event_loop.run(RecordApp(options).run)
     except* ends as group:
-        raise click.ClickException("\n".join(event_loop.messages(group))) from None
-    click.echo(f"Recorded {changes} changes in {directory}.")
+        raise LinesException(event_loop.messages(group)) from None
+    say(f"Recorded {changes} changes in {directory}.")

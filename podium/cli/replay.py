@@ -13,7 +13,7 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import BadConfiguration, Change, Usable, plugin_option, usable
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.numbers import FiniteRange
-from podium.cli.output import TEXT, output_option, print_value
+from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.pages.decisions import told
 from podium.config import parse_duration
 from podium.lib import log
@@ -21,8 +21,10 @@ from podium.objects.times import parse_time
 from podium.recording.limits import Until
 
 if TYPE_CHECKING:
+    from podium.config import KubeSchedulerConfiguration, Loaded
     from podium.recording.player import Differing
     from podium.recording.replay import Replayed
+    from podium.recording.segments import LeftOutList
     from podium.recording.timeline import Timeline
     from podium.recording.watched import WatchedReplay
 
@@ -106,17 +108,18 @@ def command(
     from podium.recording.segments import open_segments
 
     with errors_shown(directory):
+        segments = open_segments(directory)
+        described, watched = segments.description, is_watched(segments)
+        good = _configured(described, config, plugins, change=_apply_extenders if watched else None)
         if trace is not None:
             _write_trace(directory, trace)
-        segments = open_segments(directory)
-        described = segments.description
-        if is_watched(segments):
-            compared = _compare_bindings(directory, described, config, plugins, until, speed, html)
+        if watched:
+            compared = _compare_bindings(directory, good, until, speed, html)
+            tell_left_out(directory, compared.left_out)
             _print_bindings(compared, output, is_whole=not until.is_set)
             if expect and compared.report.agreed < compared.report.compared:
                 click.get_current_context().exit(1)
             return
-        good = _configured(described, config, plugins)
         is_other = config is not None
         replayed = replay(directory, good.config, good.plugins, until=until, speed=speed, is_other=is_other)
         differing = replayed.outcome.differing
@@ -134,7 +137,8 @@ def command(
             print_value(_as_value(differing), output)
         print_value(replayed.summary(), output)
     if replayed.made_by:
-        click.echo(f"{replayed.made_by}.", err=True)
+        say(f"{replayed.made_by}.", err=True)
+    tell_left_out(directory, replayed.left_out)
     if not until.is_set:
         _tell_damage(replayed, f"the {replayed.outcome.attempts} attempts before it were replayed")
     if expect and differing is not None:
@@ -170,25 +174,18 @@ def _print_counterfactual(
         print_value(found.outcomes.as_value(), output)
     else:
         for name, value in found.outcomes.as_value().items():
-            click.echo(f"{name}: {'-' if value is None else value}")
+            say(f"{name}: {'-' if value is None else value}")
     if found.damage:
-        click.echo(f"The recording was not read to its end: {found.damage}.", err=True)
+        say(f"The recording was not read to its end: {found.damage}.", err=True)
+    tell_left_out(directory, found.left_out)
 
 
 def _compare_bindings(
-    directory: Path,
-    described: Mapping[str, Any],
-    config: Path | None,
-    plugins: tuple[str, ...],
-    until: Until,
-    speed: float | None,
-    html: Path | None,
+    directory: Path, good: Usable, until: Until, speed: float | None, html: Path | None
 ) -> WatchedReplay:
     """Find out how podium's choices relate to what another scheduler did, as `podium shadow` does."""
-    from podium.config.effective import apply_extenders
     from podium.recording.watched import compare_bindings
 
-    good = _configured(described, config, plugins, change=lambda loaded: apply_extenders(loaded.config))
     compared = compare_bindings(directory, good.config, good.plugins, until=until, speed=speed)
     if html is not None:
         from podium.cli.pages.shadow import page_of
@@ -223,25 +220,33 @@ def errors_shown(directory: Path) -> Iterator[None]:
         raise click.ClickException(f"{error.filename or directory}: {error.strerror}") from None
 
 
+def tell_left_out(directory: Path, left_out: LeftOutList) -> None:
+    """Say what a recording lacks."""
+    if left_out.count:
+        say(f"{directory}: {left_out}", err=True)
+
+
 def _tell_damage(read: Replayed | WatchedReplay, readable: str) -> None:
     """Say why a recording was not read to its end. Raises: click.ClickException unless it was merely cut off."""
     if read.damage and not read.is_cut:
         raise click.ClickException(f"{read.damage}; {readable}")
     if read.damage:
-        click.echo(f"The recording was cut off: {read.damage}; {readable}.", err=True)
+        say(f"The recording was cut off: {read.damage}; {readable}.", err=True)
 
 
 def _configured(
-    described: Mapping[str, Any],
-    config: Path | None,
-    plugins: tuple[str, ...],
-    *,
-    change: Change = lambda loaded: loaded.config,
+    described: Mapping[str, Any], config: Path | None, plugins: tuple[str, ...], *, change: Change | None = None
 ) -> Usable:
-    """The configuration to replay with: the given one, or that of the recording."""
+    """The configuration to replay with: the given one, which is changed so, or that of the recording."""
     if config is None:
         return made_with(described, plugins)
-    return usable(config, plugins, to_run=False, change=change)
+    return usable(config, plugins, to_run=False, change=change or (lambda loaded: loaded.config))
+
+
+def _apply_extenders(loaded: Loaded) -> KubeSchedulerConfiguration:
+    from podium.config.effective import apply_extenders
+
+    return apply_extenders(loaded.config)
 
 
 def _write_trace(directory: Path, file: Path) -> None:
@@ -276,59 +281,71 @@ def _timeline(directory: Path, seconds: float | None) -> Timeline:
 def _recorded_scores(
     directory: Path, described: Mapping[str, Any], plugins: tuple[str, ...], replayed: Replayed
 ) -> Mapping[str, Mapping[str, int]]:
-    """The scores of the attempt that differs, as they are with the recorded configuration."""
+    """The scores of the attempt that differs, as they are with the recorded configuration; none without its plugins."""
     from podium.recording.replay import replay
+    from podium.recording.segments import RecordingError
 
-    good = made_with(described, plugins)
+    try:
+        good = made_with(described, plugins)
+    except (RecordingError, BadConfiguration) as error:
+        tell_missing_scores(directory, error)
+        return {}
     return replay(directory, good.config, good.plugins, keep_scores=replayed.outcome.attempts).kept_scores
 
 
-def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
-    """The configuration and plugins that a recording was made with.
+def tell_missing_scores(directory: Path, error: Exception) -> None:
+    """Say why the scores of a recording's decision are not shown."""
+    say(f"{directory}: the scores of the decision are not shown: {error}", err=True)
 
-    Args:
-        plugins: custom plugins in place of the recorded references.
+
+def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
+    """The configuration that a recording was made with, with the plugins that the command line names.
 
     Raises:
-        BadConfiguration: a plugin cannot be loaded.
-        RecordingError: the description is not what podium writes.
+        BadConfiguration: a plugin cannot be loaded, or one of the recording's is not among them.
+        RecordingError: the description is not what podium writes, or it names plugins and none are given.
     """
     import tempfile
 
     from podium.cli.output import as_json
+    from podium.recording.replay import advice_on_plugins, demand_plugins, recorded_gates, recorded_references
     from podium.recording.segments import RecordingError
 
+    demand_plugins(described, plugins)
+    gates = recorded_gates(described)
     try:
-        document, gates = as_json(described["config"]), tuple(described["feature_gates"])
-        references = plugins or tuple(described["plugins"])
-    except (KeyError, TypeError) as error:
+        document = as_json(described["config"])
+    except KeyError as error:
         raise RecordingError(f"the recording does not say what it was made with: {error!r}") from None
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         file.write(document)
         file.flush()
         try:
-            return usable(Path(file.name), references, gates, to_run=False)
+            return usable(Path(file.name), plugins, gates, to_run=False)
         except BadConfiguration as error:
-            raise BadConfiguration([error.message.replace(file.name, "the recorded configuration")]) from None
+            lines = [line.replace(file.name, "the recorded configuration") for line in error.lines]
+            if references := recorded_references(described):
+                lines.append(advice_on_plugins(references))
+            raise BadConfiguration(lines) from None
 
 
 def _print(replayed: Replayed) -> None:
     outcome, differing = replayed.outcome, replayed.outcome.differing
     speed = replayed.virtual_s / replayed.wall_s if replayed.wall_s else 0.0
-    click.echo(
+    say(
         f"Replayed {outcome.attempts} attempts of {replayed.virtual_s:.0f} s in {replayed.wall_s:.1f} s "
         f"({speed:.0f} times as fast)."
     )
-    click.echo(f"Digest {outcome.digest.hexdigest()}")
+    say(f"Digest {outcome.digest.hexdigest()}")
     if differing is None:
-        click.echo("Every decision is the recorded one.")
+        say("Every decision is the recorded one.")
         return
-    click.echo(f"The first difference is at attempt {outcome.attempts}, after this: {differing.event}.")
+    say(f"The first difference is at attempt {outcome.attempts}, after this: {differing.event}.")
     if differing.recorded is None or differing.replayed is None:
-        click.echo(f"The replay cannot go on: {differing.detail}.")
+        say(f"The replay cannot go on: {differing.detail}.")
         return
-    click.echo(f"  recorded: {told(differing.recorded)}")
-    click.echo(f"  replayed: {told(differing.replayed)}")
+    say(f"  recorded: {told(differing.recorded)}")
+    say(f"  replayed: {told(differing.replayed)}")
     for name, table in (("recorded", differing.recorded_scores), ("replayed", differing.replayed_scores)):
         print_scores(name, table)
 
@@ -337,11 +354,11 @@ def print_scores(name: str, table: Mapping[str, Mapping[str, int]]) -> None:
     """Print the best nodes with their scores by plugin."""
     if not table:
         return
-    click.echo(f"Scores, {name}:")
+    say(f"Scores, {name}:")
     best = sorted(table, key=lambda node: (-sum(table[node].values()), node))
     for node in best[:_NODES_SHOWN]:
         parts = ", ".join(f"{plugin} {score}" for plugin, score in table[node].items() if score)
-        click.echo(f"  {node}: {sum(table[node].values())} ({parts})")
+        say(f"  {node}: {sum(table[node].values())} ({parts})")
 
 
 def _as_value(differing: Differing) -> dict[str, Any]:

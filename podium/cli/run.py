@@ -19,6 +19,7 @@ from podium.cli.options.logs import logging_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
 from podium.cli.options.paths import FILE
 from podium.cli.options.tracing import take_tracing_options, tracing_options
+from podium.cli.output import LinesException
 from podium.config import ConfigError
 from podium.lib import garbage_collection
 from podium.lib.error_text import error_text
@@ -273,7 +274,7 @@ def command(
             # podium itself never raises SystemExit, but a task started by a plugin may. That is not an orderly end.
             raise ComponentFailedError(f"a task of a plugin has ended the event loop: {error_text(error)}") from error
     except* ends as group:
-        raise click.ClickException("\n".join(event_loop.messages(group))) from None
+        raise LinesException(event_loop.messages(group)) from None
     finally:
         if recorder is not None:
             recorder.close()

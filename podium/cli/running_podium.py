@@ -42,6 +42,7 @@ def story_of(podium: RunningPodium, pod: str, namespace: str, node: str) -> byte
             token_file=podium.token_file,
             authorities=podium.authorities,
             verify=podium.verify,
+            may_send_unencrypted=podium.may_send_unencrypted,
         )
         async with ApiSession(credentials) as session:
             asked = path + (f"?node={quote(node, safe='')}" if node else "")

@@ -9,6 +9,7 @@ import click
 
 from podium.cli import event_loop
 from podium.cli.options.devices import devices_option
+from podium.cli.output import say
 
 if TYPE_CHECKING:
     from podium.sandbox.device_drivers import DeviceKind
@@ -28,11 +29,11 @@ def command(port: int, nodes: int, write_kubeconfig: Path | None, seed: int, dev
     from podium.sandbox import serve
 
     def tell(sandbox: Sandbox) -> None:
-        click.echo(f"Serving on {sandbox.url} with {nodes} nodes. Nothing is kept when it stops.")
+        say(f"Serving on {sandbox.url} with {nodes} nodes. Nothing is kept when it stops.")
         for kind in devices:
-            click.echo(f"Each node has {kind.count} devices of class {kind.driver}, also as resource {kind.resource}.")
+            say(f"Each node has {kind.count} devices of class {kind.driver}, also as resource {kind.resource}.")
         if write_kubeconfig is not None:
-            click.echo(f"kubectl --kubeconfig {write_kubeconfig} get nodes")
+            say(f"kubectl --kubeconfig {write_kubeconfig} get nodes")
 
     async def main() -> None:
         await serve(port, nodes, write_kubeconfig, seed=seed, devices=devices, started=tell)
@@ -43,4 +44,4 @@ def command(port: int, nodes: int, write_kubeconfig: Path | None, seed: int, dev
         failed = f"write {error.filename}" if error.filename else f"serve on port {port}"
         raise click.ClickException(f"cannot {failed}: {error.strerror or error}") from error
     except KeyboardInterrupt:
-        click.echo("Stopped.")
+        say("Stopped.")

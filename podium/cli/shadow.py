@@ -13,7 +13,7 @@ from podium.cli.options.durations import duration
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import logging_options
 from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options
-from podium.cli.output import TEXT, output_option, print_value
+from podium.cli.output import TEXT, LinesException, output_option, print_value
 from podium.config.effective import apply_extenders
 
 
@@ -108,7 +108,7 @@ def command(
     try:
         report = event_loop.run(ShadowApp(options).run)
     except* (ConnectionConfigError, ServingError, PluginError, ConfigError, ComponentFailedError) as group:
-        raise click.ClickException("\n".join(event_loop.messages(group))) from None
+        raise LinesException(event_loop.messages(group)) from None
     assert report is not None
     if html is not None:
         from podium.cli.pages.shadow import page_of

@@ -14,7 +14,7 @@ import click
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.html import html_option, write_page
-from podium.cli.output import TEXT, as_json, output_option, print_value
+from podium.cli.output import TEXT, as_json, output_option, print_value, say
 from podium.lib import log
 from podium.lib.lifeline import end_with_pool_owner
 
@@ -109,8 +109,8 @@ def command(
             results.append(result)
             if resume is not None and result.key not in known:
                 _keep(resume, result)
-            click.echo(f"\r{len(results)} of {len(combinations)} combinations", err=True, nl=False)
-        click.echo(err=True)
+            say(f"{len(results)} of {len(combinations)} combinations", err=True, head="\r", nl=False)
+        say(err=True)
     except (RecordingError, SweepError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
@@ -134,21 +134,21 @@ def _combinations(
 ) -> Iterator[Combination]:
     from podium.cli.replay import made_with
     from podium.config import effective
-    from podium.recording.replay import checked_segments
+    from podium.recording.replay import checked_segments, recorded_gates
     from podium.recording.sweep import Combination, fingerprint_of, grid_documents
 
     for directory in directories:
         described = checked_segments(directory).description
-        gates, references = tuple(described.get("feature_gates", ())), plugins or tuple(described.get("plugins", ()))
+        gates = recorded_gates(described)
         if configs:
-            bases = [(str(path), usable(path, references, gates, to_run=False)) for path in configs]
+            bases = [(str(path), usable(path, plugins, gates, to_run=False)) for path in configs]
         else:
             bases = [("", made_with(described, plugins))]
         for name, good in bases:
             for weights, document in grid_documents(effective(good.config), grid):
                 shown = " ".join(filter(None, (name, weights)))
                 place = str(directory.absolute())
-                yield Combination(place, shown, document, references, gates, fingerprint_of(directory))
+                yield Combination(place, shown, document, plugins, gates, fingerprint_of(directory))
 
 
 def _read_results(file: Path) -> dict[str, Result]:
@@ -213,6 +213,8 @@ def _local(workers: int | None) -> _Workers:
 
     from podium.recording.sweep import run_combination
 
+    # A new process looks for modules in the current directory first, which may be that of a recording.
+    os.environ["PYTHONSAFEPATH"] = "1"
     count = workers or os.cpu_count() or 1
 
     def pool() -> Executor:
@@ -240,16 +242,16 @@ def _on_dask(address: str) -> _Workers:
 
 def _print(rows: Sequence[Mapping[str, Any]]) -> None:
     for recording in dict.fromkeys(row["recording"] for row in rows):
-        click.echo(recording)
+        say(recording)
         good = [row for row in rows if row["recording"] == recording and "placed" in row]
         lines = [["", *_COLUMNS.values()]]
         lines += [["*" if row["on_front"] else "", *(_cell(row[name]) for name in _COLUMNS)] for row in good]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for line in lines:
-            click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+            say("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
         for row in rows:
             if row["recording"] == recording and row["error"]:
-                click.echo(f"{row['configuration']}: {row['error']}")
+                say(f"{row['configuration']}: {row['error']}")
 
 
 def _cell(value: Any) -> str:

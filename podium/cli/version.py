@@ -7,7 +7,7 @@ import platform
 import click
 
 import podium
-from podium.cli.output import TEXT, output_option, print_value
+from podium.cli.output import TEXT, output_option, print_value, say
 from podium.lib import build
 
 
@@ -24,6 +24,6 @@ def command(output: str) -> None:
     }
     if output == TEXT:
         for name, value in known.items():
-            click.echo(f"{name + ':':<10}{value}")
+            say(f"{name + ':':<10}{value}")
     else:
         print_value(known, output)

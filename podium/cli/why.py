@@ -16,7 +16,7 @@ from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.paths import FILE
 from podium.cli.options.running_podium import RunningPodium, running_podium_options, take_running_podium
-from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
+from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 
 if TYPE_CHECKING:
     from podium.insight import Fixes, Why
@@ -140,12 +140,12 @@ def _answer_cases(name: str, config: Path | None, plugins: tuple[str, ...]) -> N
 
     good = usable(config, plugins, to_run=False)
     answers = CaseAnswers(good.plugins, good.config)
-    out, answered = sys.stdout.buffer, 0
+    answered = 0
     for number, line in files.lines(name):
         answer = answers.answer_line(line, f"{name}:{number}")
         with printed_whole():
-            out.write(orjson.dumps(answer) + b"\n")
-            out.flush()
+            write_json_line(answer)
+            sys.stdout.buffer.flush()
         answered += "error" not in answer
     if not answered:
         raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,13 +14,12 @@ from rich.text import Text
 
 from podium.cli.asking import show
 from podium.cli.device_table import devices_missing
-from podium.cli.plain_text import plain
+from podium.cli.plain_text import heading, plain
 
 if TYPE_CHECKING:
     from podium.insight import Fix, Fixes, GangFix, Why
 
 _BEST_MAX = 5
-_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 Score: TypeAlias = tuple[str, int, Mapping[str, int]]
@@ -104,8 +102,8 @@ def _best(scores: Sequence[Score], others: Collection[str]) -> Table:
     names = list(scores[0][2])
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("NODE", overflow="fold", vertical="top")
-    for name in ("TOTAL", *("\n".join(_WORDS.split(name)) for name in names)):
-        table.add_column(name, justify="right", vertical="top")
+    for name in ("TOTAL", *names):
+        table.add_column(heading(name), justify="right", vertical="top")
     for node, total, plugins in shown:
         numbers = (str(total), *(str(plugins.get(name, 0)) for name in names))
         table.add_row(plain(node), *numbers, style="bold green" if node == winner else "")

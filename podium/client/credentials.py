@@ -237,6 +237,7 @@ def for_endpoint(
     token_file: str = "",
     authorities: str = "",
     verify: bool = True,
+    may_send_unencrypted: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> Credentials:
     """The credentials for a server that no kubeconfig describes, such as a running podium.
@@ -245,12 +246,18 @@ def for_endpoint(
         url: its address, which errors call `--url`.
         token_file: read once, so that it may be a pipe.
         authorities: the file of the authorities that its certificate may be from; by default the system's.
+        may_send_unencrypted: whether the token, or the password in the address, may go over plain HTTP.
 
     Raises: `ConnectionConfigError`.
     """
     try:
         server = base_url(url, "--url")
         header = TokenFile(Path(token_file)).header if token_file else server.basic_authorization
+        if header and server.url.startswith("http:") and not may_send_unencrypted:
+            raise ConnectionConfigError(
+                f"--url: {server.url} is not encrypted, so anybody on the way could read the token: use https://, or "
+                "send it all the same with --send-token-unencrypted"
+            )
         tls = TlsSource(Pem(authorities) if authorities else None, verify=verify)
         settings = _Settings(server.url, tls, proxy=proxy_from_environment(server.url, environ))
         return Credentials(settings, FixedToken(header), clock)

@@ -6,11 +6,10 @@ Source: cmd/kube-scheduler/app/options/configfile.go, server.go (kube-scheduler 
 from dataclasses import replace
 from typing import Any
 
-import yaml
-
 from podium.config.args import NodeResourcesFitArgs
 from podium.config.schema import CONFIGURATION
 from podium.config.types import API_VERSION, KIND, KubeSchedulerConfiguration, PluginConfig, Profile
+from podium.lib import yaml_writer
 
 
 def to_dict(config: KubeSchedulerConfiguration) -> dict[str, Any]:
@@ -32,8 +31,7 @@ def _in_use(profile: Profile) -> Profile:
 
 def to_yaml(config: KubeSchedulerConfiguration) -> str:
     """The effective configuration as a YAML file that loads to the same configuration."""
-    text: str = yaml.safe_dump(effective(config), sort_keys=False, allow_unicode=True)
-    return text
+    return yaml_writer.to_yaml(effective(config))
 
 
 def configz(config: KubeSchedulerConfiguration) -> dict[str, Any]:

@@ -11,7 +11,7 @@ Source: none; upstream writes its queue to the log on SIGUSR2.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
@@ -22,6 +22,7 @@ from aiohttp.typedefs import Handler
 from anyio.lowlevel import checkpoint
 
 from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.lib.printable import printable
 from podium.lib.transitions import Transition
 from podium.objects.core import Pod
 from podium.objects.times import format_micro_time, format_time
@@ -116,7 +117,7 @@ def queue_page(listing: QueueListing, leader: Leader = lambda: None) -> Handler:
         proceed = shown[-1][0] if len(found) > len(shown) else ""
         answer = _table if question.wants_table else _json
         who = leader()
-        return await answer(_pieces(listing, shown), proceed, bool(question.name), who and printable(who))
+        return await answer(_pieces(listing, shown), proceed, bool(question.name), who and who[:_REASON_MAX])
 
     return handle
 
@@ -244,7 +245,12 @@ async def _table(
     first = [] if leader is None else [_standing_by(leader), ""]
     more = ["", f"There are more: continue={proceed}"] if proceed else []
     lines = [line for row, why in zip(aligned(rows), below, strict=True) for line in (row, *why)]
-    return web.Response(text="\n".join([*first, *lines, *histories, *more]) + "\n")
+    return page_of([*first, *lines, *histories, *more])
+
+
+def page_of(lines: Iterable[str]) -> web.Response:
+    """A page of text, which somebody may read on a terminal."""
+    return web.Response(text="".join(f"{printable(line)}\n" for line in lines))
 
 
 def _standing_by(leader: str) -> str:
@@ -291,14 +297,9 @@ def _why(listed: ListedPod) -> Iterator[str]:
             yield from wrapped(f"woken by an event of {plugin}: {' or '.join(events) or 'none'}")
 
 
-def printable(text: str) -> str:
-    """The text, limited in length, with control characters replaced so that a terminal does not interpret them."""
-    return "".join(char if char.isprintable() else " " for char in text[:_REASON_MAX])
-
-
 def wrapped(text: str) -> list[str]:
     """The text wrapped to a readable width."""
-    return textwrap.wrap(printable(text), _WIDTH, initial_indent="    ", subsequent_indent="      ")
+    return textwrap.wrap(printable(text[:_REASON_MAX]), _WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 
 def _history(listed: ListedPod) -> Iterator[str]:

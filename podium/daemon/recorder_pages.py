@@ -18,7 +18,7 @@ from podium.daemon.queue_page import (
     Leader,
     aligned,
     limit_of,
-    printable,
+    page_of,
     queued_pod_as_json,
     sendable,
     transition_as_json,
@@ -130,7 +130,7 @@ class RecorderPages:
             found += piece
             await checkpoint()
         if is_table:
-            return web.Response(text="\n".join(self._table(found)) + "\n")
+            return page_of(self._table(found))
         return _json_response({"attempts": [self._attempt(each) for each in found]})
 
     async def pod(self, request: web.Request) -> web.Response:
@@ -249,8 +249,8 @@ class RecorderPages:
     def _row(self, attempt: RecordedAttempt) -> tuple[str, ...]:
         return (
             self._at(attempt),
-            printable(attempt.namespace),
-            printable(attempt.name),
+            attempt.namespace,
+            attempt.name,
             str(attempt.attempt),
             attempt.result.value,
             attempt.node,

@@ -74,7 +74,7 @@ def objects_given(objects: Objects) -> list[Found]:
             found += unpack_lists(part, f"objects[{index}]")
     found = unique(found, notes.append)
     for note in notes:
-        from podium.telemetry.log_text import printable
+        from podium.lib.printable import printable
 
         warnings.warn(printable(note), stacklevel=4)
     return found

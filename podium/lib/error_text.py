@@ -25,11 +25,15 @@ def error_text(error: BaseException) -> str:
         text = str.__str__(str(error))
     except BaseException as second:  # noqa: BLE001 - foreign code may raise anything, and a failure is being handled
         return f"{kind}, and its text cannot be read: {type_name(second)}"
-    if len(text) > LENGTH_MAX:
-        text = text[: LENGTH_MAX - len(_CUT)] + _CUT
+    text = cut(text)
     if isinstance(error, UserFacingError) and text:
         return text
     return f"{kind}: {text}" if text else kind
+
+
+def cut(text: str) -> str:
+    """The text, without its end if that makes it too long for a message."""
+    return text if len(text) <= LENGTH_MAX else text[: LENGTH_MAX - len(_CUT)] + _CUT
 
 
 def type_name(value: object) -> str:

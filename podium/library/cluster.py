@@ -191,7 +191,7 @@ def _name_of(manifest: Manifest) -> str:
 
 
 def _escaped(text: str) -> str:
-    from podium.telemetry.log_text import printable
+    from podium.lib.printable import printable
 
     return html.escape(printable(text))
 

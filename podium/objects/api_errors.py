@@ -161,6 +161,15 @@ _BY_REASON: dict[str, type[ApiError]] = {
     "Timeout": ServerTimeout,
 }
 
+REASONS = frozenset(_BY_REASON) | {
+    "MethodNotAllowed",
+    "NotAcceptable",
+    "RequestEntityTooLarge",
+    "StorageReadError",
+    "UnsupportedMediaType",
+}
+"""The reasons that an API server gives by itself. A webhook may give any other one."""
+
 _BY_CODE: dict[int, type[ApiError]] = {
     400: BadRequest,
     401: Unauthorized,

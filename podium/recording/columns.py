@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import astuple
 
+from podium.lib.error_text import cut, error_text
 from podium.objects import resource_types, unreadable
 from podium.objects.core import ObjectMeta, Pod, PodSpec, PodStatus
 from podium.objects.objects_with_json import NodeWithJson, PodWithJson
@@ -22,6 +23,7 @@ from podium.objects.resource_types import PODS
 from podium.recording import tape
 from podium.recording.hashed_names import NameHasher
 from podium.recording.segments import BLOCK_BYTES_MAX
+from podium.recording.withheld import Withholder
 
 T = TypeVar("T")
 Columns: TypeAlias = list[list[Any]]
@@ -29,6 +31,7 @@ Columns: TypeAlias = list[list[Any]]
 
 _POD: Final = len(tape.NAMES)
 """A `PUT` of a pod, by far the most frequent one."""
+_ONE_POD: Final = bytes([_POD])
 _SPECS: Final = _POD + 1
 """The column of the specs that the pods of a block have."""
 _OWN: Final = 4
@@ -36,6 +39,26 @@ _OWN: Final = 4
 _META: Final = ObjectMeta.__struct_fields__
 _STATUS: Final = PodStatus.__struct_fields__
 _ENTRIES_MAX: Final = 10_000
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """Stands in the place of an object that is too large, or cannot be encoded."""
+
+    kind: str
+    key: str
+    why: str
+
+    def __str__(self) -> str:
+        """The object, and why it is not there."""
+        return f"{self.kind} {self.key}: {self.why}"
+
+
+LeaveOut: TypeAlias = Callable[[LeftOut], None]
+"""Is told of an object that is left out."""
+
+
+def _ignore(_: LeftOut) -> None:
+    """Nobody wants to know."""
 
 
 def _tuple_of(*types: Any) -> Any:
@@ -61,7 +84,7 @@ _VALUES: Final[Mapping[int, Any]] = {
     tape.COMPOSE: int,
     tape.ANSWER: tuple[int, int, bool | str | _Parts | None, bytes],
     tape.DECIDED: tape.Decided,
-    tape.FAILED: tuple[str, str, str],
+    tape.FAILED: Annotated[list[str], msgspec.Meta(min_length=3, max_length=4)],
     tape.TIME: int | _Real,
     tape.END: None,
     _POD: _tuple_of(
@@ -76,12 +99,14 @@ _VALUES: Final[Mapping[int, Any]] = {
 _OBJECT_BYTES_MAX: Final = 1 << 22
 """More than an API server accepts."""
 _BYTES_MAX: Final = {
-    tape.ANSWER: 1 << 20,
+    tape.ANSWER: _OBJECT_BYTES_MAX + (1 << 20),
     tape.DECIDED: 1 << 20,
     _POD: _OBJECT_BYTES_MAX,
     _SPECS: _OBJECT_BYTES_MAX,
 }
 """Of the columns whose values have lists in them: a byte of these may take 70 bytes of memory."""
+_UNENCODABLE: Final = (OverflowError, TypeError, ValueError, RecursionError)
+"""What keeps an object from being encoded, such as a number of 100 digits."""
 _OUTCOMES: Final = {
     tape.VALUE: (bool, str, type(None)),
     tape.OBJECT: (str,),
@@ -95,6 +120,7 @@ _TYPES: Final[Sequence[type[Any]]] = (
     *unreadable.PARTIAL,
     PodWithJson,
     NodeWithJson,
+    LeftOut,
 )
 _OBJECTS: Final = {each.__name__: msgspec.msgpack.Decoder(each) for each in _TYPES}
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -103,6 +129,9 @@ _DECODERS: Final[Sequence[msgspec.msgpack.Decoder[list[Any]]]] = [
     msgspec.msgpack.Decoder(Annotated[list[_VALUES[kind]], msgspec.Meta(max_length=_ENTRIES_MAX)])  # type: ignore[valid-type]
     for kind in range(len(_VALUES))
 ]
+
+
+# ---------------------------------------------------------------- writing
 
 
 class Noted:
@@ -162,40 +191,84 @@ def _counts(kinds: bytes) -> list[int]:
 
 
 class ColumnWriter:
-    """Writes the entries of one recording, in order.
+    """Writes the entries of one recording, in order, without what may hold secrets.
 
     Args:
         hasher: makes names unreadable.
+        leave_out: is told of objects that are left out, since no reader would take them.
     """
 
-    def __init__(self, hasher: NameHasher | None = None) -> None:
+    def __init__(self, hasher: NameHasher | None = None, leave_out: LeaveOut = _ignore) -> None:
         self._hasher = hasher
+        self._leave_out = leave_out
+        self._withholder = Withholder()
         self._times = {kind: tape.Times() for kind in (tape.NOW, tape.MONOTONIC, tape.TIME)}
 
     def contents(self, kinds: bytes, noted: Columns) -> list[bytes]:
-        """The entries as the content of a block, or of several where a reader would refuse it for its size."""
+        """The entries as the content of a block, or of several where a reader would refuse it for its size.
+
+        Raises:
+            ValueError: a reader would refuse an entry that cannot be left out.
+        """
         columns = list(noted)
         for kind, times in self._times.items():
             columns[kind] = times.steps(noted[kind])
-        columns[tape.PUT] = [(path, type(item).__name__, self._object(item)) for path, item in noted[tape.PUT]]
+        columns[tape.PUT] = [self._put(path, item) for path, item in noted[tape.PUT]]
+        # Before what follows from them: the texts of errors are looked for in it.
         columns[tape.ANSWER] = [self._answer(*each) for each in noted[tape.ANSWER]]
+        columns[tape.FAILED] = [self._failed(each) for each in noted[tape.FAILED]]
         hasher = self._hasher
         if hasher is not None:
             columns[tape.REMOVE] = [(path, hasher.text(key)) for path, key in noted[tape.REMOVE]]
             columns[tape.DECIDED] = [hasher.decided(each) for each in noted[tape.DECIDED]]
-            columns[tape.FAILED] = [hasher.failed(each) for each in noted[tape.FAILED]]
         return self._contents(kinds, columns)
 
     def _contents(self, kinds: bytes, columns: Columns) -> list[bytes]:
-        encoded = [*map(_encode, columns[:_POD]), *self._pods(columns[_POD])]
-        content = _encode([kinds, *map(msgspec.Raw, encoded)])
-        is_too_large = any(len(encoded[kind]) > bytes_max for kind, bytes_max in _BYTES_MAX.items())
-        if len(kinds) == 1 or not (is_too_large or len(content) > BLOCK_BYTES_MAX):
+        try:
+            content, problem = self._content(kinds, columns)
+        except _UNENCODABLE as error:
+            content, problem = b"", error_text(error)
+        if not problem:
             return [content]
+        if len(kinds) == 1:
+            return [self._without_pod(kinds[0], columns[_POD], problem)]
         middle = len(kinds) // 2
         parts = zip(columns, _counts(kinds[:middle]), strict=True)
         first, second = zip(*((column[:count], column[count:]) for column, count in parts), strict=True)
         return self._contents(kinds[:middle], list(first)) + self._contents(kinds[middle:], list(second))
+
+    def _content(self, kinds: bytes, columns: Columns) -> tuple[bytes, str]:
+        """The content of one block, and why a reader would refuse it."""
+        encoded = [*map(_encode, columns[:_POD]), *self._pods(columns[_POD])]
+        content = _encode([kinds, *map(msgspec.Raw, encoded)])
+        too_large = next((kind for kind, bytes_max in _BYTES_MAX.items() if len(encoded[kind]) > bytes_max), None)
+        if too_large is not None:
+            return content, _too_large(len(encoded[too_large]), _BYTES_MAX[too_large])
+        return content, _too_large(len(content), BLOCK_BYTES_MAX) if len(content) > BLOCK_BYTES_MAX else ""
+
+    def _without_pod(self, kind: int, pods: Sequence[Pod], problem: str) -> bytes:
+        """The content of a block for the one entry that no reader would take."""
+        if kind != _POD:
+            raise ValueError(f"{_name(kind)}: {problem}")
+        columns: Columns = [[] for _ in range(_POD)]
+        columns[tape.PUT] = [self._instead(PODS.path, pods[0], problem)]
+        return _encode([bytes([tape.PUT]), *columns, *map(msgspec.Raw, self._pods(()))])
+
+    def _put(self, path: str, item: Any) -> tuple[str, str, bytes]:
+        try:
+            content = self._object(item)
+        except _UNENCODABLE as error:
+            return self._instead(path, item, error_text(error))
+        if len(content) > _OBJECT_BYTES_MAX:
+            return self._instead(path, item, _too_large(len(content), _OBJECT_BYTES_MAX))
+        return path, type(item).__name__, content
+
+    def _instead(self, path: str, item: Any, problem: str) -> tuple[str, str, bytes]:
+        """A `PUT` that says that the object is left out."""
+        key = item.key if self._hasher is None else self._hasher.text(item.key)
+        left_out = LeftOut(type(item).__name__, cut(key).encode(errors="replace").decode(), problem)
+        self._leave_out(left_out)
+        return path, LeftOut.__name__, _encode(left_out)
 
     def _pods(self, pods: Sequence[Pod]) -> tuple[bytes, bytes]:
         """The columns of the pods, and of the specs that they share.
@@ -204,6 +277,7 @@ class ColumnWriter:
         """
         hasher = self._hasher
         values: Callable[[Any], Sequence[Any]] = astuple if hasher is None else hasher.values
+        pods = list(map(self._withholder.item, pods))
         specs = {id(pod.spec): pod.spec for pod in pods}
         number = {spec: number for number, spec in enumerate(specs)}
         last: dict[bool, tuple[Any, Any]] = {False: (None, None), True: (None, None)}
@@ -229,15 +303,35 @@ class ColumnWriter:
 
     def _answer(self, call: int, outcome: int, value: Any) -> tuple[int, int, Any, bytes]:
         if outcome == tape.OBJECT:
-            return call, outcome, type(value).__name__, self._object(value)
+            _, kind, content = self._put("", value)
+            if kind == LeftOut.__name__:
+                return call, tape.RAISED, "the answer is left out of the recording", b""
+            return call, outcome, kind, content
+        value = self._withholder.answer(outcome, value)
         return call, outcome, value if self._hasher is None else self._hasher.answer(outcome, value), b""
 
+    def _failed(self, failed: tuple[str, str, str]) -> tuple[str, ...]:
+        uid, result, message, mark = self._withholder.failed(failed)
+        return (uid, result, message, mark) if self._hasher is None else self._hasher.failed((uid, result, mark))
+
     def _object(self, item: Any) -> bytes:
+        item = self._withholder.item(item)
         return _encode(item if self._hasher is None else self._hasher.item(item))
 
 
-def entries_of(content: bytes) -> list[tape.Entry]:
+def _too_large(size: int, bytes_max: int) -> str:
+    return f"it would take {size:,} bytes, and at most {bytes_max:,} are kept"
+
+
+# ---------------------------------------------------------------- reading
+
+
+def entries_of(content: bytes, leave_out: LeaveOut = _ignore) -> list[tape.Entry]:
     """The entries of a block, with their objects.
+
+    Args:
+        leave_out: called with each object that was left out when it was written, and with each that cannot be read. The
+            block is read without them.
 
     Raises:
         ValueError: this is not what a `ColumnWriter` returns.
@@ -248,6 +342,10 @@ def entries_of(content: bytes) -> list[tape.Entry]:
         raise ValueError(str(error)) from None
     if len(kinds) > _ENTRIES_MAX:
         raise ValueError("it has too many entries")
+    if kinds == _ONE_POD and (problem := _too_long(_POD, encoded[_POD]) or _too_long(_SPECS, encoded[_SPECS])):
+        # An earlier podium has written it.
+        leave_out(LeftOut("Pod", "of a name that is not read", problem))
+        return []
     columns = [_column(kind, each) for kind, each in enumerate(encoded)]
     # A pod has the one spec with that content; see `objects.core`.
     specs = [Pod(spec=each).spec for each in columns[_SPECS]]
@@ -255,13 +353,26 @@ def entries_of(content: bytes) -> list[tape.Entry]:
     if _counts(kinds) != [len(column) for column in columns]:
         raise ValueError("it has not as many values as entries")
     rows = [_rows(kind, column, specs) for kind, column in enumerate(columns)]
-    return [next(rows[kind]) for kind in kinds]
+    entries = []
+    for kind in kinds:
+        entry = next(rows[kind])
+        if kind == tape.PUT and isinstance(item := tape.item_of(entry), LeftOut):
+            leave_out(item)
+        else:
+            entries.append(entry)
+    return entries
+
+
+def _too_long(kind: int, encoded: msgspec.Raw) -> str:
+    """Why a column is not read: memory is not taken for it. Nothing if it is short enough."""
+    size, bytes_max = memoryview(encoded).nbytes, _BYTES_MAX.get(kind, BLOCK_BYTES_MAX)
+    return f"{size:,} bytes, and at most {bytes_max:,} are read" if size > bytes_max else ""
 
 
 def _column(kind: int, encoded: msgspec.Raw) -> list[Any]:
     """The values of a kind. Raises: ValueError."""
-    if memoryview(encoded).nbytes > _BYTES_MAX.get(kind, BLOCK_BYTES_MAX):
-        raise ValueError("its lists are too long")
+    if problem := _too_long(kind, encoded):
+        raise ValueError(f"its lists are too long: {problem}")
     try:
         return _DECODERS[kind].decode(encoded)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -277,7 +388,7 @@ def _rows(kind: int, column: Sequence[Any], specs: Sequence[PodSpec]) -> Iterato
     if kind == _POD:
         return _pods(column, specs)
     if kind == tape.PUT:
-        return ((kind, path, _object(name, item)) for path, name, item in column)
+        return ((kind, path, _readable(name, item)) for path, name, item in column)
     if kind == tape.ANSWER:
         return ((kind, *_answer(*each)) for each in column)
     if kind in (tape.REMOVE, tape.DECIDED, tape.FAILED):
@@ -296,6 +407,14 @@ def _pods(column: Sequence[Any], specs: Sequence[PodSpec]) -> Iterator[tape.Entr
         last[node_name != ""] = others, status
         metadata = ObjectMeta(**dict(zip(_META, (*own, *others), strict=True)))
         yield tape.PUT, PODS.path, Pod(metadata=metadata, spec=specs[number], status=status, node_name=node_name)
+
+
+def _readable(name: str, content: bytes) -> Any:
+    """The object of a `PUT`, or what is left out if it is none that podium writes."""
+    try:
+        return _object(name, content)
+    except ValueError as error:
+        return LeftOut(cut(name), "of a name that is not read", str(error))
 
 
 def _object(name: str, content: bytes) -> Any:

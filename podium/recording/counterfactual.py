@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +33,7 @@ from podium.recording import tape
 from podium.recording.outcomes import Outcomes, State, outcomes, state_of, typical_requests
 from podium.recording.outside import Outside, read_outside
 from podium.recording.replay import checked_segments, entries_of, is_watched, recorded_options
-from podium.recording.segments import RecordingError
+from podium.recording.segments import LeftOutList, RecordingError
 from podium.recording.simulated_api import PodStory, SimulatedApi, SimulatedClient
 from podium.recording.surroundings import Surroundings, scheduler_within
 from podium.recording.timeline import Onlooker
@@ -52,6 +52,7 @@ class Counterfactual:
         recorded_nodes: the node that the recorded scheduler chose last for each pod, by uid.
         started_s: when it began, in seconds since the epoch.
         damage: why the recording was not read to its end; "" if it was.
+        left_out: what the recording lacks.
     """
 
     outcomes: Outcomes
@@ -59,6 +60,7 @@ class Counterfactual:
     recorded_nodes: Mapping[str, str]
     started_s: float
     damage: str = ""
+    left_out: LeftOutList = field(default_factory=LeftOutList)
 
 
 def replay_counterfactually(
@@ -90,7 +92,7 @@ def replay_counterfactually(
         world = runner.run(_play(outside, config, options, prepare, onlooker))
     api = world.api
     numbers = outcomes(api.stories.values(), world.states, attempts=world.attempts, preemptions=api.preemptions)
-    return Counterfactual(numbers, api.stories, outside.placed, outside.wall_s, segments.damage)
+    return Counterfactual(numbers, api.stories, outside.placed, outside.wall_s, segments.damage, segments.left_out)
 
 
 class _VirtualClock:

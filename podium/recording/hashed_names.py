@@ -22,6 +22,8 @@ from typing import Any, Final
 
 import msgspec
 
+from podium.objects import resource_types
+from podium.objects.api_errors import REASONS
 from podium.recording import tape
 
 _KEY_BYTES: Final = 32
@@ -69,11 +71,7 @@ _WORDS: Final = frozenset(
         "action",
         "allocation_mode",
         "allocation_timestamp",
-        "api_group",
-        "api_version",
         "attacher",
-        "binding_conditions",
-        "binding_failure_conditions",
         "creation_timestamp",
         "declared_features",
         "default",
@@ -85,9 +83,6 @@ _WORDS: Final = frozenset(
         "effect",
         "expression",
         "extended_resource_name",
-        "field",
-        "finalizers",
-        "kind",
         "last_transition_time",
         "match_attribute",
         "max",
@@ -100,18 +95,14 @@ _WORDS: Final = frozenset(
         "preemption_policy",
         "protocol",
         "provisioner",
-        "reason",
-        "resource",
         "resource_version",
         "restart_policy",
         "schedule_start_time",
         "scheduler_name",
         "source",
         "start_time",
-        "status",
         "step",
         "string",
-        "type",
         "valid_values",
         "version",
         "volume_binding_mode",
@@ -121,8 +112,74 @@ _WORDS: Final = frozenset(
 )
 """Fields whose texts stay, in whatever object."""
 
-_WORDS_OF: Final = frozenset((("CSINodeDriver", "name"), ("Counter", "value"), ("DeviceCapacity", "value")))
+_WORDS_OF: Final = frozenset(
+    (("AzureDiskVolume", "kind"), ("CSINodeDriver", "name"), ("Counter", "value"), ("DeviceCapacity", "value"))
+)
 """Fields of one type whose texts stay."""
+
+_API_WORDS: Final = REASONS | frozenset(
+    (
+        # Kinds of owners, and of what else objects refer to, by which plugins tell them apart; and a resource.
+        *(resource.kind for resource in resource_types.ALL),
+        "CronJob",
+        "DaemonSet",
+        "Deployment",
+        "Job",
+        "Node",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+        "pods",
+        # Types of conditions.
+        "ContainersReady",
+        "DiskPressure",
+        "DisruptionTarget",
+        "Initialized",
+        "MemoryPressure",
+        "NetworkUnavailable",
+        "PIDPressure",
+        "PodGroupScheduled",
+        "PodReadyToStartContainers",
+        "PodResizeInProgress",
+        "PodResizePending",
+        "PodScheduled",
+        "Ready",
+        # Statuses of conditions.
+        "True",
+        "False",
+        "Unknown",
+        # Reasons: of conditions, and why pods have failed.
+        "ContainersNotReady",
+        "Deferred",
+        "Evicted",
+        "Infeasible",
+        "NodeAffinity",
+        "NodeShutdown",
+        "PodCompleted",
+        "PodFailed",
+        "Preempted",
+        "Preempting",
+        "PreemptionByScheduler",
+        "Scheduled",
+        "SchedulerError",
+        "SchedulingGated",
+        "Terminated",
+        "TerminationByKubelet",
+        "UnexpectedAdmissionError",
+        "Unschedulable",
+    )
+)
+"""Words of the API that stay in fields which take any other word, too."""
+_OUT_OF: Final = "OutOf"
+"""How the reason of a kubelet begins that lacks a resource for a pod. Names of resources stay."""
+
+_API_WORDS_IN: Final = frozenset(
+    ("binding_conditions", "binding_failure_conditions", "kind", "reason", "resource", "status", "type")
+)
+"""Fields that have such words; what else is in them, tenants and webhooks have chosen."""
+
+_OWN_GROUPS: Final = frozenset(("", "apps", "autoscaling", "batch", "extensions", "policy"))
+_VERSION: Final = re.compile(r"v\d+((alpha|beta)\d+)?")
 
 _NAMES_OF: Final = frozenset(
     (
@@ -133,8 +190,8 @@ _NAMES_OF: Final = frozenset(
 )
 """Fields of one type with names, where others of that name have none."""
 
-_KEYS: Final = frozenset(("key", "match_label_keys", "mismatch_label_keys", "topology_key"))
-"""Fields with keys of labels and taints."""
+_KEYS: Final = frozenset(("finalizers", "key", "match_label_keys", "mismatch_label_keys", "topology_key"))
+"""Fields with keys of labels and taints, and names of the same form."""
 
 _VALUES: Final = frozenset(("annotations", "labels", "match_labels", "node_selector", "selector", "value", "values"))
 """Fields with values of labels and taints, by key where they are maps."""
@@ -186,8 +243,7 @@ class NameHasher:
     def key(self, text: str) -> str:
         """The key of a label or taint; those that have a meaning of their own stay."""
         domain, slash, _ = text.rpartition("/")
-        is_known = slash and any(domain == each or domain.endswith("." + each) for each in _OWN_DOMAINS)
-        return text if is_known else self.text(text)
+        return text if slash and _is_own_domain(domain) else self.text(text)
 
     def message(self, text: str) -> str:
         """Words for a reader, as a whole: names are in them, and only whether they are equal matters."""
@@ -196,6 +252,20 @@ class NameHasher:
     def value(self, text: str) -> str:
         """The value of a label or taint; integers stay, since `Gt` and `Lt` compare them."""
         return text if _NUMBER.fullmatch(text) else self.text(text)
+
+    def word(self, text: str) -> str:
+        """A word of the API, which stays, or one that somebody else has chosen."""
+        return text if text in _API_WORDS else self.text(text)
+
+    def api_version(self, text: str) -> str:
+        """The API version, or the group, of a kind; those of Kubernetes itself stay."""
+        group, _, version = text.rpartition("/")
+        is_version = _VERSION.fullmatch(version) is not None
+        return text if is_version and self.api_group(group) == group else self.text(text)
+
+    def api_group(self, text: str) -> str:
+        """The API group of a kind; those of Kubernetes itself stay."""
+        return text if text in _OWN_GROUPS or _is_own_domain(text) else self.text(text)
 
     # ------------------------------------------------------------ objects
 
@@ -230,15 +300,24 @@ class NameHasher:
             return self._map(item, kind, name, value)
         if (kind, name) in _NAMES_OF:
             return self.text(value)
-        if name == "message":
-            return self.message(value)
         if name in _WORDS or name in _AMOUNTS or (kind, name) in _WORDS_OF:
             return value
-        if name in _KEYS:
-            return self.key(value)
         if name in _VALUES:
             return self._labelled(getattr(item, "key", ""), value)
-        return self.text(value)
+        return self._change_of(name)(value)
+
+    def _change_of(self, name: str) -> Callable[[str], str]:
+        """What becomes of a text in a field of that name."""
+        if name in _API_WORDS_IN:
+            return self.word
+        if name in _KEYS:
+            return self.key
+        own: dict[str, Callable[[str], str]] = {
+            "message": self.message,
+            "api_version": self.api_version,
+            "api_group": self.api_group,
+        }
+        return own.get(name, self.text)
 
     def _map(self, item: msgspec.Struct, kind: str, name: str, value: Mapping[str, Any]) -> dict[str, Any]:
         if name in _VALUES:
@@ -273,10 +352,12 @@ class NameHasher:
     def answer(self, outcome: int, value: Any) -> Any:
         """What an `ANSWER` without an object says, with the names hashed."""
         if outcome == tape.REFUSED:
-            name, message, *rest = value
-            return (name, self.message(message), *rest)
-        # The value of a call is a word of the API, such as the reason why a pod has failed.
-        return self.message(value) if outcome == tape.RAISED else value
+            name, message, code, reason, *rest = value
+            return (name, self.message(message), code, self.word(reason), *rest)
+        if outcome == tape.RAISED:
+            return self.message(value)
+        # The value of a call may be the reason why a pod has failed.
+        return self.word(value) if isinstance(value, str) and not value.startswith(_OUT_OF) else value
 
     def description(self, described: Mapping[str, Any]) -> dict[str, Any]:
         """What a recording says of its scheduler, with the names hashed; of plugins' files only their own names."""
@@ -294,6 +375,10 @@ class NameHasher:
             change: Callable[[str], str] = getattr(self, _ARGS[of])
             return change(value)
         return value
+
+
+def _is_own_domain(domain: str) -> bool:
+    return any(domain == own or domain.endswith("." + own) for own in _OWN_DOMAINS)
 
 
 @lru_cache

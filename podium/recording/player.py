@@ -387,7 +387,7 @@ class Player(Surroundings):
         if entry[2] == tape.REFUSED:
             raise tape.error_of(entry[3])
         if entry[2] == tape.RAISED:
-            raise RuntimeError(entry[3])
+            raise tape.raised(entry[3])
         return read(entry)
 
     def _answer(self) -> tape.Entry | None:
@@ -427,9 +427,9 @@ class Player(Surroundings):
         del seconds
         if self.is_over:
             return
-        _, uid, recorded_result, recorded_message = self.take(tape.FAILED)
-        if not self._has_messages:
-            self._messages[recorded_message] = message
+        _, uid, recorded_result, recorded_message, *marks = self.take(tape.FAILED)
+        for mark in marks if self._has_messages else [recorded_message]:
+            self._messages[mark] = message
             self._reveal(self._informers[PODS.path].get(pod.key))
         is_told_alike = message == recorded_message or not self._has_messages
         if (pod.uid, result) != (uid, recorded_result) or not is_told_alike:

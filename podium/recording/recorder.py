@@ -36,9 +36,9 @@ from podium.objects.pod_groups import PodGroup
 from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceType
 from podium.objects.wire import BrokenObject
 from podium.recording import tape
-from podium.recording.columns import ColumnWriter, Noted
+from podium.recording.columns import ColumnWriter, LeftOut, Noted
 from podium.recording.hashed_names import NameHasher
-from podium.recording.segments import SegmentWriter
+from podium.recording.segments import LeftOutList, SegmentWriter
 from podium.service.supervision import Tasks
 
 log = get_logger("recorder")
@@ -46,7 +46,7 @@ log = get_logger("recorder")
 T = TypeVar("T")
 
 _ENDS: Final = (OSError, OverflowError, TypeError, ValueError, RecursionError)
-"""What ends a recording: the disk, or an object that cannot be encoded, such as one with a number of 100 digits."""
+"""What ends a recording: the disk, or an entry that can be neither written nor left out."""
 _FLUSH_EVERY_S: Final = 0.5
 _BLOCK_ENTRIES_MAX: Final = 2_000
 """While a block is encoded other threads hardly run, the event loop's included: for a millisecond or two."""
@@ -59,6 +59,7 @@ class Recorder(Boundary, AttemptObserver):
 
     Attributes:
         failure: why the recording has ended before the run; "" if it has not.
+        left_out: changes of objects that no reader would take, since they are too large.
 
     Args:
         description: what a replay needs besides the entries; JSON values.
@@ -73,7 +74,8 @@ class Recorder(Boundary, AttemptObserver):
         self._noted = Noted()
         self.note, self.noting, self.put = self._noted.note, self._noted.noting, self._noted.put
         self._clock = SystemClock()
-        self._columns = ColumnWriter(hasher)
+        self.left_out = LeftOutList()
+        self._columns = ColumnWriter(hasher, self._leave_out)
         self._writer = SegmentWriter(directory, description if hasher is None else hasher.description(description))
         self._directory = directory
         self._has_ended = False
@@ -196,6 +198,8 @@ class Recorder(Boundary, AttemptObserver):
         """Write what is left, and end the recording."""
         self._closing.set()
         self._thread.join()
+        if self.left_out.count:
+            log.warning("The recording lacks something", directory=str(self._directory), error=str(self.left_out))
 
     def _write_all(self) -> None:
         is_closing = False
@@ -225,6 +229,12 @@ class Recorder(Boundary, AttemptObserver):
             self._has_ended = tape.END in kinds
             for content in self._columns.contents(kinds, noted):
                 self._writer.write(content, self._clock.monotonic())
+
+    def _leave_out(self, left_out: LeftOut) -> None:
+        self.left_out.add(left_out)
+        # Whoever may create pods may have this said as often as they like: the end of the recording has the number.
+        if self.left_out.count == len(self.left_out.shown):
+            log.warning("Left out of the recording", kind=left_out.kind, key=left_out.key, error=left_out.why)
 
     def _give_up(self, why: str) -> None:
         self.failure, self._has_ended = why, True

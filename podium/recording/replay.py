@@ -6,13 +6,14 @@ Owns what is asked of a recording before, and what is told of the replay afterwa
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -27,10 +28,11 @@ from podium.recording import columns, tape
 from podium.recording.limits import Pace, Until
 from podium.recording.player import Diverged, LastReadings, Outcome, Player, Scores
 from podium.recording.replay_loop import ReplayLoop
-from podium.recording.segments import RecordingError, Segments, open_segments
+from podium.recording.segments import LeftOutList, RecordingError, Segments, open_segments
 from podium.recording.surroundings import scheduler_within
 
 _NO_END: Final = Until()
+_REFERENCES_SHOWN: Final = 10
 WATCHED: Final = "watched"
 """What the description of a recording by `podium record` says under `kind`."""
 
@@ -44,6 +46,7 @@ class Replayed:
         is_cut: whether it only lacks what had not been written when its process was killed.
         made_by: which podium made the recording and can replay it, where this one cannot; "" if it is this one.
         kept_scores: of the attempt that was asked for, by node and plugin.
+        left_out: what the recording lacks.
     """
 
     outcome: Outcome
@@ -52,6 +55,7 @@ class Replayed:
     is_cut: bool = False
     made_by: str = ""
     kept_scores: Scores = field(default_factory=dict)
+    left_out: LeftOutList = field(default_factory=LeftOutList)
 
     @property
     def virtual_s(self) -> float:
@@ -113,26 +117,78 @@ def description(
     }
 
 
+class _RecordedOptions(msgspec.Struct, forbid_unknown_fields=True):
+    """The options that a recording may set. Others name files and addresses, or have work done beside scheduling."""
+
+    pod_max_in_unschedulable_s: float
+    preempts_pods_of_others: bool
+    avoids_conflicts: bool
+    recorder_bytes: Annotated[int, msgspec.Meta(ge=0)]
+    pod_groups: PodGroupRules | None
+
+
 def recorded_options(described: Mapping[str, Any], plugins: Mapping[str, type[Plugin]]) -> Options:
     """The options of the scheduler that made a recording. Raises: RecordingError."""
     try:
-        fields = dict(described["options"])
-        groups = fields.pop("pod_groups")
-        rules = None if groups is None else PodGroupRules(**groups)
-        return Options(secure_port=0, plugins=plugins, pod_groups=rules, **fields)
-    except (KeyError, TypeError, ValueError) as error:
+        options = msgspec.convert(described["options"], _RecordedOptions)
+    except (KeyError, msgspec.ValidationError) as error:
         raise RecordingError(f"the recording does not say with which options it was made: {error!r}") from None
+    return Options(secure_port=0, plugins=plugins, **msgspec.structs.asdict(options))
+
+
+def recorded_references(described: Mapping[str, Any]) -> tuple[str, ...]:
+    """The custom plugins that a recording names, for people to read: whoever wrote it chose them.
+
+    Raises:
+        RecordingError: the description is not what podium writes.
+    """
+    return _recorded_texts(described, "plugins")
+
+
+def recorded_gates(described: Mapping[str, Any]) -> tuple[str, ...]:
+    """The feature gates that a recording was made with, as on the command line. Raises: RecordingError."""
+    return _recorded_texts(described, "feature_gates")
+
+
+def _recorded_texts(described: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    try:
+        return msgspec.convert(described[name], tuple[str, ...])
+    except (KeyError, msgspec.ValidationError) as error:
+        raise RecordingError(f"the recording does not say with which {name} it was made: {error!r}") from None
+
+
+def demand_plugins(described: Mapping[str, Any], given: Sequence[str]) -> None:
+    """Refuse to go on without the custom plugins of a recording.
+
+    A recording may come from anybody. So none of its code is loaded because it names it, but only what `--plugin` does.
+
+    Args:
+        given: the values of `--plugin`.
+
+    Raises:
+        RecordingError: the recording names plugins, and none are given.
+    """
+    references = recorded_references(described)
+    if references and not given:
+        raise RecordingError(f"the recording was made with custom plugins: {advice_on_plugins(references)}")
+
+
+def advice_on_plugins(references: Sequence[str]) -> str:
+    """What to pass for the plugins that a recording names."""
+    passed = " ".join(f"--plugin {shlex.quote(reference)}" for reference in references[:_REFERENCES_SHOWN])
+    more = f" and {len(references) - _REFERENCES_SHOWN} more" if len(references) > _REFERENCES_SHOWN else ""
+    return f"podium loads no code that a recording names; if you trust these plugins, give them with {passed}{more}"
 
 
 def entries_of(segments: Segments) -> Iterator[tape.Entry]:
-    """The entries of a recording, up to the first damage."""
+    """The entries of a recording, up to the first damage, without objects that cannot be read."""
     return chain.from_iterable(_blocks_of(segments))
 
 
 def _blocks_of(segments: Segments) -> Iterator[list[tape.Entry]]:
     for content in segments.blocks():
         try:
-            yield columns.entries_of(content)
+            yield columns.entries_of(content, segments.left_out.add)
         except ValueError as error:
             segments.damage = f"{segments.directory}: a block that is whole cannot be understood: {error}"
             return
@@ -190,7 +246,9 @@ def replay(
     wall_s = time.perf_counter() - started_s
     cannot = player.outcome.differing is not None or (segments.damage and not segments.is_cut)
     made_by = _other_build(segments) if cannot and not is_other else ""
-    return Replayed(player.outcome, wall_s, segments.damage, segments.is_cut, made_by, player.kept_scores)
+    return Replayed(
+        player.outcome, wall_s, segments.damage, segments.is_cut, made_by, player.kept_scores, segments.left_out
+    )
 
 
 def _other_build(segments: Segments) -> str:

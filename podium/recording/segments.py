@@ -14,7 +14,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -36,6 +36,8 @@ BLOCK_BYTES_MAX: Final = 1 << 25
 _WINDOW_BYTES: Final = 1 << 15
 """Of what stands before a block in its segment: the block is compressed as its continuation, since a few attempts by
 themselves hardly repeat anything."""
+_LEFT_OUT_SHOWN: Final = 5
+_OWNER_ONLY: Final = 0o700
 _LEVEL: Final = 1
 """Of compression. Higher levels cost several times as much and save a tenth."""
 _NO_HEADER: Final = -zlib.MAX_WBITS
@@ -59,7 +61,8 @@ class SegmentWriter:
     def __init__(
         self, directory: Path, description: dict[str, Any], *, segment_bytes: int = 64 << 20, segment_s: float = 3600.0
     ) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        # Others may not even list it: see `_open`.
+        directory.mkdir(_OWNER_ONLY, parents=True, exist_ok=True)
         if any(segment_paths(directory)):
             raise RecordingError(f"{directory} holds a recording already; choose a new or an empty directory")
         self._directory = directory
@@ -114,6 +117,31 @@ class SegmentWriter:
 
 
 @dataclass(slots=True)
+class LeftOutList:
+    """What a recording lacks.
+
+    Attributes:
+        count: of objects; `shown` says what the first of them are.
+    """
+
+    count: int = 0
+    shown: list[str] = field(default_factory=list)
+
+    def add(self, left_out: object) -> None:
+        """Count one more, which its text says."""
+        self.count += 1
+        if len(self.shown) < _LEFT_OUT_SHOWN:
+            self.shown.append(str(left_out))
+
+    def __str__(self) -> str:
+        """A sentence for people; nothing if nothing is left out."""
+        if not self.count:
+            return ""
+        more = f"; and {self.count - len(self.shown)} more" if self.count > len(self.shown) else ""
+        return f"{self.count} change(s) of objects are left out: {'; '.join(self.shown)}{more}"
+
+
+@dataclass(slots=True)
 class Segments:
     """The blocks of a recording, read once from the first to the last that can be read.
 
@@ -121,12 +149,14 @@ class Segments:
         description: from the head of the first segment.
         damage: why not everything could be read, and where; "" while nothing is wrong.
         is_cut: whether the only damage is that the last block is incomplete, as after a kill.
+        left_out: what the recording, or this reading, does without.
     """
 
     directory: Path
     description: dict[str, Any]
     damage: str = ""
     is_cut: bool = False
+    left_out: LeftOutList = field(default_factory=LeftOutList)
 
     def blocks(self) -> Iterator[bytes]:
         """The content of each block. Ends at the first damage, which it notes in `damage`."""

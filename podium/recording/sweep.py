@@ -43,7 +43,7 @@ class Combination:
     Attributes:
         name: of the configuration, as it is shown.
         document: the configuration as JSON.
-        plugins: references of custom plugins.
+        plugins: references of custom plugins, as the command line names them; a recording's are never loaded.
         fingerprint: changes with the content of the recording.
     """
 

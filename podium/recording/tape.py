@@ -15,7 +15,7 @@ An entry is a tuple that begins with its kind:
 | `COMPOSE` | number of the call | the body of a write was made, right before it was sent |
 | `ANSWER` | number of the call, outcome | the call has ended, and its task went on |
 | `DECIDED` | see `Decided` | an attempt has reached its decision |
-| `FAILED` | uid, result, message | the pod of the last decision was not scheduled |
+| `FAILED` | uid, result, message, what stands for it in conditions | the pod of the last decision was not scheduled |
 | `TIME` | step of `Times` | the event loop's time at the next step |
 | `END` | | scheduling was stopped in an orderly way |
 """
@@ -137,7 +137,12 @@ def outcome_of(error: BaseException) -> tuple[int, Any]:
     return CANCELLED, None
 
 
-def error_of(fields: list[Any]) -> ApiError:
+def raised(text: str) -> Exception:
+    """The error in the place of one that was none of the API's."""
+    return RuntimeError(text)
+
+
+def error_of(fields: Sequence[Any]) -> ApiError:
     """The error that a call was answered with."""
     name, message, code, reason, retry_after_s, is_server_wide, *has_followed = fields
     kinds = {each.__name__: each for each in _subclasses(ApiError)}

@@ -49,7 +49,7 @@ class _Spans:
         elif kind == tape.DECIDED:
             yield from self._decided(tape.Decided(*entry[1:]))
         elif kind == tape.FAILED:
-            _, uid, result, message = entry
+            _, uid, result, message, *_ = entry
             yield from self._binding_ends(uid, {"result": result, "message": message})
             self._waiting[uid] = self._now_us()
         elif kind == tape.PUT and entry[1] == PODS.path:

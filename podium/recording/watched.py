@@ -41,7 +41,7 @@ from podium.recording.hashed_names import NameHasher
 from podium.recording.limits import Pace, Until
 from podium.recording.recorder import Recorder
 from podium.recording.replay import WATCHED, entries_of
-from podium.recording.segments import RecordingError, open_segments
+from podium.recording.segments import LeftOutList, RecordingError, open_segments
 from podium.recording.shadow.app import Teller, watch_until
 from podium.recording.shadow.comparison import Comparison
 from podium.recording.shadow.observed import ObservedCluster
@@ -188,7 +188,7 @@ class WatchedReplay:
 
     Attributes:
         digest: of every comparison.
-        damage, is_cut: as in `podium.recording.replay.Replayed`.
+        damage, is_cut, left_out: as in `podium.recording.replay.Replayed`.
     """
 
     report: Report
@@ -197,6 +197,7 @@ class WatchedReplay:
     wall_s: float
     damage: str
     is_cut: bool
+    left_out: LeftOutList
 
     def summary(self) -> dict[str, Any]:
         """The last line of `--output json`."""
@@ -273,7 +274,15 @@ def compare_bindings(
         pass
     virtual_s = 0.0 if first_s is None else times.last_s - first_s
     took_s = time.perf_counter() - started_s
-    return WatchedReplay(shadow.report, digest.sha256.hexdigest(), virtual_s, took_s, segments.damage, segments.is_cut)
+    return WatchedReplay(
+        shadow.report,
+        digest.sha256.hexdigest(),
+        virtual_s,
+        took_s,
+        segments.damage,
+        segments.is_cut,
+        segments.left_out,
+    )
 
 
 def _tell(shadow: Shadow, entry: tape.Entry, *, is_complete: bool) -> None:

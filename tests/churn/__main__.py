@@ -31,6 +31,7 @@ from tests.control_plane.progress import Progress
 from tests.control_plane.servers import ControlPlane
 from tests.manifests import ZONE, node
 
+_PLUGIN = "pairs.py"
 _PERMIT = '''
 from podium.framework import Code, PermitPlugin, Status
 
@@ -57,7 +58,8 @@ def _replay(directory: Path) -> tuple[dict[str, Any], float]:
     From the second one on, its bytecode is there, as that of an installed podium is.
     """
     before_s = _children_cpu_s()
-    command = [sys.executable, "-m", "podium", "replay", str(directory), "-o", "json"]
+    plugin = f"{directory.parent / _PLUGIN}:Pairs"
+    command = [sys.executable, "-m", "podium", "replay", str(directory), "--plugin", plugin, "-o", "json"]
     bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(directory.parent / "bytecode")}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **bytecode})
     click.echo(done.stderr, err=True, nl=False)
@@ -123,7 +125,7 @@ def main(minutes: float, pods: int, nodes: int) -> None:
         raise click.ClickException(str(problem)) from problem
     with tempfile.TemporaryDirectory() as made:
         directory = Path(made)
-        plugin = directory / "pairs.py"
+        plugin = directory / _PLUGIN
         plugin.write_text(_PERMIT)
         with cluster(binaries, nodes, _node) as plane:
             actors = anyio.run(_churn, plane, directory, plugin, minutes, pods, nodes)

@@ -206,7 +206,12 @@ async def test_whatever_the_cluster_says_is_text(shown: Daemon, page: Page) -> N
         event[table] = {"reset": True, "put": [{**row, **more}], "gone": []}
     why = {"groups": [{"count": 1, "plugin": HOSTILE, "text": HOSTILE, "examples": [HOSTILE]}], "message": HOSTILE}
     scores = [{"node": HOSTILE, "total": 1, "plugins": {HOSTILE: 1}}]
-    answer = {"bound_to": HOSTILE, "queue": None, "attempts": [], "why": {**why, "verdict": HOSTILE, "scores": scores}}
+    answer = {
+        "bound_to": HOSTILE,
+        "queue": None,
+        "attempts": [],
+        "why": {**why, "verdict": f"{HOSTILE}\u202e", "scores": scores},
+    }
 
     await page.route("**/ui/events", lambda route: route.fulfill(body=f"data: {json.dumps(event)}\n\n"))
     await page.route("**/debug/pods/**", lambda route: route.fulfill(json=answer))
@@ -218,6 +223,9 @@ async def test_whatever_the_cluster_says_is_text(shown: Daemon, page: Page) -> N
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#panel")
         assert HOSTILE in await page.inner_text("#panel")
+        assert "\u202e" not in await page.inner_text("body")
+        if view != "nodes":
+            assert f"{HOSTILE}\\u{{202e}}" in await page.inner_text("#panel")
     assert await page.title() == "podium"
     assert await page.locator("img").count() == 0
 

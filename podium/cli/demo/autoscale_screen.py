@@ -6,12 +6,13 @@ import time
 from types import TracebackType
 from typing import Final, Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from podium.cli.demo.autoscale import ClusterSeen, NodeSeen
+from podium.cli.plain_text import PlainConsole, plain
 
 _NODES_MAX: Final = 10
 _LINES_MAX: Final = 9
@@ -22,7 +23,7 @@ _WIDTH_MAX: Final = 80
 class PlainScreen:
     """A line for each event."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: PlainConsole) -> None:
         self._console = console
         self._started_s = time.monotonic()
 
@@ -45,7 +46,7 @@ class PlainScreen:
 class LiveScreen:
     """The cluster and the last events, on one screen of 80 columns."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: PlainConsole) -> None:
         self._live = Live(console=console, auto_refresh=False)
         self._ascii_only = console.options.ascii_only
         self._started_s = time.monotonic()
@@ -106,4 +107,4 @@ def _row(node: NodeSeen, *, ascii_only: bool) -> tuple[Text | str, ...]:
 
 
 def _timed(line: str, started_s: float) -> Text:
-    return Text(f"{time.monotonic() - started_s:5.1f} s  {line}"[:_WIDTH_MAX])
+    return plain(f"{time.monotonic() - started_s:5.1f} s  {line}"[:_WIDTH_MAX])

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import click
 import structlog
 from click.core import ParameterSource
-from rich.console import Console
+from rich.text import Text
 
 from podium.cli import event_loop
 from podium.cli.interrupts import EXIT_INTERRUPTED
 from podium.cli.options.configuration import Usable, found_plugins, plugin_option, usable
 from podium.cli.options.devices import devices_option
 from podium.cli.options.numbers import FiniteRange
-from podium.cli.output import TEXT, output_option, print_value
+from podium.cli.output import TEXT, LinesException, output_option, print_value, say
+from podium.cli.plain_text import PlainConsole
 from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration
 from podium.telemetry import configure_logging
 
@@ -104,9 +105,9 @@ def command(
     from podium.cli.demo.run import Plan
 
     plan = Plan(nodes, pods, seed, timeout_s, good.config, good.plugins, devices)
-    console = Console(stderr=output != TEXT, highlight=False)
+    console = PlainConsole(stderr=output != TEXT)
     if output == TEXT:
-        console.print(f"[bold]podium demo[/bold]: {nodes} nodes, {pods} pods, seed {seed}\n")
+        console.print(Text.assemble(("podium demo", "bold"), f": {nodes} nodes, {pods} pods, seed {seed}\n"))
     outcome = _run(plan, console)
     if output == TEXT:
         _show(outcome, console)
@@ -132,10 +133,10 @@ def _show_live(nodes: int, pods: int, seed: int, good: Usable, *, opens_browser:
     from podium.cli.demo.run import Plan
 
     plan = Plan(nodes, pods, seed, 0.0, good.config, good.plugins)
-    console = Console(highlight=False)
+    console = PlainConsole()
 
     def tell(url: str) -> None:
-        console.print(f"\nThe live page: {url}\nCtrl-C ends the demo.", soft_wrap=True)
+        console.print(Text(f"\nThe live page: {url}\nCtrl-C ends the demo."), soft_wrap=True)
 
     _log_only(logging.WARNING, console)
     with _errors_shown(), LiveProgress(console) if console.is_terminal else PlainProgress(console) as progress:
@@ -146,13 +147,13 @@ def _autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s: float, 
     from podium.cli.demo.autoscale import run_autoscale
     from podium.cli.demo.autoscale_screen import LiveScreen, PlainScreen
 
-    console = Console(stderr=output != TEXT, highlight=False)
+    console = PlainConsole(stderr=output != TEXT)
     # Warnings would only say that this API server knows no NodePools.
     _log_only(logging.ERROR, console)
     with _errors_shown(), LiveScreen(console) if console.is_terminal else PlainScreen(console) as screen:
         story = event_loop.run(lambda: run_autoscale(config, seed, timeout_s, screen))
     if output == TEXT:
-        console.print(f"\n{story.text}")
+        console.print(Text(f"\n{story.text}"))
     else:
         print_value(story.summary(), output)
 
@@ -176,7 +177,7 @@ def _configuration(path: Path | None, plugins: Sequence[str]) -> Usable:
     if path is not None:
         good = usable(path, plugins)
         for warning in good.warnings:
-            click.echo(f"{path}: warning: {warning}", err=True)
+            say(f"{path}: warning: {warning}", err=True)
         return good
     found = found_plugins(plugins)
     config = default_configuration()
@@ -184,7 +185,7 @@ def _configuration(path: Path | None, plugins: Sequence[str]) -> Usable:
     return Usable(replace(config, profiles=(profile,)), found, ())
 
 
-def _run(plan: Plan, console: Console) -> Outcome:
+def _run(plan: Plan, console: PlainConsole) -> Outcome:
     from podium.cli.demo.progress import LiveProgress, PlainProgress
     from podium.cli.demo.run import run
 
@@ -204,13 +205,13 @@ def _errors_shown() -> Iterator[None]:
     try:
         yield
     except* (StoppedEarlyError, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
+        say("Interrupted.", err=True)
         raise SystemExit(EXIT_INTERRUPTED) from None
     except* (ServerError, ApiError, PluginError, ConfigError, TooSlowError, OSError) as group:
-        raise click.ClickException("\n".join(event_loop.messages(group))) from None
+        raise LinesException(event_loop.messages(group)) from None
 
 
-def _show(outcome: Outcome, console: Console) -> None:
+def _show(outcome: Outcome, console: PlainConsole) -> None:
     from podium.cli.demo.summary import lines
 
     console.print()
@@ -220,12 +221,12 @@ def _show(outcome: Outcome, console: Console) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _log_only(level: int, console: Console) -> None:
+def _log_only(level: int, console: PlainConsole) -> None:
     """Hide the daemon's lines below this level, and print the others above the progress display.
 
     If standard output is a file, they go to standard error instead.
     """
-    shown = console if console.is_terminal else Console(stderr=True, highlight=False)
+    shown = console if console.is_terminal else PlainConsole(stderr=True)
     configure_logging(form="console", stream=cast(BinaryIO, _Lines(shown)))
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
 
@@ -233,12 +234,12 @@ def _log_only(level: int, console: Console) -> None:
 class _Lines:
     """A byte stream that writes to a console."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: PlainConsole) -> None:
         self._console = console
 
     def write(self, line: bytes) -> int:
         """Print whole lines."""
-        self._console.print(line.decode().rstrip("\n"), markup=False, soft_wrap=True)
+        self._console.print(Text(line.decode().rstrip("\n")), soft_wrap=True)
         return len(line)
 
     def flush(self) -> None:

@@ -6,9 +6,10 @@ import time
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
+
+from podium.cli.plain_text import PlainConsole
 
 _REDRAW_S = 0.1
 _LINE_S = 1.0
@@ -28,7 +29,7 @@ class _Rate(ProgressColumn):
 class LiveProgress:
     """One bar per stage. The event loop redraws it, since a thread would take time from the measured scheduler."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: PlainConsole) -> None:
         columns = (
             TextColumn("{task.description:<22}"),
             BarColumn(30, complete_style="cyan", finished_style="green"),
@@ -69,13 +70,13 @@ class LiveProgress:
         now_s = time.monotonic()
         if now_s - self._told_s >= _REDRAW_S:
             self._told_s = now_s
-            self._bars.console.print(f"  {what}", markup=False)
+            self._bars.console.print(f"  {what}")
 
 
 class PlainProgress:
     """A line when a stage begins, one every second while it lasts, and one at its end."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: PlainConsole) -> None:
         self._console = console
         self._what = ""
         self._total = 0
@@ -107,4 +108,4 @@ class PlainProgress:
         now_s = time.monotonic()
         if now_s - self._told_s >= _LINE_S:
             self._told_s = now_s
-            self._console.print(what, markup=False)
+            self._console.print(what)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +11,7 @@ import click
 
 from podium.cli import files
 from podium.cli.options.paths import FILE, REFERENCE
+from podium.cli.output import LinesException
 from podium.config import (
     API_VERSION,
     DEFAULT_GATES,
@@ -41,18 +42,16 @@ Change = Callable[[Loaded], KubeSchedulerConfiguration]
 _NOTHING_SAID = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 
 
-class BadConfiguration(click.ClickException):
+class BadConfiguration(LinesException):
     """The file or a plugin cannot be used. Every reason is shown on a line of its own."""
 
     exit_code = EXIT_BAD_CONFIGURATION
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        super().__init__("\n".join(lines))
-
     def show(self, file: object = None) -> None:
         """Print the reasons without a prefix."""
         del file
-        click.echo(self.message, err=True)
+        # The group of commands has escaped each line.
+        click.echo(self.message, err=True)  # noqa: TID251
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from podium.cli.command_errors import EXIT_FAILED
+from podium.cli.output import lines_of
 from podium.lib.log import get_logger
 from podium.telemetry import configure_logging, flush_log
 from podium.telemetry.logging import Form
@@ -35,7 +36,7 @@ def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **options)
         except click.ClickException as error:
             if form == "json" and not isinstance(error, click.UsageError):
-                for line in error.message.splitlines():
+                for line in lines_of(error):
                     log.critical("Fatal error", error=line)
                 flush_log()
                 raise SystemExit(error.exit_code) from error

@@ -15,6 +15,9 @@ _OPTIONS: Final = (
     click.option("--token-file", type=FILE, help="With --url: the bearer token of a user who may ask."),
     click.option("--certificate-authority", type=FILE, help="With --url: who has signed podium's certificate."),
     click.option("--insecure-skip-tls-verify", is_flag=True, help="With --url: accept any certificate."),
+    click.option(
+        "--send-token-unencrypted", is_flag=True, help="With --url http://…: send the token where others can read it."
+    ),
 )
 
 
@@ -26,6 +29,7 @@ class RunningPodium:
     token_file: str
     authorities: str
     verify: bool
+    may_send_unencrypted: bool
 
 
 def running_podium_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,8 +43,12 @@ def take_running_podium(given: dict[str, Any]) -> RunningPodium | None:
     """Remove these options from the command's parameters; None without `--url`. Raises: click.UsageError."""
     url, token_file = given.pop("url"), given.pop("token_file")
     authorities, is_insecure = given.pop("certificate_authority"), given.pop("insecure_skip_tls_verify")
+    may_send_unencrypted = given.pop("send_token_unencrypted")
     if url is None:
-        if token_file or authorities or is_insecure:
-            raise click.UsageError("--token-file, --certificate-authority and --insecure-skip-tls-verify go with --url")
+        if token_file or authorities or is_insecure or may_send_unencrypted:
+            raise click.UsageError(
+                "--token-file, --certificate-authority, --insecure-skip-tls-verify and --send-token-unencrypted "
+                "go with --url"
+            )
         return None
-    return RunningPodium(url, token_file or "", authorities or "", not is_insecure)
+    return RunningPodium(url, token_file or "", authorities or "", not is_insecure, may_send_unencrypted)

@@ -1,7 +1,8 @@
 """A page as one HTML file.
 
 Whatever a cluster says is data: it lies in a script element that no browser runs, with `<` escaped so that nothing can
-end the element, and `page.js` shows it as text. The page's own policy lets no other script run, and nothing be loaded.
+end the element, and `page.js` shows it as text, in which what is not printable is escaped. The page's own policy lets
+no other script run, and nothing be loaded.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 
 from podium.cli.output import as_json
 from podium.cli.pages.sections import Page
+from podium.lib.printable import printable, printable_values
 
 _DOCUMENT: Final = """\
 <!doctype html>
@@ -50,12 +52,12 @@ def document(page: Page, version: str) -> bytes:
     )
     text = _DOCUMENT.format(
         policy=policy,
-        title=escape(page.title),
-        headline=escape(page.headline),
+        title=escape(printable(page.title)),
+        headline=escape(printable(page.headline)),
         version=escape(version),
         style=style,
         script=script,
-        data=as_json(page.as_value()).decode().replace("<", "\\u003c"),
+        data=as_json(printable_values(page.as_value())).decode().replace("<", "\\u003c"),
     )
     return text.encode(errors="replace")
 

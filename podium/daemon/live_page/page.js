@@ -17,10 +17,13 @@ const state = {
 
 // ---------------------------------------------------------------- elements and words
 
+// Control characters and bidirectional marks, which would show words in another order.
+const escaped = text => String(text ?? "").replace(/[\p{C}\p{Zl}\p{Zp}]/gu, each => `\\u{${each.codePointAt(0).toString(16)}}`);
+
 function make(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name === "text") made.textContent = value;
+    if (name === "text") made.textContent = escaped(value);
     else made.setAttribute(name, value);
   }
   made.append(...children);
@@ -28,7 +31,8 @@ function make(tag, attributes = {}, ...children) {
 }
 
 function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const safe = escaped(text);
+  if (element.textContent !== safe) element.textContent = safe;
 }
 
 const now_s = () => Date.now() / 1000 + state.ahead_s;
@@ -235,8 +239,8 @@ function drawNodes() {
       if (button.className !== kind) button.className = kind;
       setText(button, shown.length > NODES_NAMED_MAX ? `${share}` : `${node.key} ${share}`);
       // It begins with the text that is seen, for those who speak to their browser.
-      const label = `${node.key} ${share} %: cpu ${percent(node.cpu, node.cpu_max)} %, memory ${percent(node.memory, node.memory_max)} %, `
-        + `${node.pods} of ${node.pods_max} pods${node.closed ? `, ${node.closed}` : ""}`;
+      const label = escaped(`${node.key} ${share} %: cpu ${percent(node.cpu, node.cpu_max)} %, memory ${percent(node.memory, node.memory_max)} %, `
+        + `${node.pods} of ${node.pods_max} pods${node.closed ? `, ${node.closed}` : ""}`);
       if (button.title !== label) { button.title = label; button.setAttribute("aria-label", label); }
       button.open = () => openNode(node.key);
     }

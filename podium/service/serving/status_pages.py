@@ -20,6 +20,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 import podium
+from podium.lib.printable import printable
 
 _COMPONENT: Final = "podium"
 _KUBERNETES: Final = "1.36"
@@ -78,7 +79,8 @@ def _answer(request: web.Request, kind: str, fields: Mapping[str, Any], lines: M
     version = _version_wanted(request.headers.get("Accept", ""), kind)
     if version is None:
         header = f"\n{_COMPONENT} {kind.lower()}\n{_WARNING}\n\n"
-        return web.Response(text=header + "".join(f"{name}: {value}\n" for name, value in lines.items()))
+        shown = "".join(printable(f"{name}: {value}") + "\n" for name, value in lines.items())
+        return web.Response(text=header + shown)
     answer = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": _COMPONENT}, **fields}
     headers = {}
     if version == _DEPRECATED:

@@ -246,6 +246,24 @@ def test_an_address_that_is_none_is_refused() -> None:
     assert (result.exit_code, "--url is not an http or https URL" in result.stderr) == (1, True)
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{}", "HTTP://127.0.0.1:{}", "http://me:secret@127.0.0.1:{}"])
+def test_a_token_is_not_sent_over_plain_http_unless_that_is_asked_for(url: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(TOKEN)
+    access = [] if "@" in url else ["--token-file", str(tmp_path / "token")]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        asked = ["why", "web", "--url", url.format(server.getsockname()[1]), *access]
+        result = run(*asked)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "is not encrypted" in result.stderr
+        assert "--send-token-unencrypted" in result.stderr
+        assert "secret" not in result.stderr
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    # Nobody listens any more, but it is tried.
+    assert "nothing listens at its address" in run(*asked, "--send-token-unencrypted").stderr
+
+
 def test_asking_a_running_podium_loads_no_scheduler(ask: Asking) -> None:
     """It takes most of the time of a short command."""
     ask("web")

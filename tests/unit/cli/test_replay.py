@@ -100,10 +100,10 @@ def test_recording_of_another_commit_that_differs_says_which_one_made_it(tmp_pat
 
 
 def test_content_of_another_commit_that_is_not_understood_says_which_one_made_it(tmp_path: Path) -> None:
-    content = content_of((tape.FAILED, ("noon",)))
+    content = content_of((tape.SIGNAL, "noon"))
     told = run("replay", str(described(tmp_path, complete() | {"commit": "f00d"}, content)))
     assert told.exit_code == 1
-    assert "a failed attempt in it is not as podium writes it" in told.stderr
+    assert "a signal in it is not as podium writes it" in told.stderr
     assert "of commit f00d" in told.stderr
 
 

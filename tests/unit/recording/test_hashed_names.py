@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
+from podium.objects.claims import (
+    AllocatedDeviceStatus,
+    DeviceCondition,
+    ResourceClaimConsumerReference,
+    ResourceClaimMeta,
+)
+from podium.objects.core import OwnerReference, PodCondition
+from podium.objects.devices import Device
 from podium.objects.resource_types import NODES, PODS
 from podium.recording import tape
 from podium.recording.hashed_names import NameHasher
@@ -46,6 +55,62 @@ def test_well_known_keys_stay_and_their_values_are_hashed() -> None:
     assert made.metadata.labels[zone] == HASHER.text("paris-1")
     assert made.metadata.labels[architecture] == "arm64"
     assert made.metadata.labels["kubernetes.io/hostname"] == made.metadata.name
+
+
+def test_kinds_conditions_and_reasons_that_somebody_has_chosen_are_hashed_alike() -> None:
+    owners = (
+        OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="web"),
+        OwnerReference(api_version="v1", kind="ReplicationController", name="web"),
+        OwnerReference(api_version="payroll.acme.com/v1", kind="SalaryRun", name="web"),
+        OwnerReference(api_version="salaries", kind="SalaryRun", name="web"),
+    )
+    conditions = (
+        PodCondition(type="PodScheduled", status="False", reason="Unschedulable"),
+        PodCondition(type="payroll.acme.com/paid", status="Berlin", reason="NoSalary"),
+    )
+    plain = pod("web-1")
+    made = hashed(
+        replace(
+            plain,
+            metadata=replace(plain.metadata, owner_references=owners),
+            status=replace(plain.status, conditions=conditions),
+        )
+    )
+    first, second, third, fourth = made.metadata.owner_references
+    assert [(each.api_version, each.kind) for each in (first, second)] == [
+        ("apps/v1", "ReplicaSet"),
+        ("v1", "ReplicationController"),
+    ]
+    assert third.kind == fourth.kind == HASHER.text("SalaryRun")
+    assert third.api_version == HASHER.text("payroll.acme.com/v1")
+    assert fourth.api_version == HASHER.text("salaries")
+    ours, theirs = made.status.conditions
+    assert (ours.type, ours.status, ours.reason) == ("PodScheduled", "False", "Unschedulable")
+    assert theirs.type == HASHER.text("payroll.acme.com/paid")
+    assert (theirs.status, theirs.reason) == (HASHER.text("Berlin"), HASHER.text("NoSalary"))
+
+
+def test_conditions_of_devices_keep_their_names_in_slices_and_claims() -> None:
+    device = hashed(Device(name="d", binding_conditions=("acme.com/attached",)))
+    status = hashed(AllocatedDeviceStatus(conditions=(DeviceCondition(type="acme.com/attached", status="True"),)))
+    assert device.binding_conditions == (status.conditions[0].type,) == (HASHER.text("acme.com/attached"),)
+
+
+def test_consumers_and_finalizers_of_others_are_hashed() -> None:
+    pods = hashed(ResourceClaimConsumerReference(resource="pods", name="web"))
+    assert (pods.api_group, pods.resource) == ("", "pods")
+    runs = hashed(ResourceClaimConsumerReference(api_group="acme.com", resource="salaryruns", name="web"))
+    assert (runs.api_group, runs.resource) == (HASHER.text("acme.com"), HASHER.text("salaryruns"))
+    meta = hashed(ResourceClaimMeta(finalizers=("resource.kubernetes.io/delete-protection", "acme.com/payroll")))
+    assert meta.finalizers == ("resource.kubernetes.io/delete-protection", HASHER.text("acme.com/payroll"))
+
+
+def test_reasons_of_webhooks_are_hashed() -> None:
+    fields = ("Invalid", "no", 422, "PayrollClosed", None, False)
+    assert HASHER.answer(tape.REFUSED, fields)[3] == HASHER.text("PayrollClosed")
+    assert HASHER.answer(tape.REFUSED, ("Conflict", "no", 409, "Conflict", None, False))[3] == "Conflict"
+    assert HASHER.answer(tape.VALUE, "OutOfcpu") == "OutOfcpu"
+    assert HASHER.answer(tape.VALUE, True) is True
 
 
 def test_segments_hold_no_name(tmp_path: Path) -> None:

@@ -45,4 +45,4 @@ def test_nothing_is_loaded() -> None:
 
 
 def test_text_that_is_no_unicode_is_written_all_the_same() -> None:
-    assert json.loads(re.findall(r'id="data">(.*?)</script>', shown("\ud800", pod="\ud800"))[0])["title"] == "\ud800"
+    assert json.loads(re.findall(r'id="data">(.*?)</script>', shown("\ud800", pod="\ud800"))[0])["title"] == r"\ud800"
