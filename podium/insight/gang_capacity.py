@@ -38,6 +38,8 @@ def gang_capacity(cluster: Cluster, pod: Pod, gang: Gang, capacity_of: CapacityO
         cluster: as `with_siblings` returns it.
         capacity_of: counts copies.
     """
+    if not gang.is_sized:
+        return GangCapacity(gang.key, 0, 0, problem=gang.problem)
     size = max(gang.needed, 1)
     if gang.topology_key is None:
         found = [capacity_of(pod)]
