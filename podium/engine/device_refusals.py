@@ -87,5 +87,5 @@ def grouped_by_devices(refusals: Mapping[str, NodeRefusal]) -> tuple[DeviceGroup
     groups: dict[str, dict[str, NodeRefusal]] = {}
     for name, refusal in sorted(refusals.items()):
         groups.setdefault(refusal.text, {})[name] = refusal
-    found = (DeviceGroup(text, nodes) for text, nodes in groups.items())
-    return tuple(sorted(found, key=lambda group: (-group.count, group.text)))
+    in_turn = (DeviceGroup(text, nodes) for text, nodes in groups.items())
+    return tuple(sorted(in_turn, key=lambda group: (-group.count, group.text)))

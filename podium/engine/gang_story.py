@@ -123,7 +123,7 @@ class GangStory:
 
     def as_dict(self) -> dict[str, Any]:
         """The story as JSON values."""
-        found: dict[str, Any] = {
+        answer: dict[str, Any] = {
             "gang": self.gang,
             "api": self.api,
             "needed": self.needed,
@@ -136,11 +136,11 @@ class GangStory:
             "wait_seconds": self.wait_s,
         }
         if self.held:
-            found |= {"held": dict(self.held), "seconds_left": self.left_s}
+            answer |= {"held": dict(self.held), "seconds_left": self.left_s}
         if self.preemption:
-            found["preemption"] = self.preemption
+            answer["preemption"] = self.preemption
         more = {"domain": self.domain, "problem": self.problem, "note": self.note}
-        return found | {name: text for name, text in more.items() if text}
+        return answer | {name: text for name, text in more.items() if text}
 
 
 def _names(members: Mapping[str, str]) -> str:

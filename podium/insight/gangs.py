@@ -134,9 +134,9 @@ def _of_coscheduling(cluster: Cluster, pod: Pod, key: str) -> Gang | None:
 def _members(cluster: Cluster, pod: Pod, key: str, upstream: str | None) -> tuple[Pod, ...]:
     """The pods of the group: those with a higher priority first, then the older ones."""
     key_of = coscheduling_gang_of if upstream is None else group_of
-    found = {each.key: each for each in cluster.store.objects(PODS).values() if key_of(each) == key}
-    found.setdefault(pod.key, pod)
-    return tuple(sorted(found.values(), key=_turn))
+    members = {member.key: member for member in cluster.store.objects(PODS).values() if key_of(member) == key}
+    members.setdefault(pod.key, pod)
+    return tuple(sorted(members.values(), key=_turn))
 
 
 def _turn(pod: Pod) -> tuple[int, str, str]:
