@@ -90,8 +90,13 @@ def command(
             found = [loaded.cluster.capacity(pod) for pod in pods]
     _warn(loaded)
     _print(loaded, found, output, together=together, explain=explain)
-    if tells_by_status and not all(each.fits if each.gang is None else each.gang.fits for each in found):
+    if tells_by_status and not all(_fits(each) for each in found):
         raise SystemExit(EXIT_FITS_NOWHERE)
+
+
+def _fits(found: Capacity) -> bool:
+    """Whether one more pod, or one more whole gang, fits."""
+    return bool(found.fits if found.gang is None or found.gang.problem else found.gang.fits)
 
 
 def _under(profile: str | None, loaded: Loaded, pod: Pod) -> Pod:

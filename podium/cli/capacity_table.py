@@ -28,7 +28,10 @@ def _capacity(found: Capacity, *, explain: bool) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if explain:
         parts.append(_nodes(found))
-    if (gang := found.gang) is not None:
+    gang = found.gang
+    if gang is not None and gang.problem:
+        parts.append(plain(f"It is a pod of the gang {gang.gang}, but {gang.problem}", "yellow"))
+    elif gang is not None:
         gangs = f"at least {gang.fits:,}" if gang.is_at_least else f"{gang.fits:,}"
         where = f", each in one {gang.domain_key}" if gang.domain_key else ""
         noun = "gang" if gang.fits == 1 else "gangs"

@@ -119,7 +119,8 @@ def _ask(loaded: Loaded, pod: str, namespace: str, node: str, *, fix: bool) -> t
     asked = pod_named(loaded.cluster, pod, namespace)
     if node:
         node_named(loaded.cluster, node)
-    return loaded.cluster.why(asked, node), loaded.cluster.fixes(asked) if fix else None
+    found = loaded.cluster.why(asked, node)
+    return found, loaded.cluster.fixes(asked) if fix and not found.error else None
 
 
 def _print(loaded: Loaded, found: Why, fixes: Fixes | None, output: str) -> None:

@@ -89,7 +89,8 @@ def _headline(found: Why) -> Text:
             return Text.assemble(plain(found.pod, "bold"), plain(text), ("fit on no node", "red"))
         return Text.assemble(plain(found.pod, "bold"), plain(text), "go to ", plain(found.node, "bold green"))
     if found.node is None:
-        return Text.assemble(plain(found.pod, "bold"), (" fits on no node: ", "red"), plain(found.message))
+        verdict = " cannot be placed, its attempts fail: " if found.error else " fits on no node: "
+        return Text.assemble(plain(found.pod, "bold"), (verdict, "red"), plain(found.message))
     text = f" fits on {fits} of {found.node_count} nodes and would go to "
     gang = (", but its gang does not fit", "red") if found.gang is not None and not found.gang.fits else ""
     return Text.assemble(plain(found.pod, "bold"), text, plain(found.node, "bold green"), gang)

@@ -6,7 +6,7 @@ Reads what the plugins and the cache know anyway. Never decides anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol
+from typing import Protocol
 
 from podium.binder import WaitingPods
 from podium.cluster.pod_groups import PodGroupState
@@ -17,9 +17,6 @@ from podium.objects.coscheduling import gang_of
 from podium.objects.pod_groups import PodGroup, group_of
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.plugins.gang_scheduling import TIMEOUT_S
-
-_MESSAGES_MAX: Final = 5
-"""Of how many members without a node it is looked up what their last attempts have said."""
 
 LastMessage = Callable[[Pod], str]
 
@@ -112,7 +109,7 @@ class GangStories:
             elif there is not None and there.node_name:
                 placed[pod.key] = there.node_name
             else:
-                lacking[pod.key] = last_message(pod) if len(lacking) < _MESSAGES_MAX else ""
+                lacking[pod.key] = last_message(pod)
         return GangStory(
             key,
             api,

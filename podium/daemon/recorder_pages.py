@@ -42,6 +42,7 @@ _LIMIT_MAX: Final = 1000
 _ATTEMPTS_MAX: Final = 10
 _AT_ONCE_MAX: Final = 50
 """How many attempts are described before other tasks run."""
+_NO_ATTEMPT: Final = "no attempt at it is kept"
 _DEVICES: Final = "DynamicResources"
 _NODES_MAX: Final = 4
 """On how many nodes it is looked up what devices are missing."""
@@ -157,7 +158,7 @@ class RecorderPages:
             "exists": pod is not None,
             "leader": leader,
             "queue": await self._queued(key, leader),
-            "gang": None if pod is None else self._gang(recorder, pod),
+            "gang": None if pod is None else await self._gang(recorder, pod),
             "attempts": [self._attempt(each) for each in attempts],
             "why": why,
             "devices": [] if pod is None else await self._devices(pod, why, asked or ""),
@@ -169,13 +170,20 @@ class RecorderPages:
             raise _not_found(_OFF)
         return self._recorder
 
-    def _gang(self, recorder: FlightRecorder, pod: Pod) -> _Json | None:
+    async def _gang(self, recorder: FlightRecorder, pod: Pod) -> _Json | None:
         """How far the pod's gang has come, in sentences as well; None if it is in none."""
+        messages: dict[str, str] = {}
 
         def last_message(member: Pod) -> str:
-            attempts = recorder.newest_first(member.metadata.namespace, member.metadata.name)
-            return next((sendable(each.message) for each in attempts), "no attempt at it is kept")
+            return messages.get(member.metadata.name, _NO_ATTEMPT)
 
+        if self._story_of_gang(pod, last_message) is None:
+            return None
+        attempts = islice(recorder.newest_first(pod.metadata.namespace, ""), _LIMIT_MAX)
+        while piece := list(islice(attempts, _AT_ONCE_MAX)):
+            for attempt in piece:
+                messages.setdefault(attempt.name, sendable(attempt.message))
+            await checkpoint()
         story = self._story_of_gang(pod, last_message)
         return None if story is None else story.as_dict() | {"text": [story.headline, *story.lines]}
 

@@ -39,8 +39,8 @@ class Mismatch:
 
     def as_dict(self) -> dict[str, Any]:
         """The mismatch as JSON values."""
-        found = {"by": self.owner, "selector": self.expression, "devices": self.count}
-        return found | ({"values": list(self.values)} if self.values else {})
+        answer = {"by": self.owner, "selector": self.expression, "devices": self.count}
+        return answer | ({"values": list(self.values)} if self.values else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class UnmetRequest:
             return f"{head}: the node has no devices"
         parts = [f"{self.matching} of {self.devices} match"]
         if self.matching < (self.count or 1):
-            parts += [each.text for each in self.mismatches]
+            parts += [mismatch.text for mismatch in self.mismatches]
         if self.matching:
             parts += [f"{self.taken} taken"] if self.taken else []
             parts += self.lacks
@@ -140,7 +140,7 @@ class UnmetRequest:
 
     def as_dict(self) -> dict[str, Any]:
         """The request as JSON values."""
-        found: dict[str, Any] = {
+        answer: dict[str, Any] = {
             "claim": self.claim,
             "request": self.name,
             "class": self.device_class,
@@ -149,12 +149,12 @@ class UnmetRequest:
             "matching": self.matching,
             "taken": self.taken,
             "free": self.free,
-            "refused_by": [each.as_dict() for each in self.mismatches],
-            "taken_by": [each.as_dict() for each in self.holders],
+            "refused_by": [mismatch.as_dict() for mismatch in self.mismatches],
+            "taken_by": [holder.as_dict() for holder in self.holders],
         }
         if self.lacks:
-            found["lacks"] = list(self.lacks)
-        return found | ({"reason": self.reason} if self.reason else {})
+            answer["lacks"] = list(self.lacks)
+        return answer | ({"reason": self.reason} if self.reason else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,15 +176,15 @@ class NodeRefusal:
     @property
     def reasons(self) -> tuple[str, ...]:
         """What is missing, without what is this node's only."""
-        found = [self.error] if self.error else []
-        found += [each.text for each in self.requests]
-        found += [f"claim {each.claim} has its devices elsewhere" for each in self.elsewhere]
+        reasons = [self.error] if self.error else []
+        reasons += [request.text for request in self.requests]
+        reasons += [f"claim {holder.claim} has its devices elsewhere" for holder in self.elsewhere]
         if self.broken_pools:
             count = len(self.broken_pools)
-            found.append(
+            reasons.append(
                 f"{count} pool{' offers' if count == 1 else 's offer'} nothing, as slices are missing or wrong"
             )
-        return tuple(found)
+        return tuple(reasons)
 
     @property
     def text(self) -> str:
@@ -194,17 +194,17 @@ class NodeRefusal:
     @property
     def details(self) -> tuple[str, ...]:
         """What is this node's only: who has which devices, and which pools are broken."""
-        holders = dict.fromkeys(each.text for request in self.requests for each in request.holders)
-        users = (f"claim {each.claim} ({each.users_text}) has {each.devices_text}" for each in self.elsewhere)
+        holders = dict.fromkeys(holder.text for request in self.requests for holder in request.holders)
+        users = (f"claim {user.claim} ({user.users_text}) has {user.devices_text}" for user in self.elsewhere)
         return (*holders, *users, *self.broken_pools)
 
     def as_dict(self) -> dict[str, Any]:
         """The refusal as JSON values."""
-        found: dict[str, Any] = {"requests": [each.as_dict() for each in self.requests]}
+        answer: dict[str, Any] = {"requests": [request.as_dict() for request in self.requests]}
         if self.elsewhere:
-            found["allocated_elsewhere"] = [each.as_dict() for each in self.elsewhere]
+            answer["allocated_elsewhere"] = [holder.as_dict() for holder in self.elsewhere]
         if self.broken_pools:
-            found["broken_pools"] = list(self.broken_pools)
+            answer["broken_pools"] = list(self.broken_pools)
         if details := self.details:
-            found["details"] = list(details)
-        return found | ({"error": self.error} if self.error else {})
+            answer["details"] = list(details)
+        return answer | ({"error": self.error} if self.error else {})

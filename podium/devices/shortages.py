@@ -129,18 +129,18 @@ class Shortages:
         self._holders_of = holders_of
         self.limits = limits
         self._searches_left, self._looks_left = limits.searches, limits.looks
-        self._known: dict[int, tuple[NodePools, Sequence[ResourceClaim], NodeRefusal]] = {}
-        self.known_shapes: dict[Hashable, tuple[Sequence[ResourceClaim], Sequence[_Finding]]] = {}
+        self._answers: dict[int, tuple[NodePools, Sequence[ResourceClaim], NodeRefusal]] = {}
+        self.answers_by_shape: dict[Hashable, tuple[Sequence[ResourceClaim], Sequence[_Finding]]] = {}
 
     def on_node(self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]) -> NodeRefusal:
         """Why the claims, none of which is allocated, cannot all have devices on the node."""
         pools = pools_of_node(self._inventory, node_name, labels)
-        known = self._known.get(id(pools))
-        if known is not None and known[1] == claims:
-            return known[2]
+        answer = self._answers.get(id(pools))
+        if answer is not None and answer[1] == claims:
+            return answer[2]
         refusal = _NodeShortages(self, pools, node_name, labels).refusal(claims)
         if pools.is_repeatable:
-            self._known[id(pools)] = pools, claims, refusal
+            self._answers[id(pools)] = pools, claims, refusal
         return refusal
 
     def may_search(self) -> bool:
@@ -155,11 +155,11 @@ class Shortages:
 
     def holders(self, devices: Sequence[DeviceID]) -> tuple[Holder, ...]:
         """Who has these devices."""
-        found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        by_holder: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for device in devices:
             for holder in self._holders_of(device) or [("", ())]:
-                found.setdefault(holder, []).append(str(device))
-        return tuple(Holder(claim, pods, tuple(names)) for (claim, pods), names in found.items())
+                by_holder.setdefault(holder, []).append(str(device))
+        return tuple(Holder(claim, pods, tuple(names)) for (claim, pods), names in by_holder.items())
 
 
 class _NodeShortages:
@@ -179,15 +179,15 @@ class _NodeShortages:
         """As `Shortages.on_node`."""
         broken = tuple(f"pool {pool}: {pool.problem}" for pool in self._pools.pools if pool.problem)
         shape = None if broken else self._shape()
-        known = None if shape is None else self._shortages.known_shapes.get(shape)
-        if known is not None and known[0] is claims:
-            return self._with_holders(known[1], broken)
+        answer = None if shape is None else self._shortages.answers_by_shape.get(shape)
+        if answer is not None and answer[0] is claims:
+            return self._with_holders(answer[1], broken)
         try:
             findings = self._findings(claims)
         except (AllocationError, StepsExceededError) as error:
             return NodeRefusal(broken_pools=broken, error=str(error) or _TOO_LONG)
         if shape is not None:
-            self._shortages.known_shapes[shape] = claims, findings
+            self._shortages.answers_by_shape[shape] = claims, findings
         return self._with_holders(findings, broken)
 
     def _shape(self) -> Hashable | None:
@@ -204,7 +204,7 @@ class _NodeShortages:
 
     def _with_holders(self, findings: Sequence[_Finding], broken: tuple[str, ...]) -> NodeRefusal:
         holders = self._shortages.holders
-        unmet = (replace(each.unmet, holders=holders([self._devices[at].id for at in each.held])) for each in findings)
+        unmet = (replace(one.unmet, holders=holders([self._devices[at].id for at in one.held])) for one in findings)
         return NodeRefusal(tuple(unmet), broken_pools=broken)
 
     def _findings(self, claims: Sequence[ResourceClaim]) -> Sequence[_Finding]:
@@ -213,14 +213,14 @@ class _NodeShortages:
         Raises: AllocationError, StepsExceededError.
         """
         wanted = self._run(self._reader().read(claims))
-        asked = [data for each in wanted for alternatives in each.requests for data in alternatives]
+        asked = [data for claim in wanted for alternatives in claim.requests for data in alternatives]
         if not self._shortages.may_look(len(asked) * len(self._devices)):
             raise StepsExceededError
         looks = {id(data): self._look(data) for data in asked}
         unmet = [
             looks[id(data)]
-            for each in wanted
-            for alternatives in each.requests
+            for claim in wanted
+            for alternatives in claim.requests
             if not any(looks[id(data)].is_met for data in alternatives)
             for data in alternatives
         ]
@@ -250,9 +250,9 @@ class _NodeShortages:
 
     def _look(self, data: RequestData) -> _Look:
         selectors = [
-            (f"class {data.device_class.key}", expression_of(each)) for each in data.device_class.spec.selectors
+            (f"class {data.device_class.key}", expression_of(selector)) for selector in data.device_class.spec.selectors
         ]
-        selectors += [("the request", expression_of(each)) for each in data.request.selectors]
+        selectors += [("the request", expression_of(selector)) for selector in data.request.selectors]
         look = _Look(data, selectors)
         for pool in self._pools.pools:
             for device in pool.devices:
@@ -299,7 +299,7 @@ class _NodeShortages:
             if taken:
                 look.holders[device.id] = None
             return _capacity_lack(data, device, taken)
-        taint = next((each for each in device.device.taints if not is_borne(data, each)), None)
+        taint = next((taint for taint in device.device.taints if not is_borne(data, taint)), None)
         if taint is not None:
             return f"tainted {taint_text(taint)}"
         if device.consumes and not (device.is_shared and device.id in self._allocated.consumed):
@@ -315,7 +315,7 @@ class _NodeShortages:
             if amount > left[counter_set][counter]:
                 for other in (*pool.devices, *pool.others):
                     if self._allocated.is_allocated(other.id) and any(
-                        each[0] == counter_set for each in other.consumes
+                        consumed[0] == counter_set for consumed in other.consumes
                     ):
                         look.holders[other.id] = None
                 needs = (
@@ -353,7 +353,7 @@ class _NodeShortages:
 
     def _too_much_together(self, wanted: Sequence[ClaimData]) -> tuple[int, int, str]:
         """The first request that is too much beside those before it, by the indexes of claim and request, and why."""
-        places = [(index, number) for index, each in enumerate(wanted) for number in range(len(each.requests))]
+        places = [(index, number) for index, claim in enumerate(wanted) for number in range(len(claim.requests))]
         try:
             for index, number in places:
                 if not self._finds(wanted[: index + 1], number + 1, None):
@@ -379,12 +379,12 @@ class _NodeShortages:
         if not self._shortages.may_search():
             raise StepsExceededError
         parts = []
-        for each in wanted:
-            is_last = each is wanted[-1]
-            own = each.claim.spec.devices.constraints if constraints is not None else ()
+        for claim in wanted:
+            is_last = claim is wanted[-1]
+            own = claim.claim.spec.devices.constraints if constraints is not None else ()
             kept = constraints if is_last and constraints else own
-            found = tuple(one for constraint in kept if (one := new_constraint(constraint)) is not None)
-            parts.append(ClaimData(each.claim, each.requests[:count] if is_last else each.requests, found))
+            fresh = tuple(one for constraint in kept if (one := new_constraint(constraint)) is not None)
+            parts.append(ClaimData(claim.claim, claim.requests[:count] if is_last else claim.requests, fresh))
         choices = Choices(parts, self._allocated, self._available, undoes_all=True)
         return self._run(Search(parts, self._pools.pools, self._reader(), choices).run())
 
@@ -394,17 +394,17 @@ class _NodeShortages:
         if len(constraints) == 1:
             return self._attribute_reason(constraints[0], wanted[index].requests[number])
         for refusing in constraints:
-            others = [each for each in constraints if each is not refusing]
+            others = [other for other in constraints if other is not refusing]
             if self._finds(wanted[: index + 1], number + 1, others):
                 return self._attribute_reason(refusing, wanted[index].requests[number])
-        named = ", ".join(_constraint_text(each) for each in constraints)
+        named = ", ".join(_constraint_text(constraint) for constraint in constraints)
         return f"the constraints refuse them together: {named}"
 
     def _attribute_reason(self, constraint: DeviceConstraint, alternatives: Sequence[RequestData]) -> str:
         name = constraint.match_attribute or constraint.distinct_attribute or ""
         free = [device for data in alternatives for device in self._look(data).free]
         attributes = [attribute_of(device, name) for device in free]
-        counts = Counter("none" if each is None else _value_text(value_of(each)) for each in attributes)
+        counts = Counter("none" if attribute is None else _value_text(value_of(attribute)) for attribute in attributes)
         return f"{_constraint_text(constraint)} refuses them (of the free ones: {_counted(counts)})"
 
 
@@ -438,11 +438,11 @@ def _values(expression: str, devices: Sequence[SliceDevice], look: _Look, index:
     """What the devices have of what the selector reads, or the error of the selector."""
     if index in look.errors:
         return (f"fails: {look.errors[index]}",)
-    found = []
+    texts = []
     for kind, name in compile_selector(expression).reads():
         counts = Counter(_field_text(device, kind, name) for device in devices)
-        found.append(f"{name.rpartition('/')[2] or kind}: {_counted(counts)}")
-    return tuple(found)
+        texts.append(f"{name.rpartition('/')[2] or kind}: {_counted(counts)}")
+    return tuple(texts)
 
 
 def _counted(counts: Counter[str]) -> str:

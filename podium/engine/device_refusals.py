@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from podium.cluster import Snapshot
+from podium.cluster import Rows, Snapshot
 from podium.devices.refusals import NodeRefusal
 from podium.framework.contract.status import Status
 from podium.framework.profile.runtime import Framework
@@ -64,13 +64,21 @@ def device_refusals(
     Args:
         statuses: of the rejected nodes, by row. Those of other plugins are left out.
     """
+    rows = sorted({row for row, status in statuses if status.plugin == DynamicResources.name})
+    return _explained(framework, pod, snapshot, np.array(rows, np.intp)) if rows else {}
+
+
+def device_errors(framework: Framework, pod: Pod, snapshot: Snapshot) -> Mapping[str, NodeRefusal]:
+    """The nodes on which devices for the pod cannot even be searched for, by name."""
+    refusals = _explained(framework, pod, snapshot, snapshot.order)
+    return {name: refusal for name, refusal in refusals.items() if refusal.error}
+
+
+def _explained(framework: Framework, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, NodeRefusal]:
     plugin = framework.plugins.get(DynamicResources.name)
     if not isinstance(plugin, DynamicResources):
         return {}
-    rows = sorted({row for row, status in statuses if status.plugin == plugin.name})
-    if not rows:
-        return {}
-    refusals = plugin.explain_nodes(pod, snapshot, np.array(rows, np.intp))
+    refusals = plugin.explain_nodes(pod, snapshot, rows)
     return {snapshot.name(row): refusal for row, refusal in refusals.items()}
 
 
@@ -79,5 +87,5 @@ def grouped_by_devices(refusals: Mapping[str, NodeRefusal]) -> tuple[DeviceGroup
     groups: dict[str, dict[str, NodeRefusal]] = {}
     for name, refusal in sorted(refusals.items()):
         groups.setdefault(refusal.text, {})[name] = refusal
-    found = (DeviceGroup(text, nodes) for text, nodes in groups.items())
-    return tuple(sorted(found, key=lambda group: (-group.count, group.text)))
+    in_turn = (DeviceGroup(text, nodes) for text, nodes in groups.items())
+    return tuple(sorted(in_turn, key=lambda group: (-group.count, group.text)))

@@ -85,6 +85,7 @@ class Explanation:
         asked: the node that was asked about; "" if none was.
         devices: the nodes that have no devices for the pod's claims, by what each request lacks there.
         gang: how far the pod's gang has come; None if it is in none.
+        error: why the attempt fails, whatever the nodes; "" if it does not. Then nothing is known about most nodes.
     """
 
     pod: str
@@ -103,6 +104,7 @@ class Explanation:
     asked: str = ""
     devices: tuple[DeviceGroup, ...] = ()
     gang: GangStory | None = None
+    error: str = ""
 
     @property
     def verdict(self) -> str:
@@ -135,6 +137,8 @@ class Explanation:
             {"plugin": each.plugin, "text": each.text, "count": each.count, "examples": list(each.examples)}
             for each in self.groups
         ]
+        if self.error:
+            found["error"] = self.error
         if self.gang is not None:
             found["gang"] = self.gang.as_dict()
         if self.devices:

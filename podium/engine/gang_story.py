@@ -108,15 +108,22 @@ class GangStory:
 
     @property
     def _lacks(self) -> Sequence[str]:
-        first = next(iter(self.lacking))
-        verb = "gets none" if len(self.lacking) == 1 else f"get none; {first}"
-        lines = [f"{_names(self.lacking)} {verb}: {self.lacking[first]}"]
+        """Members without a node, by what their last attempts have said."""
+        by_message: dict[str, dict[str, str]] = {}
+        for member, message in self.lacking.items():
+            by_message.setdefault(message, {})[member] = message
+        lines = []
+        for message, members in list(by_message.items())[:_NAMES_MAX]:
+            verb = "gets none" if len(members) == 1 else "get none"
+            lines.append(f"{_names(members)} {verb}: {message}")
+        if len(by_message) > _NAMES_MAX:
+            lines.append(f"other members get none for {len(by_message) - _NAMES_MAX} more reasons")
         lines += [f"  {text}, on {count} node(s)" for count, text in self.missing]
         return [*lines, *([f"  {self.preemption}"] if self.preemption else [])]
 
     def as_dict(self) -> dict[str, Any]:
         """The story as JSON values."""
-        found: dict[str, Any] = {
+        answer: dict[str, Any] = {
             "gang": self.gang,
             "api": self.api,
             "needed": self.needed,
@@ -129,11 +136,11 @@ class GangStory:
             "wait_seconds": self.wait_s,
         }
         if self.held:
-            found |= {"held": dict(self.held), "seconds_left": self.left_s}
+            answer |= {"held": dict(self.held), "seconds_left": self.left_s}
         if self.preemption:
-            found["preemption"] = self.preemption
+            answer["preemption"] = self.preemption
         more = {"domain": self.domain, "problem": self.problem, "note": self.note}
-        return found | {name: text for name, text in more.items() if text}
+        return answer | {name: text for name, text in more.items() if text}
 
 
 def _names(members: Mapping[str, str]) -> str:

@@ -75,6 +75,7 @@ class GangCapacity:
         fits: the number of gangs.
         is_at_least: more may fit.
         domain_key: the label of which all nodes of one gang must share a value; "" if there is none.
+        problem: why it is not known how large a gang is; "" if it is.
     """
 
     gang: str
@@ -82,10 +83,13 @@ class GangCapacity:
     fits: int
     is_at_least: bool = False
     domain_key: str = ""
+    problem: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as JSON values."""
         found: dict[str, Any] = {"gang": self.gang, "size": self.size, "fits": self.fits}
+        if self.problem:
+            return {"gang": self.gang, "problem": self.problem}
         if self.domain_key:
             found["domain_key"] = self.domain_key
         return found | ({"at_least": True} if self.is_at_least else {})

@@ -38,10 +38,12 @@ def gang_capacity(cluster: Cluster, pod: Pod, gang: Gang, capacity_of: CapacityO
         cluster: as `with_siblings` returns it.
         capacity_of: counts copies.
     """
+    if not gang.is_sized:
+        return GangCapacity(gang.key, 0, 0, problem=gang.problem)
     size = max(gang.needed, 1)
     if gang.topology_key is None:
-        found = [capacity_of(pod)]
+        counts = [capacity_of(pod)]
     else:
-        found = [capacity_of(restricted(pod, labels)) for labels in domains_of(cluster, gang.topology_key)]
-    fits = sum(each.fits // size for each in found)
-    return GangCapacity(gang.key, size, fits, any(each.is_at_least for each in found), gang.topology_key or "")
+        counts = [capacity_of(restricted(pod, labels)) for labels in domains_of(cluster, gang.topology_key)]
+    fits = sum(count.fits // size for count in counts)
+    return GangCapacity(gang.key, size, fits, any(count.is_at_least for count in counts), gang.topology_key or "")

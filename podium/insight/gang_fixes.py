@@ -49,8 +49,8 @@ class GangEdit:
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """The edit as JSON values. The patch is the same for every member."""
-        found = self.edit.as_dict() | ({"members": list(self.members)} if self.members else {})
-        return found | ({"text": self.text} if explain else {})
+        answer = self.edit.as_dict() | ({"members": list(self.members)} if self.members else {})
+        return answer | ({"text": self.text} if explain else {})
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class GangFix:
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """The fix as JSON values; with `explain` each edit also in words."""
-        edits = [each.as_dict(explain=explain) for each in self.edits]
+        edits = [edit.as_dict(explain=explain) for edit in self.edits]
         return {"edits": edits, "nodes": dict(self.nodes), "minimum": self.is_minimum}
 
 
@@ -96,8 +96,8 @@ class _State:
     @property
     def rank(self) -> tuple[object, ...]:
         """Few edits first, then the least intrusive, then those that help most members."""
-        kinds = sorted((INTRUSIVENESS[each.edit.kind] for each in self.edits), reverse=True)
-        return len(self.edits), kinds, -len(self.trial.nodes), [each.edit.text for each in self.edits]
+        kinds = sorted((INTRUSIVENESS[part.edit.kind] for part in self.edits), reverse=True)
+        return len(self.edits), kinds, -len(self.trial.nodes), [part.edit.text for part in self.edits]
 
 
 def gang_fixes(cluster: Cluster, gang: Gang, most: int) -> tuple[bool, list[GangFix]]:
@@ -112,10 +112,10 @@ def gang_fixes(cluster: Cluster, gang: Gang, most: int) -> tuple[bool, list[Gang
     states = [start]
     for step in range(_STEPS_MAX):
         reached = [after for state in states for after in _after_one_step(state)]
-        enough = sorted((each for each in reached if each.is_enough), key=lambda each: each.rank)
+        enough = sorted((state for state in reached if state.is_enough), key=lambda state: state.rank)
         if enough:
-            return False, [_fix(each, is_minimum=step == 0 and len(each.edits) == 1) for each in enough[:most]]
-        states = sorted(reached, key=lambda each: each.rank)[:_KEPT_MAX]
+            return False, [_fix(state, is_minimum=step == 0 and len(state.edits) == 1) for state in enough[:most]]
+        states = sorted(reached, key=lambda state: state.rank)[:_KEPT_MAX]
     return False, []
 
 

@@ -46,6 +46,8 @@ class Gang:
         needed: how many members must have a node before any of them starts.
         members: all of them, in the order in which they are tried.
         topology_key: the label of which all their nodes must share a value; None if there is none.
+        problem: why no member is tried, in words for users; "" if they are.
+        is_sized: whether it is known how many members it needs.
     """
 
     key: str
@@ -56,6 +58,7 @@ class Gang:
     wait_s: float = 0.0
     problem: str = ""
     note: str = ""
+    is_sized: bool = True
 
     @property
     def waiting(self) -> Sequence[Pod]:
@@ -105,7 +108,7 @@ def _of_upstream(cluster: Cluster, key: str, members: tuple[Pod, ...]) -> Gang |
     note = "so it is with the feature gates GenericWorkload and GangScheduling"
     if group is None:
         problem = no_group(key)
-        return Gang(key, UPSTREAM, len(members), members, None, TIMEOUT_S, problem, note)
+        return Gang(key, UPSTREAM, len(members), members, None, TIMEOUT_S, problem, note, is_sized=False)
     if group.min_count is None:
         return None
     problem = too_few(len(members), group.min_count)
@@ -114,24 +117,26 @@ def _of_upstream(cluster: Cluster, key: str, members: tuple[Pod, ...]) -> Gang |
 
 def _of_coscheduling(cluster: Cluster, pod: Pod, key: str) -> Gang | None:
     members = _members(cluster, pod, key, None)
-    plugin = cluster.framework_for(pod).plugins.get(Coscheduling.name)
+    is_served = pod.spec.scheduler_name in cluster.profiles
+    plugin = cluster.framework_for(pod).plugins.get(Coscheduling.name) if is_served else None
     note = "" if plugin is not None else "so it is with the plugin Coscheduling, which the profile that was asked lacks"
     spec = spec_of_gang(cluster.store.get(COSCHEDULING_POD_GROUPS, key), pod)
     if spec is None:
         problem = no_size(key)
-        return Gang(key, COSCHEDULING, len(members), members, None, 0.0, problem, note)
+        return Gang(key, COSCHEDULING, len(members), members, None, 0.0, problem, note, is_sized=False)
     args = plugin.args if isinstance(plugin, Coscheduling) else Coscheduling.Args()
     wait_s = float(spec.timeout_s or args.wait_s)
     problem = spec.problem or too_few(len(members), spec.min_member)
-    return Gang(key, COSCHEDULING, spec.min_member, members, None, wait_s, problem, note)
+    is_sized = not spec.problem
+    return Gang(key, COSCHEDULING, spec.min_member, members, None, wait_s, problem, note, is_sized=is_sized)
 
 
 def _members(cluster: Cluster, pod: Pod, key: str, upstream: str | None) -> tuple[Pod, ...]:
     """The pods of the group: those with a higher priority first, then the older ones."""
     key_of = coscheduling_gang_of if upstream is None else group_of
-    found = {each.key: each for each in cluster.store.objects(PODS).values() if key_of(each) == key}
-    found.setdefault(pod.key, pod)
-    return tuple(sorted(found.values(), key=_turn))
+    members = {member.key: member for member in cluster.store.objects(PODS).values() if key_of(member) == key}
+    members.setdefault(pod.key, pod)
+    return tuple(sorted(members.values(), key=_turn))
 
 
 def _turn(pod: Pod) -> tuple[int, str, str]:

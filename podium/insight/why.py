@@ -7,10 +7,11 @@ from typing import Any
 
 from podium.cluster import Snapshot
 from podium.engine.cluster import Cluster
-from podium.engine.device_refusals import DeviceGroup, device_refusals, grouped_by_devices
+from podium.engine.device_refusals import DeviceGroup, device_errors, device_refusals, grouped_by_devices
 from podium.engine.evaluation import Evaluation
 from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, grouped
-from podium.framework.contract.status import Status
+from podium.engine.gang_story import GangStory
+from podium.framework.contract.status import ScheduleError, Status
 from podium.insight.details import amounts, kind_of_blocker
 from podium.insight.gangs import gang_of, story_of
 from podium.insight.search import FixSearch, as_pending
@@ -38,7 +39,12 @@ def explain(cluster: Cluster, pod: Pod, asked: str = "") -> Why:
     story = None if gang is None else story_of(cluster, gang)
     cluster, pod = as_pending(cluster, pod)
     bound_to = "" if pod.node_name else bound_to
-    evaluation = cluster.evaluate(pod)
+    try:
+        evaluation = cluster.evaluate(pod)
+    except ScheduleError as error:
+        if (failed := _failed(cluster, pod, bound_to, story, str(error))) is None:
+            raise
+        return failed
     gates = cluster.gates_of(pod)
     search = FixSearch(cluster, pod)
     blockers = search.blockers()
@@ -76,6 +82,29 @@ def explain(cluster: Cluster, pod: Pod, asked: str = "") -> Why:
         asked=asked,
         devices=_devices(cluster, pod, snapshot, statuses),
         gang=story,
+    )
+
+
+def _failed(cluster: Cluster, pod: Pod, bound_to: str, story: GangStory | None, error: str) -> Why | None:
+    """The answer about a pod whose attempt fails because of devices; None if it fails for another reason."""
+    framework, snapshot = cluster.framework_for(pod), cluster.engine_to_ask.cache.snapshot()
+    devices = grouped_by_devices(device_errors(framework, pod, snapshot))
+    if not devices:
+        return None
+    return Why(
+        pod=pod.key,
+        bound_to=bound_to,
+        node=None,
+        node_count=len(snapshot),
+        gates=cluster.gates_of(pod),
+        blockers={},
+        groups=(),
+        one_edit_away=None,
+        scores=(),
+        message=error,
+        devices=devices,
+        gang=story,
+        error=error,
     )
 
 

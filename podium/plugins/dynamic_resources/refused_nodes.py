@@ -50,12 +50,12 @@ def explain_nodes(
         return {}
     if any(problem_with_requests(claim, devices.class_named) is not None for claim in fresh):
         return {}
-    known = [] if holders is None else [holders]
+    gathered = [] if holders is None else [holders]
 
     def holders_of(device: DeviceID) -> Sequence[tuple[str, tuple[str, ...]]]:
-        if not known:
-            known.append(uninterrupted(devices.holders()))
-        return known[0].get(device, ())
+        if not gathered:
+            gathered.append(uninterrupted(devices.holders()))
+        return gathered[0].get(device, ())
 
     inventory, limits = devices.inventory(), Limits()
     if holders is not None:
@@ -65,7 +65,7 @@ def explain_nodes(
     requests = extended_requests(pod.spec)
     is_backed = any(devices.class_for(resource) is not None for resource in requests)
     special = new_special_claim(pod, Random(0)) if is_backed else None
-    found = {}
+    refusals = {}
     for row in rows.tolist():
         node = snapshot.node(row)
         wanted = fresh
@@ -79,8 +79,8 @@ def explain_nodes(
         if elsewhere:
             refusal = NodeRefusal(refusal.requests, elsewhere, refusal.broken_pools, refusal.error)
         if refusal.text:
-            found[row] = refusal
-    return found
+            refusals[row] = refusal
+    return refusals
 
 
 def _is_there(claim: ResourceClaim, node: NodeInfo, is_usable: IsUsable) -> bool:
@@ -94,4 +94,4 @@ def _is_there(claim: ResourceClaim, node: NodeInfo, is_usable: IsUsable) -> bool
 def _holder(claim: ResourceClaim) -> Holder:
     assert claim.status.allocation is not None
     results = claim.status.allocation.devices.results
-    return Holder(*users_of(claim), tuple(f"{each.driver}/{each.pool}/{each.device}" for each in results))
+    return Holder(*users_of(claim), tuple(f"{result.driver}/{result.pool}/{result.device}" for result in results))

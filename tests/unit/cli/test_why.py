@@ -203,3 +203,17 @@ def test_the_fixes_of_a_member_are_those_of_the_gang(gang):
     answer = json.loads(_run("train-0", "-f", gang, "--fix", "-o", "json").stdout)
     assert (answer["gang"]["fits"], answer["gang_of_fixes"]) == (False, "default/train")
     assert len(answer["fixes"][0]["edits"][0]["members"]) == 3
+
+
+def test_attempts_that_fail_because_of_a_pool_are_explained(tmp_path):
+    twice = [resource_slice(name, devices(1), node="n1", slices=2) for name in ("s1", "s2")]
+    claim, asking = resource_claim("c", exactly(allocationMode="All")), pod("web", resourceClaims=claiming("c"))
+    cluster = written(tmp_path / "c.yaml", NODES[0], device_class("gpu"), claim, *twice, asking)
+    shown = lines(_run("web", "-f", cluster, "--fix"))
+    problem = "request gpu: asks for all devices, but resource pool gpu.example.com/n1 is currently invalid"
+    assert shown[0].startswith("default/web cannot be placed, its attempts fail: ")
+    assert f"claim default/c, {problem}" in shown
+    assert "n1: pool gpu.example.com/n1: device gpu-0 is in slice s1 and in s2" in shown
+    answer = json.loads(_run("web", "-f", cluster, "-o", "json").stdout)
+    assert answer["error"].endswith(problem)
+    assert answer["devices"][0]["nodes"]["n1"]["broken_pools"]

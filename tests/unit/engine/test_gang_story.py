@@ -27,7 +27,7 @@ def test_many_of_each_are_counted():
     nodes = "n0 (3), n1 (3), n2 (3), n3 (3), n4 (3) and 2 more"
     assert shown.lines[:3] == (
         f"{first} and 15 more have a node: {nodes}",
-        "ns/q0, ns/q1, ns/q2, ns/q3, ns/q4 and 3 more get none; ns/q0: too large",
+        "ns/q0, ns/q1, ns/q2, ns/q3, ns/q4 and 3 more get none: too large",
         "  Insufficient cpu, on 7 node(s)",
     )
     assert shown.short == 8
@@ -50,3 +50,13 @@ def test_a_group_with_a_problem_never_fits():
     assert shown.lines[:2] == ("only 3 of the 4 pods that it needs exist", "all of them on nodes with zone=z1")
     assert shown.lines[-1] == "a note"
     assert shown.as_dict()["problem"] == "only 3 of the 4 pods that it needs exist"
+
+
+def test_members_are_told_by_what_they_lack():
+    lacking = {"ns/a": "waits", "ns/b": "too large", "ns/c": "waits"}
+    assert replace(STORY, placed={}, would_get={}, lacking=lacking).lines[:2] == (
+        "ns/a, ns/c get none: waits",
+        "ns/b gets none: too large",
+    )
+    lacking = {f"ns/{index}": f"reason {index}" for index in range(8)}
+    assert "other members get none for 3 more reasons" in replace(STORY, placed={}, lacking=lacking).lines

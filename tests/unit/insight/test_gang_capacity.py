@@ -53,3 +53,12 @@ def test_nothing_changes() -> None:
     cluster = loaded(node("n1", "4"), group(COSCHEDULING, 2), config=with_coscheduling())
     cluster.capacity(member(COSCHEDULING, "train"))
     assert cluster.pods == ()
+
+
+def test_gangs_of_an_unknown_size_are_not_counted() -> None:
+    for kind in (UPSTREAM, COSCHEDULING):
+        found = loaded(node("n1", "8")).capacity(member(kind, "train"))
+        assert found.fits == 2
+        assert found.gang is not None
+        assert (found.gang.fits, "PodGroup default/train" in found.gang.problem) == (0, True)
+        assert set(found.gang.as_dict()) == {"gang", "problem"}
