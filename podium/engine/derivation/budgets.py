@@ -70,7 +70,7 @@ class Budget:
         if most is None and not isinstance(least, str):
             return 1 if least is None else _share(least, 0)
         total = expected(covered)
-        if total is None:
+        if not total:
             return None
         return _share(least, total) if most is None else max(total - _share(most, total), 0)
 
