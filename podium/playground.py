@@ -25,6 +25,7 @@ from podium.engine.object_files import Source, objects_of
 from podium.evaluate import Question
 from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.loading import Loaded, Loader, pod_named
+from podium.insight.pod_answer import pod_answer
 from podium.lib.bounded_read import read_all
 from podium.lib.packed_files import unpacked
 from podium.lib.printable import printable_values
@@ -129,7 +130,8 @@ class Dump:
             asked, _ = asked_pod([found], found.where)
             loaded = self.loaded([asked])
             pod = loaded.read_pod(asked)
-        return loaded.cluster.why(pod).as_dict() | loaded.cluster.fixes(pod).as_dict(explain=True) | loaded.unknown()
+        source = "" if self.config is None else "the configuration"
+        return pod_answer(loaded, pod, source=source, fix=True).as_dict() | loaded.unknown()
 
     def capacity(self, found: Found) -> dict[str, Any]:
         """The answer of `podium capacity --explain`."""

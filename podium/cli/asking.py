@@ -16,6 +16,7 @@ from podium.cli.output import say
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from podium.config import KubeSchedulerConfiguration
     from podium.engine.files import Found
     from podium.insight.loading import Loaded
 
@@ -29,6 +30,7 @@ def load_cluster(
     plugins: tuple[str, ...],
     asked: Iterable[Found] = (),
     beside: Iterable[Found] = (),
+    running: KubeSchedulerConfiguration | None = None,
 ) -> Loaded:
     """Read the cluster that the command line names. Broken objects are named on standard error.
 
@@ -36,6 +38,7 @@ def load_cluster(
         live: the kubeconfig and its context.
         asked: pods that are asked about beside it.
         beside: more objects of the cluster, from the files of these pods.
+        running: the configuration of a running podium, which decides if the command line names none.
 
     Raises:
         click.ClickException: it cannot be read.
@@ -49,7 +52,8 @@ def load_cluster(
     demand_one_cluster(clusters, *live)
     good = usable(config, plugins, to_run=False)
     whole = () if clusters else resource_types.WITHOUT_GATES
-    loader = Loader(good.config, good.plugins, whole, any_scheduler=config is None)
+    is_known = config is not None or running is not None
+    loader = Loader(running or good.config, good.plugins, whole, any_scheduler=not is_known)
     found = objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
     loaded = loader.read([*found, *beside], asked)
     warn_of_broken(loaded)

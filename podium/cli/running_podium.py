@@ -32,8 +32,7 @@ def story_of(podium: RunningPodium, pod: str, namespace: str, node: str) -> byte
     Raises:
         click.ClickException: podium cannot be asked, or does not know the pod or the node.
     """
-    namespace, _, name = pod.rpartition("/") if "/" in pod else (namespace, "", pod)
-    path = f"/debug/pods/{quote(namespace, safe='')}/{quote(name, safe='')}"
+    path = page_of(pod, namespace, node)
 
     async def ask() -> bytes:
         credentials = for_endpoint(
@@ -45,15 +44,26 @@ def story_of(podium: RunningPodium, pod: str, namespace: str, node: str) -> byte
             may_send_unencrypted=podium.may_send_unencrypted,
         )
         async with ApiSession(credentials) as session:
-            asked = path + (f"?node={quote(node, safe='')}" if node else "")
-            return await session.request("GET", asked, deadline_s=_DEADLINE_S, answer_bytes_max=LIST_BYTES_MAX)
+            return await session.request("GET", path, deadline_s=_DEADLINE_S, answer_bytes_max=LIST_BYTES_MAX)
 
     try:
         return event_loop.run(ask)
     except ConnectionConfigError as error:
         raise click.ClickException(str(error)) from error
     except ApiError as error:
-        raise click.ClickException(f"{podium.url}: {_told(error, path)}") from error
+        raise click.ClickException(f"{podium.url}: {_told(error, path.partition('?')[0])}") from error
+
+
+def page_of(pod: str, namespace: str, node: str) -> str:
+    """The path of the page about a pod, with its query.
+
+    Args:
+        pod: its name, or `namespace/name`.
+        node: a node to tell about as well; "" for none.
+    """
+    namespace, _, name = pod.rpartition("/") if "/" in pod else (namespace, "", pod)
+    page = f"/debug/pods/{quote(namespace, safe='')}/{quote(name, safe='')}"
+    return page + (f"?node={quote(node, safe='')}" if node else "")
 
 
 def _told(error: ApiError, path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -11,7 +12,8 @@ from rich.console import RenderableType
 from podium.cli.asking import show
 from podium.cli.device_table import devices_missing
 from podium.cli.plain_text import plain
-from podium.cli.why_table import blockers_of, scores_and_groups
+from podium.cli.why_table import blockers_of, condition_lines, scores_and_groups
+from podium.config.scheduler_names import similar_name
 
 
 class _NextTry(Struct):
@@ -92,6 +94,8 @@ class Story(Struct):
     Attributes:
         leader: who leads in place of this replica; "" if that is not known, None if this one does.
         attempts: the newest first.
+        scheduler_name: the pod's, and `profiles` the names that podium serves; empty if the answer has none.
+        condition: the pod's PodScheduled condition beside the last attempt.
         why: what the newest attempt found out of which that is kept.
         gang: None if the pod is in no gang.
         devices: what its claims lack now, on some of the nodes.
@@ -106,6 +110,14 @@ class Story(Struct):
     why: _Findings | None
     gang: _Gang | None = None
     devices: tuple[_Devices, ...] = ()
+    scheduler_name: str = ""
+    profiles: tuple[str, ...] = ()
+    condition: Mapping[str, Any] | None = None
+
+    @property
+    def serves_pod(self) -> bool:
+        """Whether one of podium's profiles schedules the pod, as far as the answer says."""
+        return not self.profiles or self.scheduler_name in self.profiles
 
     @property
     def fits_nowhere(self) -> bool:
@@ -117,22 +129,16 @@ read_story = msgspec.json.Decoder(Story).decode
 """Raises msgspec.DecodeError or UnicodeDecodeError if the answer is no story."""
 
 
-def print_story(story: Story, asked: str) -> None:
+def print_story(story: Story, asked: str, leader: str = "") -> None:
     """Print where the pod is, when it is tried next, and what the last attempt found.
 
     Args:
         asked: the node that was asked about; "" for none.
+        leader: the pod of the podium that has answered; "" if the user has named it.
     """
-    parts: list[RenderableType] = [plain(_place(story), "bold")]
-    if story.leader is not None:
-        who = f"{story.leader} leads: ask it" if story.leader else "the leader is not known"
-        parts.append(plain(f"This replica stands by; {who}", "yellow"))
-    else:
-        parts += _queue(story)
-    if story.gang is not None and story.gang.text:
-        parts.append(plain(story.gang.text[0], "bold"))
-        parts += [plain(f"  {line}") for line in story.gang.text[1:]]
-    parts += _last_attempt(story)
+    parts = story_head(story, leader)
+    if story.condition is not None:
+        parts += condition_lines(story.condition, is_pending=story.exists and not story.bound_to)
     if story.why is not None:
         parts += _findings(story, story.why, asked)
         parts += devices_missing(story.devices, asked, "devices, as they are now on some of these nodes:")
@@ -141,10 +147,43 @@ def print_story(story: Story, asked: str) -> None:
     show(*parts)
 
 
+def story_head(story: Story, leader: str) -> list[RenderableType]:
+    """Where the pod is, when it is tried next, and how the last attempt ended.
+
+    Args:
+        leader: the pod of the podium that has answered; "" if the user has named it.
+    """
+    parts: list[RenderableType] = [] if story.serves_pod else [plain(_not_served(story), "red")]
+    parts.append(plain(_place(story), "bold"))
+    if leader:
+        parts.append(plain(f"Told by {leader}, the running podium that leads"))
+    if story.leader is not None:
+        who = f"{story.leader} leads: ask it" if story.leader else "the leader is not known"
+        parts.append(plain(f"This replica stands by; {who}", "yellow"))
+    else:
+        parts += _queue(story)
+    if story.gang is not None and story.gang.text:
+        parts.append(plain(story.gang.text[0], "bold"))
+        parts += [plain(f"  {line}") for line in story.gang.text[1:]]
+    return parts + _last_attempt(story)
+
+
+def last_message(story: Story) -> str:
+    """What the last attempt said if it found no node; otherwise ""."""
+    return story.attempts[0].message if story.attempts and not story.attempts[0].node else ""
+
+
 def _place(story: Story) -> str:
     if not story.exists:
         return f"{story.pod} was deleted"
     return f"{story.pod} is on {story.bound_to}" if story.bound_to else f"{story.pod} is pending"
+
+
+def _not_served(story: Story) -> str:
+    serves = f"this podium serves {', '.join(story.profiles)}"
+    text = f"No profile serves spec.schedulerName {story.scheduler_name}"
+    meant = similar_name(story.scheduler_name, story.profiles)
+    return f"{text}: {serves}; did you mean {meant}?" if meant else f"{text}: {serves}"
 
 
 def _queue(story: Story) -> list[RenderableType]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,10 @@ from podium.cli.options.running_podium import RunningPodium, running_podium_opti
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 
 if TYPE_CHECKING:
-    from podium.insight import Fixes, Why
+    from podium.cli.story import Story
+    from podium.config import KubeSchedulerConfiguration
     from podium.insight.loading import Loaded
+    from podium.insight.pod_answer import PodAnswer
 
 
 @click.command()
@@ -74,6 +77,7 @@ def command(
         raise click.UsageError("give the name of a pod, or recorded scenarios with --cases")
     if cases is not None and (clusters or kubeconfig or context or node or not fix):
         raise click.UsageError("--cases goes with --fix, and brings its own clusters and pods")
+    lease = given.pop("lease")
     running = take_running_podium(given)
     if running is not None and (clusters or kubeconfig or context or config or plugins or fix or cases is not None):
         raise click.UsageError("--url asks a running podium, which has its own cluster and configuration, and no fixes")
@@ -85,12 +89,94 @@ def command(
     if running is not None:
         _tell_story(running, pod, namespace, node or "", output, tells_by_status=tells_by_status)
         return
-    with errors_shown():
-        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins)
-        found, fixes = _ask(loaded, pod, namespace, node or "", fix=fix)
-    _print(loaded, found, fixes, output)
+    leader = Leader()
+    if not clusters and config is None and not plugins and lease:
+        leader = _ask_leader((kubeconfig, context), lease, pod, namespace, node or "")
+        if leader.answers_alone(fix=fix, is_text=output == TEXT):
+            _show_story(leader, node or "", output, tells_by_status=tells_by_status)
+            return
+    try:
+        with errors_shown():
+            loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, running=leader.configuration)
+            source = leader.source if config is None else str(config)
+            answer = _ask(loaded, pod, namespace, node or "", source, fix=fix, unasked=leader.unasked)
+    except click.ClickException:
+        if fix or leader.story is None:
+            raise
+        # Its user may not list the cluster, or the pod has gone: what the running podium knows is an answer, too.
+        _show_story(leader, node or "", output, tells_by_status=tells_by_status)
+        return
+    _print(loaded, answer, leader, output)
+    found = answer.why
     if tells_by_status and (found.node is None or (found.gang is not None and not found.gang.fits)):
         raise SystemExit(EXIT_FITS_NOWHERE)
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """What the running podium says.
+
+    Attributes:
+        name: its pod.
+        told: its answer about the pod as it was sent, and as `story` read; empty if there is none.
+        configuration: the one that it decides by; None if it is not known here.
+        unasked: why anything of that is not known; "" if everything is, or the running podium was not to be asked.
+    """
+
+    name: str = ""
+    told: bytes = b""
+    story: Story | None = None
+    configuration: KubeSchedulerConfiguration | None = None
+    unasked: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its answer as JSON values, with the name of its pod."""
+        found: dict[str, Any] = orjson.loads(self.told)
+        return found | ({"asked": self.name} if self.name else {})
+
+    def answers_alone(self, *, fix: bool, is_text: bool) -> bool:
+        """Whether its answer is to be shown without judging anew: nothing else knows its plugins, and what it did."""
+        story = self.story
+        if story is None or fix or not story.serves_pod:
+            return False
+        return self.configuration is None or (is_text and bool(story.bound_to) and story.why is not None)
+
+    @property
+    def source(self) -> str:
+        """What the configuration is from; "" if it is not known."""
+        return "" if self.configuration is None else f"the running podium ({self.name})"
+
+
+def _ask_leader(live: tuple[str | None, str | None], lease: str, pod: str, namespace: str, node: str) -> Leader:
+    """Ask the podium that holds the Lease, as far as the kubeconfig's user may."""
+    from podium.cli.leader import NotAskedError, ask_leader
+    from podium.cli.story import read_story
+
+    try:
+        answer = ask_leader(*live, lease, pod, namespace, node)
+        story = None if answer.story is None else read_story(answer.story)
+    except NotAskedError as error:
+        return Leader(unasked=f"the running podium was not asked: {error}")
+    except ValueError as error:
+        return Leader(unasked=f"the running podium has an answer that is not that of a podium like this: {error}")
+    configuration, unasked = _configuration_of(answer.configuration)
+    return Leader(answer.leader, answer.story or b"", story, configuration, unasked)
+
+
+def _configuration_of(told: bytes | None) -> tuple[KubeSchedulerConfiguration | None, str]:
+    """The running podium's configuration, if it can be used here; otherwise why not."""
+    from podium.config import ConfigError
+    from podium.engine.configurations import read_configuration
+    from podium.engine.errors import ClusterError
+    from podium.plugins import IN_TREE
+    from podium.plugins.contrib import CONTRIB
+
+    if told is None:
+        return None, "the running podium does not show this user its configuration (/configz)"
+    try:
+        return read_configuration(told.decode(), "the running podium's configuration", {**IN_TREE, **CONTRIB}), ""
+    except (ConfigError, ClusterError, ValueError) as error:
+        return None, f"the running podium's configuration cannot be used here: {error}"
 
 
 def _tell_story(
@@ -98,42 +184,53 @@ def _tell_story(
 ) -> None:
     """Print what a running podium knows about the pod."""
     from podium.cli.running_podium import story_of
-    from podium.cli.story import print_story, read_story
+    from podium.cli.story import read_story
 
     answer = story_of(running, pod, namespace, node)
     try:
         story = read_story(answer)
     except ValueError as error:
         raise click.ClickException(f"{running.url}: the answer is not that of a podium like this: {error}") from error
+    _show_story(Leader(told=answer, story=story), node, output, tells_by_status=tells_by_status)
+
+
+def _show_story(leader: Leader, node: str, output: str, *, tells_by_status: bool) -> None:
+    from podium.cli.story import print_story
+
+    story = leader.story
+    assert story is not None
     if output == TEXT:
-        print_story(story, node)
+        print_story(story, node, leader.name)
     else:
-        print_value(orjson.loads(answer), output)
+        print_value(leader.as_dict(), output)
     if tells_by_status and story.fits_nowhere:
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 
-def _ask(loaded: Loaded, pod: str, namespace: str, node: str, *, fix: bool) -> tuple[Why, Fixes | None]:
+def _ask(loaded: Loaded, pod: str, namespace: str, node: str, source: str, *, fix: bool, unasked: str) -> PodAnswer:
     from podium.insight.loading import node_named, pod_named
+    from podium.insight.pod_answer import pod_answer
 
     asked = pod_named(loaded.cluster, pod, namespace)
     if node:
         node_named(loaded.cluster, node)
-    found = loaded.cluster.why(asked, node)
-    return found, loaded.cluster.fixes(asked) if fix and not found.error else None
+    return pod_answer(loaded, asked, node, source, fix=fix, unasked=unasked)
 
 
-def _print(loaded: Loaded, found: Why, fixes: Fixes | None, output: str) -> None:
+def _print(loaded: Loaded, answer: PodAnswer, leader: Leader, output: str) -> None:
     from podium.cli.cluster_source import warn_of_missing
 
     warn_of_missing(loaded.missed())
+    story = leader.story
     if output == TEXT:
+        from podium.cli.story import last_message, story_head
         from podium.cli.why_table import print_why
 
-        print_why(found, fixes)
+        head = [] if story is None or not story.serves_pod else story_head(story, leader.name)
+        print_why(answer, head, last_message(story) if head and story is not None else "")
         return
-    more: dict[str, Any] = {} if fixes is None else fixes.as_dict(explain=True)
-    print_value(found.as_dict() | more | loaded.unknown(), output)
+    running = {} if story is None else {"running": leader.as_dict()}
+    print_value(answer.as_dict() | running | loaded.unknown(), output)
 
 
 def _answer_cases(name: str, config: Path | None, plugins: tuple[str, ...]) -> None:

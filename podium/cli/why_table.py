@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich import box
 from rich.console import RenderableType
@@ -17,7 +17,9 @@ from podium.cli.device_table import devices_missing
 from podium.cli.plain_text import heading, plain
 
 if TYPE_CHECKING:
-    from podium.insight import Fix, Fixes, GangFix, Why
+    from podium.framework.contract.status import Status
+    from podium.insight import Fix, GangFix, Why
+    from podium.insight.pod_answer import PodAnswer
 
 _BEST_MAX = 5
 
@@ -32,15 +34,32 @@ Blocker: TypeAlias = tuple[str, str, str]
 """A plugin that keeps the pod off a node, its reason, and amounts."""
 
 
-def print_why(found: Why, fixes: Fixes | None) -> None:
-    """Print the answer, and the fixes if they were asked for."""
-    parts: list[RenderableType] = [_headline(found)]
+def print_why(answer: PodAnswer, head: Sequence[RenderableType] = (), said: str = "") -> None:
+    """Print the answer, and the fixes if they were asked for.
+
+    Args:
+        head: what a running podium says, which is printed first.
+        said: the message in it, which need not be repeated.
+    """
+    found, scheduler = answer.why, answer.scheduler
+    judged_by: RenderableType = plain(scheduler.judged_by)
+    verdict: list[RenderableType] = [_headline(found, said)]
     if found.gang is not None:
-        parts.append(plain(found.gang.headline, "bold"))
-        parts += [plain(f"  {line}", "" if found.gang.fits else "yellow") for line in found.gang.lines]
-    parts += [plain(f"It would not be tried yet: {gate.message} ({gate.plugin})", "yellow") for gate in found.gates]
+        verdict.append(plain(found.gang.headline, "bold"))
+        verdict += [plain(f"  {line}", "" if found.gang.fits else "yellow") for line in found.gang.lines]
+    parts: list[RenderableType] = [*head, *verdict, judged_by]
+    if scheduler.warning:
+        parts = [*head, plain(scheduler.warning, "red"), judged_by, *verdict]
+    condition = answer.condition
+    parts += condition_lines(None if condition is None else condition.as_dict(), is_pending=not found.bound_to)
+    parts += [_gate(gate, found.summarized) for gate in found.gates]
+    parts += [plain(note, "yellow") for note in found.notes]
     best = [(each.node, each.total, each.plugins) for each in found.scores]
-    groups = [(each.count, each.plugin, each.text, each.examples) for each in found.groups]
+    groups = [
+        (each.count, each.plugin, f"{each.text}: {each.detail}" if each.detail else each.text, each.examples)
+        for each in found.groups
+        if each.text not in found.summarized
+    ]
     parts += scores_and_groups(best, found.verdict, groups, {found.asked, found.bound_to})
     parts += devices_missing(found.devices, found.asked)
     if found.asked:
@@ -51,7 +70,7 @@ def print_why(found: Why, fixes: Fixes | None) -> None:
         parts.append(plain(f"{count} {verb} one edit away{_examples(found.one_edit_away)}"))
     if found.preemption:
         parts.append(plain(found.preemption))
-    if fixes is not None:
+    if (fixes := answer.fixes) is not None:
         parts.append(plain(fixes.text, "bold"))
         for fix in fixes.fixes:
             parts += _fix(fix)
@@ -81,7 +100,21 @@ def blockers_of(node: str, blockers: Sequence[Blocker]) -> list[RenderableType]:
     return [plain(f"It does not fit on {node}:"), *map(plain, texts)] if blockers else []
 
 
-def _headline(found: Why) -> Text:
+def condition_lines(condition: Mapping[str, Any] | None, *, is_pending: bool) -> list[RenderableType]:
+    """What the pod's PodScheduled condition says, if it is pending, and why the answer beside it differs."""
+    if not is_pending:
+        return []
+    if condition is None:
+        return [plain("It has no PodScheduled condition: no scheduler has tried it yet")]
+    since = f" (since {condition['since']})" if condition["since"] else ""
+    if not condition["differences"]:
+        return [plain(f"Its PodScheduled condition agrees: {condition['reason']}{since}")]
+    said = f"{condition['reason']}: {condition['message']}".strip(": ")
+    because = "; ".join(condition["differences"])
+    return [plain(f"Its PodScheduled condition says{since}: {said}"), plain(f"They differ because {because}", "yellow")]
+
+
+def _headline(found: Why, said: str) -> Text:
     fits = len(found.scores)
     if found.bound_to:
         text = f" is on {found.bound_to}. If it were pending now, it would "
@@ -89,11 +122,21 @@ def _headline(found: Why) -> Text:
             return Text.assemble(plain(found.pod, "bold"), plain(text), ("fit on no node", "red"))
         return Text.assemble(plain(found.pod, "bold"), plain(text), "go to ", plain(found.node, "bold green"))
     if found.node is None:
-        verdict = " cannot be placed, its attempts fail: " if found.error else " fits on no node: "
-        return Text.assemble(plain(found.pod, "bold"), (verdict, "red"), plain(found.message))
+        if found.error:
+            verdict = (" cannot be placed, its attempts fail: ", "red")
+            return Text.assemble(plain(found.pod, "bold"), verdict, plain(found.message))
+        why = found.summary or found.message
+        if said.startswith(why.rstrip(".")):
+            return Text.assemble(plain(found.pod, "bold"), (" still fits on no node", "red"))
+        return Text.assemble(plain(found.pod, "bold"), (" fits on no node: ", "red"), plain(why))
     text = f" fits on {fits} of {found.node_count} nodes and would go to "
     gang = (", but its gang does not fit", "red") if found.gang is not None and not found.gang.fits else ""
     return Text.assemble(plain(found.pod, "bold"), text, plain(found.node, "bold green"), gang)
+
+
+def _gate(gate: Status, summarized: Collection[str]) -> Text:
+    text = "It would not be tried yet" if gate.message in summarized else f"It would not be tried yet: {gate.message}"
+    return plain(f"{text} ({gate.plugin})", "yellow")
 
 
 def _best(scores: Sequence[Score], others: Collection[str]) -> Table:
@@ -138,16 +181,16 @@ def _examples(names: tuple[str, ...], most: int = 3) -> str:
 
 
 def _fix(fix: Fix | GangFix) -> list[RenderableType]:
-    """The edits in words, and as a command for each patch."""
-    from podium.insight import Edit, EditKind
+    """The edits in words, and the patch of each object that is changed."""
+    from podium.insight import Edit
 
     parts: list[RenderableType] = [
         Text.assemble(plain("  " + _counted_texts([each.text for each in fix.edits])), " → ", plain(fix.node, "green"))
     ]
     for part in fix.edits:
         each, members = (part, ()) if isinstance(part, Edit) else (part.edit, part.members)
-        if each.manifest is None and each.kind is not EditKind.EVICT:
-            patch = json.dumps([dict(operation) for operation in each.patch], separators=(",", ":"))
+        if each.changes:
+            patch = json.dumps([dict(operation) for operation in each.changes], separators=(",", ":"))
             more = f" and {len(members) - 1} more" if len(members) > 1 else ""
             parts.append(plain(f"    {each.object_kind} {each.name}{more}: {patch}", "dim"))
     return parts

@@ -147,6 +147,14 @@ class Credentials:
             log.warning("Cannot refresh credentials", error=error_text(error))
         return self.generation != before
 
+    def unverified_tls(self) -> ssl.SSLContext:
+        """TLS with the user's certificate towards a server that is known by the way to it, not by its certificate.
+
+        Raises: OSError, ValueError: the files cannot be used.
+        """
+        source = replace(self._source(), authorities=None, verify=False)
+        return source.context(source.read())
+
     def _reload_tls(self) -> None:
         if self._content is None:
             return

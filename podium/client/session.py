@@ -160,6 +160,24 @@ class ApiSession:
             await self._mend(error, authorization)
         return await self._start_stream(path, timeout, await self._authorization())
 
+    async def websocket(self, path: str, protocol: str, *, deadline_s: float) -> aiohttp.ClientWebSocketResponse:
+        """Open a WebSocket. The caller closes it.
+
+        Raises: as `request`; the text of a refusal is not known.
+        """
+        authorization = await self._authorization()
+        headers = {} if authorization is None else {"Authorization": authorization}
+        options = {name: value for name, value in self._fixed.items() if name != "allow_redirects"}
+        with self._sending() as pool:
+            try:
+                with anyio.fail_after(deadline_s):
+                    opened: aiohttp.ClientWebSocketResponse = await pool.session.ws_connect(
+                        self._url(path), protocols=(protocol,), headers=headers, **options
+                    )
+                    return opened
+            except aiohttp.WSServerHandshakeError as error:
+                raise from_response(error.status, b"", None) from error
+
     async def _mend(self, error: Unauthorized | Unreachable, authorization: str | None) -> None:
         """Renew the credentials after a 401 or a failed TLS handshake, so that the request can be retried.
 

@@ -64,6 +64,7 @@ def flight_recorder(scheduler: Scheduler) -> Face:
         scheduler.leader,
         scheduler.gang_stories.story_of,
         MissingDevices(lambda: scheduler.frameworks, nodes).on_nodes,
+        lambda: scheduler.scheduler_names,
     ).pages
     if recorder is not None:
         scheduler.metrics.read_recorder(attempts=lambda: recorder.attempts, nbytes=lambda: recorder.nbytes)

@@ -25,6 +25,7 @@ from podium.daemon.queue_page import (
     wants_table,
     wrapped,
 )
+from podium.engine.conditions import condition_report
 from podium.engine.device_refusals import DeviceGroup
 from podium.engine.flight_recorder import FlightRecorder, RecordedAttempt, Result
 from podium.engine.flight_recorder.explaining import explain_attempt
@@ -88,6 +89,7 @@ class RecorderPages:
         recorder: None if it is off.
         story_of_gang: the story of the pod's gang, given what the last attempt at a pod has said.
         devices_of: what the pod's claims lack on these nodes now.
+        profiles: the scheduler names that podium serves now.
     """
 
     def __init__(
@@ -100,7 +102,9 @@ class RecorderPages:
         leader: Leader,
         story_of_gang: StoryOfGang = lambda *_: None,
         devices_of: DevicesOf | None = None,
+        profiles: Callable[[], Iterable[str]] = tuple,
     ) -> None:
+        self._profiles = profiles
         self._recorder = recorder
         self._listing = listing
         self._pods = pods
@@ -162,6 +166,9 @@ class RecorderPages:
             "attempts": [self._attempt(each) for each in attempts],
             "why": why,
             "devices": [] if pod is None else await self._devices(pod, why, asked or ""),
+            "scheduler_name": "" if pod is None else pod.spec.scheduler_name,
+            "profiles": sorted(self._profiles()),
+            "condition": None if pod is None else _condition(pod, attempts),
         }
         return _json_response(answer)
 
@@ -267,6 +274,19 @@ class RecorderPages:
             f"{attempt.decision_s * 1000:.2f} ms",
             "" if attempt.total_s is None else f"{attempt.total_s * 1000:.2f} ms",
         )
+
+
+def _condition(pod: Pod, attempts: Sequence[RecordedAttempt]) -> _Json | None:
+    """The pod's condition beside the last attempt at it."""
+    if attempts:
+        last = attempts[0]
+        report = condition_report(pod, "" if last.node else last.message, last.node_count)
+    else:
+        report = condition_report(pod, "", 0, ("no attempt at it is kept here",))
+    if report is None:
+        return None
+    shown = report.as_dict()
+    return shown | {name: sendable(shown[name]) for name in ("reason", "message")}
 
 
 def _is_told(node: str, why: _Json | None) -> bool:

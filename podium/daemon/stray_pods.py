@@ -1,15 +1,13 @@
 """Finds pods that are never scheduled because their scheduler name is misspelt.
 
-Owns which names are similar to one of podium's, and the warnings about pods that wait under such a name. Never touches
-the pods: a scheduler of that name may exist.
+Owns the warnings about pods that wait under a name that is similar to one of podium's. Never touches the pods: a
+scheduler of that name may exist.
 
 Differs: kube-scheduler does not report such pods.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from typing import Final
 
 import anyio
 
+from podium.config.scheduler_names import NAME_SHOWN_MAX, similar_name
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
@@ -27,26 +26,10 @@ log = get_logger("stray pods")
 
 WAITING_S_MIN: Final = 30.0
 """A working scheduler has usually bound its pods by then."""
-DEFAULT_SCHEDULER: Final = "default-scheduler"
 _LOOK_EVERY_S: Final = 30.0
 _SAY_AGAIN_S: Final = 3600.0
-_SIMILAR: Final = 0.8
 _NAMES_MAX: Final = 256
-_NAME_SHOWN_MAX: Final = 100
 _PODS_MAX: Final = 10_000
-
-
-def similar_name(name: str, ours: Collection[str]) -> str | None:
-    """The name of podium's that may have been meant; None if the name is one of them or resembles none of them."""
-    if name in ours or name == DEFAULT_SCHEDULER:
-        return None
-    by_plain = {_plain(each): each for each in ours}
-    found = difflib.get_close_matches(_plain(name[:_NAME_SHOWN_MAX]), by_plain, n=1, cutoff=_SIMILAR)
-    return by_plain[found[0]] if found else None
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s_.]+", "-", name.strip().lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +103,7 @@ class StrayPods:
             self._say_again_s[name] = now_s + _SAY_AGAIN_S
             log.warning(
                 "Pods wait for a scheduler of a similar name: is it misspelt?",
-                scheduler_name=name[:_NAME_SHOWN_MAX],
+                scheduler_name=name[:NAME_SHOWN_MAX],
                 profile=strays[0].meant,
                 pods=len(strays),
                 one_of_them=strays[0].pod,

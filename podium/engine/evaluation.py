@@ -13,6 +13,7 @@ from podium.framework.cycle.diagnosis import FitError
 from podium.framework.cycle.evaluation import FullEvaluation, Help
 from podium.framework.cycle.scoring import Scores
 from podium.framework.cycle.search import FilterResult
+from podium.objects.core import Pod
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,12 @@ class Evaluation:
     def node(self) -> str | None:
         """The node that a search over all nodes, starting at the first one, would choose; None if none fits."""
         return None if self.found.winner is None else self.snapshot.name(self.found.winner)
+
+    @property
+    def victims(self) -> tuple[Pod, ...]:
+        """The pods that preemption would evict; none if it does not help."""
+        result = None if self.found.help is None else self.found.help.result
+        return () if result is None or not result.nominated_node_name else tuple(result.victims)
 
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON values, in the format that `podium evaluate` prints."""

@@ -38,13 +38,18 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The nodes that the same thing keeps the pod off. A node with several blockers is in several groups."""
+    """The nodes that the same thing keeps the pod off. A node with several blockers is in several groups.
+
+    Attributes:
+        others: how many more nodes there are whose names are not known here.
+        detail: amounts; "" if there are none.
+    """
 
     plugin: str
     text: str
     nodes: tuple[str, ...]
     others: int = 0
-    """How many more nodes there are whose names are not known here."""
+    detail: str = ""
 
     @property
     def count(self) -> int:
@@ -55,6 +60,11 @@ class Group:
     def examples(self) -> tuple[str, ...]:
         """The first few nodes."""
         return self.nodes[:_EXAMPLES]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The group as JSON values."""
+        found = {"plugin": self.plugin, "text": self.text, "count": self.count, "examples": list(self.examples)}
+        return found | ({"detail": self.detail} if self.detail else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,9 @@ class Explanation:
             if nobody has looked for them.
         scores: the nodes where it fits, the best first.
         message: the text of its condition if it fits nowhere.
+        summary: why it fits nowhere, in one sentence; "" if nothing is shorter than `message`.
+        summarized: the reasons that `summary` covers, and that need not be repeated for each node.
+        notes: what else has to be known about the pod, a sentence each.
         preemption: the verdict of preemption in one sentence; "" if the pod fits somewhere.
         nominated: the node on which preemption makes room, and `victims` the pods that it evicts there.
         asked: the node that was asked about; "" if none was.
@@ -105,6 +118,9 @@ class Explanation:
     devices: tuple[DeviceGroup, ...] = ()
     gang: GangStory | None = None
     error: str = ""
+    summary: str = ""
+    summarized: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -133,10 +149,7 @@ class Explanation:
         if self.gates:
             found["gates"] = [as_status(each) for each in self.gates]
         found["blockers"] = {node: [each.as_dict() for each in known] for node, known in self.blockers.items()}
-        found["groups"] = [
-            {"plugin": each.plugin, "text": each.text, "count": each.count, "examples": list(each.examples)}
-            for each in self.groups
-        ]
+        found["groups"] = [each.as_dict() for each in self.groups]
         if self.error:
             found["error"] = self.error
         if self.gang is not None:
@@ -150,6 +163,8 @@ class Explanation:
         ]
         if self.verdict:
             found["verdict"] = self.verdict
+        if self.notes:
+            found["notes"] = list(self.notes)
         if self.node is None:
             found["message"], found["preemption"] = self.message, self.preemption
             if self.nominated:

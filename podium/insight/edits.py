@@ -16,8 +16,12 @@ from podium.objects.resource_types import NODES, PODS
 
 
 class EditKind(enum.Enum):
-    """The kinds of edits, the least intrusive first: of the pod's own wishes, then of nodes, then of other pods."""
+    """The kinds of edits, the least intrusive first.
 
+    Objects that are missing, the pod's own wishes, nodes, and then other pods.
+    """
+
+    CREATE_CLAIM = "create-claim"
     RAISE_MAX_SKEW = "raise-max-skew"
     TOLERATE_TAINT = "tolerate-taint"
     CHANGE_HOST_PORT = "change-host-port"
@@ -37,6 +41,7 @@ class EditKind(enum.Enum):
 
 
 INTRUSIVENESS: Final = {kind: rank for rank, kind in enumerate(EditKind)}
+_WITHOUT_PATCH: Final = frozenset({EditKind.CREATE_CLAIM, EditKind.EVICT, EditKind.ADD_NODE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,8 @@ class Edit:
 
     Attributes:
         object_kind, namespace, name: the object.
-        patch: empty for an eviction and an added node.
+        patch: empty for an eviction and an added node. For a claim to create it takes the claim out of the pod's spec,
+            as the claim restricts nothing yet.
         text: what it does, in words.
         size: how large the change is among edits of its kind, from 0 to 1.
         manifest: the node to add.
@@ -65,13 +71,23 @@ class Edit:
         """Equal for edits that do the same."""
         return self.kind.value, self.namespace, self.name, repr(self.patch)
 
+    @property
+    def is_of_asked_pod(self) -> bool:
+        """Whether the patch is one of the pod that is asked about."""
+        return self.kind is EditKind.CREATE_CLAIM or (self.object_kind == "Pod" and self.kind is not EditKind.EVICT)
+
+    @property
+    def changes(self) -> tuple[Operation, ...]:
+        """The patch of the named object; empty if it is created or deleted."""
+        return () if self.kind in _WITHOUT_PATCH else self.patch
+
     def as_dict(self) -> dict[str, Any]:
         """The edit as JSON values, without its text."""
         of = {"kind": self.object_kind, "namespace": self.namespace, "name": self.name}
         found: dict[str, Any] = {"kind": self.kind.value, "object": of}
         if self.manifest is not None:
             found["manifest"] = self.manifest
-        elif self.kind is not EditKind.EVICT:
+        elif self.kind not in _WITHOUT_PATCH:
             found["patch"] = [dict(each) for each in self.patch]
         return found
 

@@ -1,8 +1,8 @@
 """Which pods to evict so that another pod fits on a node.
 
 Owns the choice of sets: the pods that are in the way by themselves (host ports, anti-affinity), and those whose
-requests are needed. Pods of DaemonSets and static pods are never evicted, because they come back, nor more pods than
-the PodDisruptionBudgets allow.
+requests are needed. Pods of DaemonSets and static pods are never evicted, because they come back, nor pods that are
+ending already, nor more pods than the PodDisruptionBudgets allow.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Evictions:
 
     def sets(self, row: int, plugins: Collection[str], most: int) -> Iterator[tuple[Pod, ...]]:
         """The smallest sets of at most so many pods without which these filters may let the pod onto the node."""
-        must = {pod.uid: pod for pod in (*self._port_holders(row), *self._kept_apart(row))}
+        must = {pod.uid: pod for pod in (*self.port_holders(row), *self.kept_apart(row))}
         if len(must) > most or not all(map(self._may_go, must.values())):
             return
         needed = self._shortage(row, list(must.values()))
@@ -84,7 +84,7 @@ class Evictions:
         ]
 
     def _may_go(self, pod: Pod) -> bool:
-        return not stays_on_node(pod) and not self._budgets.forbid(pod)
+        return not pod.is_terminating and not stays_on_node(pod) and not self._budgets.forbid(pod)
 
     def _allowed(self, pods: Sequence[Pod]) -> bool:
         return not self._budgets.split(pods)[0]
@@ -112,7 +112,8 @@ class Evictions:
             for resource, amount in needed.items()
         )
 
-    def _port_holders(self, row: int) -> Iterator[Pod]:
+    def port_holders(self, row: int) -> Iterator[Pod]:
+        """The pods on the node that have a host port that the pod wants."""
         wanted = host_ports(self._pod.spec)
         if not wanted:
             return
@@ -125,7 +126,8 @@ class Evictions:
             ):
                 yield pod
 
-    def _kept_apart(self, row: int) -> Iterator[Pod]:
+    def kept_apart(self, row: int) -> Iterator[Pod]:
+        """The pods in a topology of the node that anti-affinity, the pod's or their own, keeps apart from it."""
         node = self._snapshot.nodes[row]
         assert node is not None
         for key, value in node.metadata.labels.items():

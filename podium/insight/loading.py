@@ -30,11 +30,13 @@ class Loaded:
 
     Attributes:
         broken: for each object that could not be read, where it is and what is wrong.
+        any_scheduler: whether one profile decides for every scheduler that a pod names.
     """
 
     cluster: Cluster
     admission: Admission
     broken: Sequence[str] = ()
+    any_scheduler: bool = False
     _named: set[str] = field(default_factory=set)
 
     def missed(self) -> Sequence[str]:
@@ -107,7 +109,7 @@ class Loader:
             cluster = Cluster(config, store, self.classes, admission=admission)
         except CacheError as error:
             raise ClusterError(str(error)) from error
-        return Loaded(cluster, admission, tuple(self.broken))
+        return Loaded(cluster, admission, tuple(self.broken), self.any_scheduler)
 
     def _readable(self, found: Iterable[Found], admission: Admission) -> Iterable[tuple[ResourceType[Any], Any]]:
         for each in found:

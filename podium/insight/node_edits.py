@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from podium.insight.edits import Edit, EditKind, into_map, node_manifest, of_node
 from podium.insight.json_patch import Operation, operation, pointer
 from podium.insight.pod_edits import untolerated
+from podium.insight.requests import amount_text
 from podium.objects.core import Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod
 from podium.objects.tolerations import taint_text
 from podium.plugins.node_unschedulable import CORDONED
@@ -19,6 +21,8 @@ from podium.plugins.shared.node_matching import required_terms
 HOSTNAME: Final = "kubernetes.io/hostname"
 _KEPT_MAX: Final = 20
 _EXCLUDED_MAX: Final = 100
+
+NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
 LabelChanges: TypeAlias = Mapping[str, str | None]
 """Changes of labels; None removes one."""
@@ -157,16 +161,23 @@ def eviction(pod: Pod) -> Edit:
     return Edit(EditKind.EVICT, "Pod", meta.namespace, meta.name, (), f"evict {pod.key} from {pod.node_name}", size)
 
 
-def added_node(like: Node, taken: Collection[str]) -> tuple[Node, Edit]:
-    """A new, empty node of the same labels, taints and resources, ready for pods."""
+def added_node(like: Node, taken: Collection[str], more: Mapping[str, int] = NOTHING) -> tuple[Node, Edit]:
+    """A new, empty node of the same labels, taints and resources, ready for pods.
+
+    Args:
+        more: of which resources it has another amount.
+    """
     name = next(each for number in range(1, len(taken) + 2) if (each := f"{like.name}-like-{number}") not in taken)
     labels = {key: name if key == HOSTNAME else value for key, value in like.metadata.labels.items()}
+    amounts = {resource: amount_text(resource, amount) for resource, amount in more.items()}
+    allocatable = {**like.status.allocatable, **amounts}
     node = Node(
         metadata=type(like.metadata)(name=name, uid=f"Node/{name}", labels=labels),
         spec=type(like.spec)(taints=tuple(each for each in like.spec.taints if each.key != CORDONED.key)),
-        status=msgspec.structs.replace(like.status, images=()),
+        status=msgspec.structs.replace(like.status, images=(), allocatable=allocatable),
     )
     manifest = node_manifest(node)
     manifest["status"] = {**manifest.get("status", {}), "capacity": dict(node.status.allocatable)}
-    text = f"add a node like {like.name}"
+    has = " and ".join(f"{amount} {resource}" for resource, amount in amounts.items())
+    text = f"add a node like {like.name}" + (f" with {has}" if has else "")
     return node, Edit(EditKind.ADD_NODE, "Node", "", name, (), text, manifest=manifest)

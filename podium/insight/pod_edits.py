@@ -15,7 +15,7 @@ from podium.cluster.host_ports import ANY_ADDRESS
 from podium.cluster.pod_usage import HostPort
 from podium.insight.edits import Edit, EditKind, edited_pod, of_pod
 from podium.insight.json_patch import Operation, operation, pointer
-from podium.insight.requests import amount_text, resized
+from podium.insight.requests import amount_text, least_request, resized
 from podium.objects.core import Container, Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Taint
 from podium.objects.requests import filter_requests
 from podium.objects.selectors import compile_node_selector
@@ -72,7 +72,9 @@ def raise_max_skew(pod: Pod, index: int, skew: int) -> Edit:
 
 
 def lower_request(pod: Pod, resource: str, total: int) -> Edit | None:
-    """Request this total of the resource; None if its containers cannot."""
+    """Request this total of the resource; None if its containers cannot, or one of them would be left with nothing."""
+    if total < least_request(pod, resource):
+        return None
     now = filter_requests(pod.spec)[resource]
     patch = resized(pod, resource, total)
     if patch is None:
@@ -181,14 +183,9 @@ def _all_containers(pod: Pod) -> list[tuple[tuple[str | int, ...], Container]]:
 
 def _requests(pod: Pod) -> Iterator[Wish]:
     for resource, amount in filter_requests(pod.spec).items():
-        if amount > 0 and (edit := lower_request(pod, resource, overhead(pod, resource))) is not None:
+        least = least_request(pod, resource)
+        if amount > least and (edit := lower_request(pod, resource, least)) is not None:
             yield Wish(f"request {resource}", "NodeResourcesFit", edit, resource=resource)
-
-
-def overhead(pod: Pod, resource: str) -> int:
-    """What the pod requests without its containers."""
-    bare = type(pod.spec)(overhead=pod.spec.overhead)
-    return filter_requests(bare).get(resource, 0) if pod.spec.overhead else 0
 
 
 # ---------------------------------------------------------------- node selector and affinity, pod affinity

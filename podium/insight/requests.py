@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from podium.insight.json_patch import Operation, operation, pointer
@@ -14,6 +15,7 @@ from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 
 _OVERCOMMITTED: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 """The resources whose limits may be above the requests."""
+_HUGE_PAGES: Final = "hugepages-"
 _UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 
@@ -29,17 +31,74 @@ def amount_text(resource: str, amount: int) -> str:
     """The amount as a quantity; `amount` is in thousandths for cpu."""
     if resource == CPU:
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
-    if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith("hugepages-"):
+    if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(_HUGE_PAGES):
         for unit, size in _UNITS:
             if amount and amount % size == 0:
                 return f"{amount // size}{unit}"
     return str(amount)
 
 
+def readable(resource: str, *amounts: int) -> list[str]:
+    """The amounts for people: whole cores and the largest unit, with decimals where they are needed to tell them apart.
+
+    Of an amount with more decimals than are shown the exact quantity is returned.
+    """
+    short = [_rounded(resource, amount) for amount in amounts]
+    is_clear = len(set(short)) == len(set(amounts))
+    return short if is_clear else [amount_text(resource, amount) for amount in amounts]
+
+
+def _rounded(resource: str, amount: int) -> str:
+    if resource == CPU:
+        return _decimal(amount, 1000, 3)
+    if resource in (MEMORY, EPHEMERAL_STORAGE):
+        for unit, size in (("Ti", 1 << 40), *_UNITS):
+            if amount >= size:
+                return _decimal(amount, size, 2) + unit
+    return amount_text(resource, amount)
+
+
+def _decimal(amount: int, unit: int, digits: int) -> str:
+    """The amount in this unit, rounded down."""
+    text = f"{amount // unit}.{amount % unit * 10**digits // unit:0{digits}}"
+    return text.rstrip("0").rstrip(".")
+
+
+def least_request(pod: Pod, resource: str) -> int:
+    """The least total to which the pod's request can be lowered: no container that requests any is left without it."""
+    spec = pod.spec
+    running, starting = _parts(spec, resource)
+    least = _least(resource)
+    needed = sum(least for part in running if part.amount)
+    for part, before in starting:
+        beside = sum(least for other in running if other.path in before and other.amount)
+        needed = max(needed, beside + (least if part.amount else 0))
+    whole = spec.resources
+    if whole is not None and _amount(resource, whole.requests.get(resource)):
+        needed = max(needed, least)
+    return needed + _amount(resource, spec.overhead.get(resource))
+
+
+def is_indispensable(resource: str) -> bool:
+    """Whether a container that requests the resource cannot do without any of it: huge pages and devices."""
+    return _least(resource) > 0
+
+
+def _least(resource: str) -> int:
+    """The smallest request that gives a container something: a page or a device; CPU it gets without any."""
+    if resource in _OVERCOMMITTED:
+        return 0
+    if resource.startswith(_HUGE_PAGES):
+        with suppress(ValueError):
+            return max(parse(resource.removeprefix(_HUGE_PAGES)).value, 1)
+    return 1
+
+
 def resized(pod: Pod, resource: str, total: int) -> tuple[Operation, ...] | None:
     """The patch after which the pod requests this total of the resource; None if there is no such patch.
 
-    A reduction takes from the largest requests first. An increase adds to the first container that has a request.
+    A reduction takes from the largest requests first, and leaves every container something of what it requests if the
+    total is enough for that. An increase adds to the first container that has a request.
 
     Raises:
         FieldError: a request cannot be read.
@@ -48,6 +107,7 @@ def resized(pod: Pod, resource: str, total: int) -> tuple[Operation, ...] | None
     left = total - _amount(resource, spec.overhead.get(resource))
     if left < 0:
         return None
+    least = _least(resource) if total >= least_request(pod, resource) else 0
     found: list[Operation] = []
     whole = spec.resources
     if whole is not None and resource in whole.requests:
@@ -64,7 +124,7 @@ def resized(pod: Pod, resource: str, total: int) -> tuple[Operation, ...] | None
         amounts[first.path] -= excess
     for part in sorted(running, key=lambda part: -part.amount):
         if excess > 0:
-            taken = min(excess, part.amount)
+            taken = min(excess, max(part.amount - least, 0))
             amounts[part.path] -= taken
             excess -= taken
     for part in running:

@@ -10,8 +10,9 @@ Cost: for each set of wishes one call of every filter over all nodes; a fork for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, islice
 from operator import itemgetter
 from typing import Any, Final
@@ -25,6 +26,7 @@ from podium.framework.cycle.scoring import choose, score_nodes
 from podium.framework.cycle.search import filter_all
 from podium.framework.preemption.candidates import Budgets
 from podium.framework.profile.runtime import Framework
+from podium.insight.absent_claims import missing_claims
 from podium.insight.alike_nodes import LABELS, TAINTS, Alike, AlikeNodes
 from podium.insight.applied_edits import EditsDoNotApplyError, apply_edits
 from podium.insight.blockers import Blockers, blockers_of
@@ -40,7 +42,8 @@ from podium.insight.node_edits import (
     labelled,
     without_taints,
 )
-from podium.insight.pod_edits import Wish, appended, granted, lower_request, overhead, raise_max_skew, wishes
+from podium.insight.pod_edits import Wish, appended, granted, lower_request, raise_max_skew, wishes
+from podium.insight.requests import is_indispensable, least_request
 from podium.insight.volume_demands import volume_demands
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import Node, Pod
@@ -50,6 +53,7 @@ from podium.plugins.node_affinity import NodeAffinity
 
 EDITS_MAX: Final = 3
 """The largest sets of edits that are looked for."""
+_FIT: Final = "NodeResourcesFit"
 _CANDIDATES_MAX: Final = 20_000
 _TRIALS_MAX: Final = 300
 _PER_NODE_MAX: Final = 50
@@ -119,7 +123,7 @@ class FixSearch:
         self._framework = self._cluster.framework_for(pod)
         self._snapshot = self._engine.cache.snapshot()
         self._known: dict[frozenset[str], Blockers] = {}
-        self._worlds: dict[str, tuple[Edit, Cluster]] = {}
+        self._worlds: dict[tuple[object, ...], tuple[Edit, Cluster]] = {}
         self._shapes = _of_each_shape(self._cluster.nodes, pod)
         self._worlds_max = max(_WORLDS_MIN, _NODES_COPIED_MAX // max(len(self._snapshot), 1))
         self._is_complete = True
@@ -128,14 +132,20 @@ class FixSearch:
         rejecting = set(self.blockers().plugins)
         if rejecting & TAINTS:
             rejecting |= TAINTS
-        self._wishes = [each for each in wishes(pod, self._snapshot) if each.plugin in rejecting]
         store = self._cluster.store
+        asked_for = (*missing_claims(store, pod), *wishes(pod, self._snapshot))
+        self._wishes = [each for each in asked_for if each.plugin in rejecting]
         self._budgets = Budgets(store.objects(POD_DISRUPTION_BUDGETS).values())
         affinity = self._framework.plugins.get(NodeAffinity.__name__)
         added = affinity.added_terms if isinstance(affinity, NodeAffinity) else None
         self._demands = [*volume_demands(store, pod), *([] if added is None else [added])]
         self._alike = AlikeNodes(self._snapshot, pod, self._demands)
         self._namespaces = {each.key: each.metadata.labels for each in store.objects(NAMESPACES).values()}
+
+    @cached_property
+    def evictions(self) -> Evictions:
+        """The pods to evict for the pod as it is."""
+        return Evictions(self._snapshot, self._pod, self._namespaces, self._budgets)
 
     def blockers(self, given_up: Collection[Wish] = ()) -> Blockers:
         """What is in the way of the pod without these wishes."""
@@ -167,14 +177,13 @@ class FixSearch:
         rows: set[int] = set()
         for wish in self._wishes:
             rows.update(self.blockers([wish]).feasible().tolist())
-        evictions = Evictions(self._snapshot, self._pod, self._namespaces, self._budgets)
         for nodes in self._alike.rejected(self.blockers(), 1):
             edits = self._edits_of(self._pod, nodes)
             if edits is None or len(edits.kinds) != 1:
                 continue
             found = self._snapshot.order[nodes.at].tolist()
             if edits.others:
-                found = [row for row in found if any(evictions.sets(row, edits.others, 1))]
+                found = [row for row in found if any(self.evictions.sets(row, edits.others, 1))]
             rows.update(found)
         return rows
 
@@ -264,14 +273,16 @@ class FixSearch:
         pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
         blockers = self.blockers(given_up)
         is_hopeless = np.zeros(len(self._snapshot.nodes), np.bool_)
-        by_name = LABELS if self._alike.tells_apart else frozenset[str]()
+        may_help = TAINTS | (LABELS if self._alike.tells_apart else frozenset())
+        if devices := self._devices_of_no_node(pod, blockers):
+            may_help |= {_FIT}
         for plugin in blockers.plugins:
-            if plugin not in TAINTS and plugin not in by_name:
+            if plugin not in may_help:
                 is_hopeless |= blockers.rejected_by(plugin) & blockers.unresolvable_by(plugin)
         for node in self._shapes:
             if is_hopeless[self._snapshot.row_of[node.name]]:
                 continue
-            if (known := self._with_one_like(node)) is None:
+            if (known := self._with_one_like(node, devices)) is None:
                 return
             edit, world = known
             found = blockers_of(world.engine, world.framework_for(pod), pod)
@@ -291,17 +302,34 @@ class FixSearch:
                     for own in self._smallest(given_up, rows, world.engine, more):
                         yield (*own, edit, *more)
 
-    def _with_one_like(self, node: Node) -> tuple[Edit, Cluster] | None:
-        """The addition of a node like this one, and a world with it; None if there are too many worlds already."""
-        known = self._worlds.get(node.name)
+    def _devices_of_no_node(self, pod: Pod, blockers: Blockers) -> dict[str, int]:
+        """Huge pages and devices of which no node has as many as the pod requests, even if it were empty."""
+        if _FIT not in blockers.plugins:
+            return {}
+        snapshot = self._snapshot
+        return {
+            resource: amount
+            for resource, amount in filter_requests(pod.spec).items()
+            if is_indispensable(resource)
+            and amount > snapshot.allocatable(resource).take(snapshot.order).max(initial=0)
+        }
+
+    def _with_one_like(self, node: Node, devices: Mapping[str, int]) -> tuple[Edit, Cluster] | None:
+        """The addition of a node like this one, and a world with it; None if there are too many worlds already.
+
+        Args:
+            devices: what it has beside, or more of.
+        """
+        key = (node.name, *sorted(devices.items()))
+        known = self._worlds.get(key)
         if known is None:
             if len(self._worlds) == self._worlds_max:
                 self._is_complete = False
                 return None
-            new, edit = added_node(node, self._snapshot.row_of.keys())
+            new, edit = added_node(node, self._snapshot.row_of.keys(), devices)
             world = self._cluster.fork()
             world.put(NODES, without_daemons(world, new, node))
-            known = self._worlds[node.name] = edit, world
+            known = self._worlds[key] = edit, world
         return known
 
     # ------------------------------------------------------------ the smallest edits that are enough
@@ -346,7 +374,7 @@ class FixSearch:
         row = max(rows, key=lambda row: (min(left[name][row] / now[name] for name in resources), -row))
         edits = []
         for name in resources:
-            most = max(int(left[name][row]), overhead(self._pod, name))
+            most = max(int(left[name][row]), least_request(self._pod, name))
             edit = lower_request(self._pod, name, min(most, now[name]))
             if edit is None or not edit.patch:
                 return None
@@ -425,7 +453,7 @@ class FixSearch:
         pod = self._pod
         applied: list[Edit] = []
         for edit in in_order(edits):
-            if edit.object_kind == "Pod" and edit.kind is not EditKind.EVICT:
+            if edit.is_of_asked_pod:
                 edit = appended(pod, edit)
                 pod = granted(pod, [edit])
             applied.append(edit)

@@ -12,8 +12,11 @@ from podium.engine.evaluation import Evaluation
 from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, grouped
 from podium.engine.gang_story import GangStory
 from podium.framework.contract.status import ScheduleError, Status
+from podium.insight.absent_claims import AbsentClaim, absent_claims
 from podium.insight.details import amounts, kind_of_blocker
 from podium.insight.gangs import gang_of, story_of
+from podium.insight.group_details import with_details
+from podium.insight.notes import notes_about, shown, victims_awaited
 from podium.insight.search import FixSearch, as_pending
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES
@@ -34,54 +37,46 @@ def explain(cluster: Cluster, pod: Pod, asked: str = "") -> Why:
         ScheduleError: a plugin failed, or there is no node.
         ClusterError: no profile serves the pod.
     """
-    bound_to = pod.node_name
+    bound_to, original = pod.node_name, pod
     gang = gang_of(cluster, pod)
     story = None if gang is None else story_of(cluster, gang)
-    cluster, pod = as_pending(cluster, pod)
+    world, pod = as_pending(cluster, pod)
     bound_to = "" if pod.node_name else bound_to
     try:
-        evaluation = cluster.evaluate(pod)
+        evaluation = world.evaluate(pod)
     except ScheduleError as error:
-        if (failed := _failed(cluster, pod, bound_to, story, str(error))) is None:
+        if (failed := _failed(world, pod, bound_to, story, str(error))) is None:
             raise
         return failed
-    gates = cluster.gates_of(pod)
-    search = FixSearch(cluster, pod)
+    search = FixSearch(world, pod)
     blockers = search.blockers()
-    snapshot = blockers.snapshot
-    statuses = blockers.by_row()
-    found = {}
-    for name, row in sorted(snapshot.row_of.items()):
-        if row in statuses:
-            found[name] = tuple(
-                Blocker(
-                    each.plugin,
-                    kind_of_blocker(pod, snapshot, row, each),
-                    amounts(pod, snapshot, row, each),
-                )
-                for each in statuses[row]
-            )
-    near: tuple[str, ...] = ()
-    if evaluation.node is None:
-        near = tuple(sorted(snapshot.name(row) for row in search.rows_one_edit_away()))
-    answer = evaluation.as_dict()
+    snapshot, statuses = blockers.snapshot, blockers.by_row()
+    found = _by_node(pod, snapshot, statuses)
+    answer, is_lost = evaluation.as_dict(), evaluation.node is None
+    absent = absent_claims(world.store, pod) if is_lost else ()
+    summarized = _reasons_for(absent, found)
+    message = "" if not is_lost else str(answer["message"])
+    awaited = victims_awaited(world, pod) if is_lost else ""
     return Why(
         pod=pod.key,
         bound_to=bound_to,
         node=evaluation.node,
-        node_count=len(cluster.store.objects(NODES)),
-        gates=gates,
+        node_count=len(world.store.objects(NODES)),
+        gates=world.gates_of(pod),
         blockers=found,
-        groups=grouped(found),
-        one_edit_away=near,
+        groups=with_details(grouped(found), pod, world.store, snapshot, search.evictions),
+        one_edit_away=tuple(sorted(snapshot.name(row) for row in search.rows_one_edit_away())) if is_lost else (),
         scores=scores_of(evaluation),
-        message="" if evaluation.node is not None else str(answer["message"]),
-        preemption=_preemption(answer) if evaluation.node is None else "",
+        message=message,
+        preemption=_preemption(answer, awaited, evaluation.victims, covers_claims=bool(summarized)) if is_lost else "",
         nominated=answer.get("nominated", ""),
         victims=tuple(answer.get("victims", ())),
         asked=asked,
-        devices=_devices(cluster, pod, snapshot, statuses),
+        devices=_devices(world, pod, snapshot, statuses),
         gang=story,
+        summary="; ".join(each.text for each in absent) if summarized else str(answer.get("fit_error", message)),
+        summarized=summarized,
+        notes=notes_about(world, original, pod, blockers, may_wait=is_lost and not awaited),
     )
 
 
@@ -116,12 +111,41 @@ def _devices(
     return grouped_by_devices(device_refusals(cluster.framework_for(pod), pod, snapshot, rejections))
 
 
-def _preemption(answer: dict[str, Any]) -> str:
-    """The verdict of preemption in one sentence."""
+def _by_node(pod: Pod, snapshot: Snapshot, statuses: Mapping[int, Sequence[Status]]) -> dict[str, tuple[Blocker, ...]]:
+    """What keeps the pod off each node, by its name."""
+    return {
+        name: tuple(
+            Blocker(status.plugin, kind_of_blocker(pod, snapshot, row, status), amounts(pod, snapshot, row, status))
+            for status in statuses[row]
+        )
+        for name, row in sorted(snapshot.row_of.items())
+        if row in statuses
+    }
+
+
+def _reasons_for(absent: Sequence[AbsentClaim], blockers: Mapping[str, Sequence[Blocker]]) -> frozenset[str]:
+    """The reasons by which filters reject the pod for claims that do not exist."""
+    texts = {blocker.text for of_node in blockers.values() for blocker in of_node} if absent else set()
+    return frozenset(text for text in texts if any(claim.explains(text) for claim in absent))
+
+
+def _preemption(answer: dict[str, Any], awaited: str, victims: Sequence[Pod], *, covers_claims: bool) -> str:
+    """The verdict of preemption in one sentence.
+
+    Args:
+        awaited: "" or that the pod waits for victims of a preemption that was carried out.
+        victims: those of a preemption now.
+    """
+    if awaited:
+        return awaited
     if "nominated" in answer:
+        if all(each.is_terminating for each in victims):
+            return f"The victims of its preemption on {answer['nominated']} are ending already: {shown(victims)}"
         return f"Preemption would make room on {answer['nominated']} by evicting {', '.join(answer['victims'])}"
     reasons = ", ".join(answer.get("postfilter", {}).get("reasons", ()))
-    return f"Preemption does not help: {reasons}" if reasons else "Preemption does not help"
+    if covers_claims or not reasons:
+        return "Preemption does not help"
+    return f"Preemption does not help: {reasons}"
 
 
 def scores_of(evaluation: Evaluation) -> tuple[NodeScore, ...]:

@@ -9,8 +9,27 @@ from typing import Any, Final
 import click
 
 from podium.cli.options.paths import FILE
+from podium.config.own_names import OWN_NAME
+
+LEASE: Final = f"kube-system/{OWN_NAME}"
+
+
+def _lease(_: click.Context, __: click.Parameter, value: str) -> str:
+    namespace, slash, name = value.partition("/")
+    if value and (not namespace or not slash or not name or "/" in name):
+        raise click.BadParameter(f"{value} is not NAMESPACE/NAME")
+    return value
+
 
 _OPTIONS: Final = (
+    click.option(
+        "--lease",
+        metavar="NAMESPACE/NAME",
+        help="With a kubeconfig: the Lease whose holder is asked, '' for none.",
+        default=LEASE,
+        callback=_lease,
+        show_default=True,
+    ),
     click.option("--url", metavar="URL", help="Ask a running podium, such as https://localhost:10259."),
     click.option("--token-file", type=FILE, help="With --url: the bearer token of a user who may ask."),
     click.option("--certificate-authority", type=FILE, help="With --url: who has signed podium's certificate."),

@@ -24,9 +24,10 @@ from podium.config import (
     KubeSchedulerConfiguration,
     PodGroupRules,
 )
+from podium.config.scheduler_names import similar_name
 from podium.daemon.doctor.findings import Report
 from podium.daemon.permissions import needs
-from podium.daemon.stray_pods import WAITING_S_MIN, similar_name
+from podium.daemon.stray_pods import WAITING_S_MIN
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import PluginError
 from podium.lib.clock import Clock

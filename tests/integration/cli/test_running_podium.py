@@ -9,7 +9,7 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,45 +22,14 @@ from click.testing import Result
 from structlog.testing import capture_logs
 
 from podium.cli import running_podium
-from podium.client.credentials import load
 from podium.daemon.recorder_pages import RecorderPages
-from podium.lib.system_clock import SystemClock
-from podium.sandbox import Sandbox
-from podium.service.access_options import AccessOptions
-from podium.service.serving import Health, ServingTls, open_access, self_signed, serve
 from podium.service.serving.server import Pages
-from podium.telemetry import Metrics
 from tests.builders import pod
+from tests.integration.cli.served import PAIR, TOKEN, podium_with
 from tests.patience import PATIENCE_S
 from tests.unit.cli.commands import run
 from tests.unit.daemon.recorded_attempts import recorded, recorder_pages
 from tests.unit.queues.builders import QueueBench, Rejecter
-
-TOKEN = "sandbox-token"
-PAIR = self_signed()
-
-
-@contextlib.asynccontextmanager
-async def served(pages: Pages, directory: Path) -> AsyncIterator[int]:
-    """The port of endpoints with these pages, whose users the sandbox knows."""
-    async with Sandbox(token=TOKEN, kubelets=False) as sandbox:
-        credentials = await load(str(sandbox.write_kubeconfig(directory / "kubeconfig")), SystemClock())
-        tls = ServingTls(PAIR)
-        async with (
-            open_access(AccessOptions(authentication_skip_lookup=True), credentials, tls, SystemClock()) as access,
-            serve(
-                "127.0.0.1",
-                0,
-                tls,
-                Health(),
-                Metrics(),
-                dict,
-                pages=pages,
-                middlewares=[access.middleware],
-                listener=socket.create_server(("127.0.0.1", 0)),
-            ) as server,
-        ):
-            yield server.port
 
 
 @dataclass
@@ -95,7 +64,7 @@ def ask(tmp_path: Path) -> Iterator[Asking]:
     with capture_logs(), start_blocking_portal() as portal, contextlib.ExitStack() as stack:
 
         def start(pages: Pages) -> int:
-            return stack.enter_context(portal.wrap_async_context_manager(served(pages, tmp_path)))
+            return stack.enter_context(portal.wrap_async_context_manager(podium_with(pages, tmp_path)))
 
         yield Asking(tmp_path, start)
 

@@ -20,11 +20,25 @@ def edited(scenario: Json, edits: Iterable[Json]) -> Json:
             objects.append(edit["manifest"])
         elif edit["kind"] == "evict":
             objects = [each for each in objects if not _is_meant(each, edit["object"])]
+        elif edit["kind"] == "create-claim":
+            pod = _without_claim(pod, edit["object"]["name"])
         elif _is_meant(pod, edit["object"]):
             pod = json_patch(pod, edit["patch"])
         else:
             objects = [json_patch(each, edit["patch"]) if _is_meant(each, edit["object"]) else each for each in objects]
     return {**scenario, "objects": objects, "pod": pod}
+
+
+def _without_claim(pod: Json, name: str) -> Json:
+    """The pod as if the claim restricted nothing."""
+    spec = pod["spec"]
+    volumes = [each for each in spec.get("volumes", ()) if _claim_name(each) != name]
+    claims = [each for each in spec.get("resourceClaims", ()) if each.get("resourceClaimName") != name]
+    return {**pod, "spec": {**spec, "volumes": volumes, "resourceClaims": claims}}
+
+
+def _claim_name(volume: Json) -> str | None:
+    return (volume.get("persistentVolumeClaim") or {}).get("claimName")
 
 
 def _is_meant(item: Json, wanted: Json) -> bool:

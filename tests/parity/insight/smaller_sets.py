@@ -1,7 +1,8 @@
 """Every set of edits, without regard to what is in the way: is any set of up to so many enough for a pod?
 
-The kinds of edits are those that docs/questions.md lists, made from the manifests by other code than the search for
-fixes, and each as far-reaching as its kind allows: a request is lowered to nothing, a taint tolerated by its key.
+The kinds of edits are those that docs/questions.md lists, but for claims to create, made from the manifests by other
+code than the search for fixes, and each as far-reaching as its kind allows: a request for CPU or memory is lowered to
+nothing, one for devices to one for each container, a taint tolerated by its key.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ class EverySet:
         self._evictable: dict[str, Pod] = {
             key: each
             for key, each in store.objects(PODS).items()
-            if each.node_name and key != asked.key and not stays_on_node(each) and not self._budgets.forbid(each)
+            if each.node_name
+            and key != asked.key
+            and not each.is_terminating
+            and not stays_on_node(each)
+            and not self._budgets.forbid(each)
         }
         affinity = (self._pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
         self._selectors: list[Json] = [affinity[REQUIRED]] if affinity.get(REQUIRED) else []
@@ -157,7 +162,7 @@ class EverySet:
                 port = spec[what[0]][what[1]]["ports"][what[2]]
                 port["hostPort"] = 61_000 + 100 * what[1] + what[2]
             elif kind == "request":
-                _request_nothing(spec, what[0])
+                _request_least(spec, what[0])
             elif kind == "selector":
                 del spec["nodeSelector"][what[0]]
             elif kind == "node affinity":
@@ -231,11 +236,12 @@ def _change(node: Json, kind: str, *what: Any) -> None:
         spec["unschedulable"] = False
 
 
-def _request_nothing(spec: Json, resource: str) -> None:
+def _request_least(spec: Json, resource: str) -> None:
+    least = "0" if resource in ("cpu", "memory", "ephemeral-storage") else "1"
     for part in (spec, *(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         for amounts in (part.get("resources") or {}).values():
-            if isinstance(amounts, dict) and resource in amounts:
-                amounts[resource] = "0"
+            if isinstance(amounts, dict) and str(amounts.get(resource, "0")) != "0":
+                amounts[resource] = least
 
 
 def _fits(world: Cluster, pod: Json) -> bool:

@@ -134,6 +134,262 @@ def test_recorded_scenarios_are_answered_a_line_each(tmp_path):
     assert last["error"].startswith("not a scenario: ")
 
 
+# ---------------------------------------------------------------- who schedules it, and by what it was judged
+
+
+def configured(tmp_path, *names):
+    profiles = ", ".join(f"{{schedulerName: {name}}}" for name in names)
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{profiles}]\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("podum", "No profile serves spec.schedulerName podum: nothing schedules it; did you mean podium?"),
+        ("default-schduler", "No profile serves spec.schedulerName default-schduler: nothing schedules it; "),
+        ("volcano", "No pod of spec.schedulerName volcano is on a node: nothing here shows that such a scheduler runs"),
+    ],
+)
+def test_a_scheduler_that_nothing_shows_to_run_is_told_first(tmp_path, name, first):
+    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], pod("web", "1", scheduler=name))))
+    assert shown[0].startswith(first)
+    assert shown[1].startswith("If the pod were for kube-scheduler's default profile")
+
+
+def test_a_scheduler_whose_pods_are_on_nodes_runs(tmp_path):
+    pods = pod("web", "1", scheduler="podum"), pod("old", "1", scheduler="podum", node="n1")
+    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], *pods)))
+    assert shown[0].startswith("default/web fits on 1 of 1 nodes")
+    assert shown[1].startswith("Answered by kube-scheduler's default profile, as nothing says which one is used")
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("podum", "No profile serves spec.schedulerName podum: nothing schedules it; did you mean podium?"),
+        ("default-scheduler", "kube-scheduler schedules it, as spec.schedulerName is default-scheduler: "),
+        ("batch", "Another scheduler schedules it, batch, which has placed 1 pod(s) here: "),
+        ("volcano", "No profile serves spec.schedulerName volcano: nothing schedules it, unless another scheduler "),
+    ],
+)
+def test_a_pod_of_no_profile_of_the_configuration_is_told_so_first(tmp_path, name, first):
+    pods = pod("web", "1", scheduler=name), pod("old", "1", scheduler="batch", node="n1")
+    cluster = written(tmp_path / "c.yaml", NODES[0], *pods)
+    config = configured(tmp_path, "podium", "spread")
+    shown = lines(_run("web", "-f", cluster, "--config", config))
+    assert shown[0].startswith(first)
+    assert shown[1] == f"If the pod were for the profile podium of {config}:"
+    answer = json.loads(_run("web", "-f", cluster, "--config", config, "-o", "json").stdout)
+    assert (answer["scheduler"]["name"], answer["scheduler"]["own"]) == (name, False)
+    assert answer["scheduler"].get("meant") == ("podium" if name == "podum" else None)
+
+
+def test_a_pod_of_a_profile_is_judged_by_it(tmp_path):
+    cluster = written(tmp_path / "c.yaml", NODES[0], pod("web", "1", scheduler="spread"))
+    config = configured(tmp_path, "podium", "spread")
+    assert f"Answered by the profile spread of {config}" in lines(_run("web", "-f", cluster, "--config", config))
+
+
+# ---------------------------------------------------------------- its own condition
+
+
+def conditioned(message, **fields):
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message, **fields}
+    return pod("web", "9", status={"conditions": [condition]})
+
+
+def test_a_condition_that_says_the_same_is_not_repeated(tmp_path):
+    said = "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Preemption is not"
+    cluster = written(tmp_path / "c.yaml", NODES[0], conditioned(said, lastTransitionTime="2026-01-01T00:00:00Z"))
+    result = _run("web", "-f", cluster)
+    assert "Its PodScheduled condition agrees: Unschedulable (since 2026-01-01T00:00:00Z)" in lines(result)
+    assert result.stdout.count("1 Insufficient cpu") == 1
+
+
+def test_a_condition_that_says_something_else_is_shown_with_the_reason(tmp_path):
+    said = "0/7 nodes are available: 7 Insufficient memory."
+    cluster = written(tmp_path / "c.yaml", NODES[0], conditioned(said))
+    shown = lines(_run("web", "-f", cluster, "--config", configured(tmp_path, "podium")))
+    assert f"Its PodScheduled condition says: Unschedulable: {said}" in shown
+    assert "They differ because it counts 7 nodes, and there are 1 now" in shown
+    shown = lines(_run("web", "-f", cluster))
+    assert any(
+        line.startswith("They differ because it is by the scheduler podium, whose profile is not known here; ")
+        for line in shown
+    )
+    answer = json.loads(_run("web", "-f", cluster, "-o", "json").stdout)
+    assert answer["condition"]["message"] == said
+    assert len(answer["condition"]["differences"]) == 2
+
+
+def test_a_pod_without_a_condition_was_never_tried(tmp_path):
+    cluster = written(tmp_path / "c.yaml", NODES[0], pod("web", "1"))
+    assert "It has no PodScheduled condition: no scheduler has tried it yet" in lines(_run("web", "-f", cluster))
+
+
+# ---------------------------------------------------------------- amounts and names
+
+
+API_VERSIONS = {"PersistentVolumeClaim": "v1", "ResourceClaim": "resource.k8s.io/v1"}
+
+
+def claims(*names):
+    return [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+
+
+def test_what_is_missing_is_told_with_the_most_that_a_node_has(tmp_path):
+    nodes = node("n1", "2"), node("n7", "3")
+    used = pod("used", "500m", node="n7")
+    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", *nodes, used, pod("web", "3"))))
+    assert "2 NodeResourcesFit Insufficient cpu: asks for 3, 2.5 free at most (n7) n1, n7" in shown
+    huge = pod("web", "3", memory="100Gi")
+    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", *nodes, used, huge)))
+    text = "asks for 3 cpu, 2.5 free at most (n7); asks for 100Gi memory, 64Gi free at most (n1)"
+    assert any(text in line for line in shown), shown
+    full = node("n1", pods="1")
+    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", full, pod("a", node="n1"), pod("web", "1"))))
+    assert "1 NodeResourcesFit Too many pods: takes 1 pods at most (n1) n1" in shown
+
+
+def near(app, key="kubernetes.io/hostname"):
+    return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"host_port": 8080}, "of 8080; taken by default/old (n1)"),
+        ({"affinity": {"podAntiAffinity": {REQUIRED: [near("a")]}}}, "anti-affinity rules: default/old (n1)"),
+        (
+            {"affinity": {"podAffinity": {REQUIRED: [near("b")]}}},
+            "wants pods with app=b in the same kubernetes.io/hostname",
+        ),
+        ({"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}, "1Gi of class late"),
+    ],
+)
+def test_what_is_in_the_way_is_named(tmp_path, fields, named):
+    old = pod("old", "1", node="n1", host_port=8080, labels={"app": "a"})
+    unprovided = {**STORAGE, "provisioner": "kubernetes.io/no-provisioner"}
+    claim = {**CLAIM, "spec": {**CLAIM["spec"], "resources": {"requests": {"storage": "1Gi"}}}}
+    cluster = written(tmp_path / "c.yaml", NODES[0], old, unprovided, claim, pod("web", "1", **fields))
+    shown = lines(_run("web", "-f", cluster))
+    assert any(named in line for line in shown), shown
+    details = [each.get("detail", "") for each in json.loads(_run("web", "-f", cluster, "-o", "json").stdout)["groups"]]
+    assert any(detail in named or named in detail for detail in details)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("PersistentVolumeClaim", {"volumes": claims("data")}),
+        ("ResourceClaim", {"resourceClaims": [{"name": "gpu", "resourceClaimName": "data"}]}),
+    ],
+)
+def test_a_missing_claim_is_told_once_with_its_fix(tmp_path, kind, spec):
+    other = {"apiVersion": API_VERSIONS[kind], "kind": kind, "metadata": {"name": "other"}, "spec": {}}
+    cluster = written(tmp_path / "c.yaml", *NODES, other, pod("web", "1", **spec))
+    result = _run("web", "-f", cluster, "--fix")
+    shown = lines(result)
+    assert shown[0] == f"default/web fits on no node: the {kind} default/data does not exist: create it"
+    assert f"create the {kind} default/data → n1" in shown
+    assert "1 node is one edit away: n1" in shown
+    assert result.stdout.count("default/data") == 2
+    assert "not found" not in result.stdout
+    (fix, *_) = json.loads(_run("web", "-f", cluster, "--fix", "-o", "json").stdout)["fixes"]
+    target = {"kind": kind, "namespace": "default", "name": "data"}
+    assert fix["edits"] == [{"kind": "create-claim", "object": target, "text": f"create the {kind} default/data"}]
+
+
+def test_a_claim_of_a_kind_that_the_files_lack_may_exist(tmp_path):
+    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], pod("web", "1", volumes=claims("data")))))
+    assert "default/data does not exist in the files, which hold no object of this kind: create it" in shown[0]
+
+
+def test_two_missing_claims_are_created_together(tmp_path):
+    cluster = written(tmp_path / "c.yaml", NODES[0], pod("web", "1", volumes=claims("data", "logs")))
+    assert "create the PersistentVolumeClaim default/data and create the PersistentVolumeClaim default/logs → n1" in [
+        " and ".join(sorted(line.partition(" → ")[0].split(" and "))) + " → n1"
+        for line in lines(_run("web", "-f", cluster, "--fix"))
+    ]
+
+
+def test_a_claim_that_a_controller_creates_is_not_missing(tmp_path):
+    volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "late"}}}}
+    cluster = written(tmp_path / "c.yaml", NODES[0], STORAGE, pod("web", "1", volumes=[volume]))
+    assert lines(_run("web", "-f", cluster))[0] == "default/web fits on 1 of 1 nodes and would go to n1"
+
+
+def ending(name, cpu, **fields):
+    found = pod(name, cpu, node="n1", **fields)
+    found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return found
+
+
+def test_a_nominated_pod_waits_for_its_victims(tmp_path):
+    web = pod("web", "4", priority=10, status={"nominatedNodeName": "n1"})
+    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], ending("low", "1"), web), "--fix"))
+    waits = "It is nominated to n1, and waits for its victims there to end: default/low (since 2026-01-01T00:00:00Z)"
+    assert waits in shown
+    assert not any(line.startswith(("Preemption", "evict")) for line in shown)
+
+
+def test_pods_that_are_ending_are_waited_for_and_not_evicted(tmp_path):
+    shown = lines(
+        _run("web", "-f", written(tmp_path / "c.yaml", NODES[0], ending("low", "1"), pod("web", "4")), "--fix")
+    )
+    assert (
+        "It fits on n1 as soon as pods that are ending there are gone: default/low (since 2026-01-01T00:00:00Z)"
+        in shown
+    )
+    assert not any(line.startswith("evict") for line in shown)
+
+
+STORAGE = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "late"},
+    "provisioner": "csi.example",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "data", "namespace": "default"},
+    "spec": {"storageClassName": "late", "accessModes": ["ReadWriteOnce"]},
+}
+
+
+def test_a_pod_that_names_its_node_waits_for_a_volume_for_ever(tmp_path):
+    bound = pod("web", "1", node="n1", volumes=claims("data"))
+    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], STORAGE, CLAIM, bound)))
+    assert any("provisioning never starts, and the pod never runs" in line for line in shown)
+    immediate = {**STORAGE, "volumeBindingMode": "Immediate"}
+    chosen = {**CLAIM, "metadata": {**CLAIM["metadata"], "annotations": {"volume.kubernetes.io/selected-node": "n1"}}}
+    for objects in ((immediate, CLAIM), (STORAGE, chosen)):
+        shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], *objects, bound)))
+        assert not any("provisioning never starts" in line for line in shown)
+
+
+@pytest.mark.parametrize(("asked", "on_node", "fixed"), [("1", "0", None), ("4", "0", None), ("4", "2", "2")])
+def test_no_fix_takes_all_devices_away(tmp_path, asked, on_node, fixed):
+    gpus = {"nvidia.com/gpu": asked}
+    machine = node("n1")
+    machine["status"]["allocatable"]["nvidia.com/gpu"] = on_node
+    web = pod("web", containers=[{"name": "main", "resources": {"requests": gpus, "limits": gpus}}])
+    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", machine, web), "--fix"))
+    lowered = [line for line in shown if line.startswith("lower")]
+    assert lowered == ([] if fixed is None else [f"lower the request for nvidia.com/gpu from {asked} to {fixed} → n1"])
+    assert f"{'0 nodes are' if fixed is None else '1 node is'} one edit away{'' if fixed is None else ': n1'}" in shown
+    assert f"add a node like n1 with {asked} nvidia.com/gpu → n1-like-1" in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

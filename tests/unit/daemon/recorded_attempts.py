@@ -38,8 +38,11 @@ def recorded() -> FlightRecorder:
     return recorder
 
 
-def recorder_pages(recorder: FlightRecorder | None, bench: QueueBench, leader: str | None = None) -> RecorderPages:
+def recorder_pages(
+    recorder: FlightRecorder | None, bench: QueueBench, leader: str | None = None, profiles: tuple[str, ...] = ()
+) -> RecorderPages:
     """The pages of a podium with three nodes and three pods: default/web, shop/big and default/new."""
     pods = Known(pod("web", node="n1"), pod("big", namespace="shop"), pod("new"))
     nodes = Known(*(node(name) for name in ("n0", "n1", "n2")))
-    return RecorderPages(recorder, bench.queue.listing, pods, nodes, ManualClock(0.0), lambda: leader)
+    clock = ManualClock(0.0)
+    return RecorderPages(recorder, bench.queue.listing, pods, nodes, clock, lambda: leader, profiles=lambda: profiles)

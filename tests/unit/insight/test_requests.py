@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from podium.insight.json_patch import patched
-from podium.insight.requests import amount_text, resized
+from podium.insight.requests import amount_text, least_request, readable, resized
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
 from tests.builders import pod
@@ -81,3 +81,30 @@ def test_nothing_can_be_added_where_nothing_is_requested():
 )
 def test_amounts_are_written_as_quantities(resource, amount, text):
     assert amount_text(resource, amount) == text
+
+
+@pytest.mark.parametrize(
+    ("resource", "amounts", "texts"),
+    [
+        ("cpu", (3000, 2500), ["3", "2.5"]),
+        ("cpu", (100, 0), ["0.1", "0"]),
+        ("memory", (2 << 30, 3 << 29), ["2Gi", "1.5Gi"]),
+        ("memory", (1 << 30, (1 << 30) - 1), ["1Gi", "1023.99Mi"]),
+        ("memory", ((1 << 30) + 1, 1 << 30), ["1073741825", "1Gi"]),
+        ("example.com/gpu", (1, 0), ["1", "0"]),
+    ],
+)
+def test_amounts_are_readable_and_told_apart(resource, amounts, texts):
+    assert readable(resource, *amounts) == texts
+
+
+def test_no_container_is_left_without_a_device():
+    def gpus(name, count):
+        return {"name": name, "resources": {"requests": {"example.com/gpu": count, "cpu": "1"}}}
+
+    item = pod("web", spec={"containers": [gpus("a", "3"), gpus("b", "1")], "initContainers": [gpus("first", "4")]})
+    assert (least_request(item, "example.com/gpu"), least_request(item, "cpu")) == (2, 0)
+    reduced = after(item, "example.com/gpu", 3)
+    assert [each.resources.requests["example.com/gpu"] for each in reduced.spec.containers] == ["2", "1"]
+    pages = pod("web", spec={"containers": [{"name": "a", "resources": {"requests": {"hugepages-2Mi": "8Mi"}}}]})
+    assert least_request(pages, "hugepages-2Mi") == 2 << 20

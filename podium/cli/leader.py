@@ -1,0 +1,166 @@
+"""Find the podium that leads, from the kubeconfig alone, and ask it. This module decides nothing about pods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+import orjson
+
+from podium.cli import event_loop
+from podium.cli.running_podium import page_of
+from podium.client.credentials import ConnectionConfigError, Credentials, load
+from podium.client.port_forward import ForwardedPort, over_forwarded_port
+from podium.client.requests import LIST_BYTES_MAX
+from podium.client.session import ApiSession
+from podium.lib.system_clock import SystemClock
+from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized
+
+_PORT: Final = 10259
+_DEADLINE_S: Final = 10.0
+_ROLE: Final = "docs/questions.md has the role that is needed"
+
+
+class NotAskedError(Exception):
+    """The leader was not asked, or did not answer. The message says why."""
+
+
+class _LeaseSpec(msgspec.Struct, rename="camel", frozen=True):
+    holder_identity: str = ""
+
+
+class _Lease(msgspec.Struct, frozen=True):
+    spec: _LeaseSpec = _LeaseSpec()
+
+
+class _Port(msgspec.Struct, rename="camel", frozen=True):
+    container_port: int
+    name: str = ""
+
+
+class _Container(msgspec.Struct, frozen=True):
+    ports: tuple[_Port, ...] = ()
+
+
+class _PodSpec(msgspec.Struct, frozen=True):
+    containers: tuple[_Container, ...] = ()
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    spec: _PodSpec = _PodSpec()
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAnswer:
+    """What the leader has answered.
+
+    Attributes:
+        leader: its pod, with the namespace.
+        story: the page about the pod that was asked about; None if it knows no such pod.
+        configuration: the KubeSchedulerConfiguration that it decides by; None if the user may not see it.
+    """
+
+    leader: str
+    story: bytes | None
+    configuration: bytes | None
+
+
+def ask_leader(
+    kubeconfig: str | None, context: str | None, lease: str, pod: str, namespace: str, node: str
+) -> LeaderAnswer:
+    """Ask the podium that holds the Lease about a pod.
+
+    Args:
+        lease: its namespace and name.
+        pod: its name, or `namespace/name`.
+        node: a node to tell about as well; "" for none.
+
+    Raises:
+        NotAskedError: there is none, or it cannot be asked.
+    """
+
+    async def ask() -> LeaderAnswer:
+        credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
+        async with ApiSession(credentials) as session:
+            return await _ask(session, credentials, lease, page_of(pod, namespace, node))
+
+    try:
+        return event_loop.run(ask)
+    except ConnectionConfigError as error:
+        raise NotAskedError(str(error)) from error
+
+
+async def _ask(session: ApiSession, credentials: Credentials, lease: str, page: str) -> LeaderAnswer:
+    namespace, _, _ = lease.partition("/")
+    holder = await _holder(session, lease)
+    name = holder.rpartition("_")[0] or holder
+    port = await _port(session, namespace, name, lease)
+    authorization = await credentials.authorization()
+
+    async def get(link: ForwardedPort, path: str) -> bytes:
+        return await link.get(path, authorization, deadline_s=_DEADLINE_S, answer_bytes_max=LIST_BYTES_MAX)
+
+    async def pages(link: ForwardedPort) -> LeaderAnswer:
+        story: bytes | None = None
+        try:
+            story = await get(link, page)
+        except NotFound as error:
+            if not error.reason:
+                raise
+        try:
+            configuration: bytes | None = _component(await get(link, "/configz"))
+        except (Forbidden, NotFound):
+            configuration = None
+        return LeaderAnswer(f"{namespace}/{name}", story, configuration)
+
+    try:
+        tls = credentials.unverified_tls()
+        return await over_forwarded_port(session, (namespace, name), port, tls, pages, deadline_s=_DEADLINE_S)
+    except Unauthorized as error:
+        raise NotAskedError(f"{namespace}/{name} does not accept the kubeconfig's credentials ({error})") from error
+    except Forbidden as error:
+        what = "pods/portforward" if error.reason == "" else "the page /debug/pods"
+        raise NotAskedError(f"this user may not use {what} of {namespace}/{name}: {_ROLE} ({error})") from error
+    except (ApiError, OSError, ValueError) as error:
+        raise NotAskedError(f"{namespace}/{name} cannot be asked ({error})") from error
+
+
+async def _holder(session: ApiSession, lease: str) -> str:
+    """The identity of the leader."""
+    namespace, _, name = lease.partition("/")
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+    try:
+        holder = msgspec.json.decode(await session.request("GET", path, deadline_s=_DEADLINE_S), type=_Lease).spec
+    except NotFound as error:
+        raise NotAskedError(f"there is no Lease {lease}; name podium's with --lease") from error
+    except Forbidden as error:
+        raise NotAskedError(f"this user may not read the Lease {lease}: {_ROLE}") from error
+    except (ApiError, msgspec.DecodeError) as error:
+        raise NotAskedError(f"the Lease {lease} cannot be read ({error})") from error
+    if not holder.holder_identity:
+        raise NotAskedError(f"nobody holds the Lease {lease}")
+    return holder.holder_identity
+
+
+async def _port(session: ApiSession, namespace: str, name: str, lease: str) -> int:
+    """The port of the leader's pod that is called https; podium's own default if none is."""
+    try:
+        body = await session.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}", deadline_s=_DEADLINE_S)
+        pod = msgspec.json.decode(body, type=_Pod)
+    except NotFound as error:
+        who = f"{name}, which holds the Lease {lease}, is no pod of {namespace}"
+        raise NotAskedError(f"{who}: ask it with --url") from error
+    except (ApiError, msgspec.DecodeError) as error:
+        raise NotAskedError(f"the pod {namespace}/{name}, which leads, cannot be read ({error})") from error
+    ports = (port for container in pod.spec.containers for port in container.ports)
+    return next((port.container_port for port in ports if port.name == "https"), _PORT)
+
+
+def _component(body: bytes) -> bytes | None:
+    """The configuration in an answer of /configz."""
+    try:
+        found = orjson.loads(body)
+        return orjson.dumps(found["componentconfig"])
+    except (ValueError, LookupError, TypeError):
+        return None

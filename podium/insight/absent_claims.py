@@ -1,0 +1,84 @@
+"""Claims that a pod names and that do not exist: whatever the nodes, it waits for them.
+
+Claims that controllers create for a pod do not count: the cluster that is asked has them already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from podium.engine.store import ObjectStore
+from podium.insight.edits import Edit, EditKind
+from podium.insight.json_patch import operation, pointer
+from podium.insight.pod_edits import Wish
+from podium.objects.core import Pod
+from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIMS
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentClaim:
+    """A claim that does not exist.
+
+    Attributes:
+        path: where the pod's spec asks for it.
+        plugin: the filter that rejects the pod for it.
+        is_unknown: whether no object of its kind was given, so that it may exist.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    path: tuple[str | int, ...]
+    plugin: str
+    is_unknown: bool = False
+
+    @property
+    def text(self) -> str:
+        """What is missing, and what helps."""
+        where = " in the files, which hold no object of this kind" if self.is_unknown else ""
+        return f"the {self.kind} {self.namespace}/{self.name} does not exist{where}: create it"
+
+    def explains(self, reason: str) -> bool:
+        """Whether a filter's reason is that the claim is missing."""
+        return f'"{self.name}"' in reason or f'"{self.namespace}/{self.name}"' in reason
+
+    def creation(self) -> Wish:
+        """The edit that creates it, tried as if the new claim restricted nothing."""
+        text = f"create the {self.kind} {self.namespace}/{self.name}"
+        patch = (operation("remove", pointer(*self.path)),)
+        edit = Edit(EditKind.CREATE_CLAIM, self.kind, self.namespace, self.name, patch, text)
+        return Wish(f"claim {self.path}", self.plugin, edit)
+
+
+def absent_claims(store: ObjectStore, pod: Pod) -> Sequence[AbsentClaim]:
+    """The claims of the pod that do not exist."""
+    absent = [each for each in _claims(pod) if not _exists(store, each)]
+    unknown = {resource.kind for resource in store.missed()} if absent else set()
+    return [replace(each, is_unknown=each.kind in unknown) for each in absent]
+
+
+def _exists(store: ObjectStore, claim: AbsentClaim) -> bool:
+    key = f"{claim.namespace}/{claim.name}"
+    if claim.kind == RESOURCE_CLAIMS.kind:
+        return store.get(RESOURCE_CLAIMS, key) is not None
+    return store.get(PERSISTENT_VOLUME_CLAIMS, key) is not None
+
+
+def missing_claims(store: ObjectStore, pod: Pod) -> Sequence[Wish]:
+    """For each claim that does not exist the edit that creates it."""
+    return [each.creation() for each in absent_claims(store, pod)]
+
+
+def _claims(pod: Pod) -> Iterator[AbsentClaim]:
+    namespace = pod.metadata.namespace
+    for index, volume in enumerate(pod.spec.volumes):
+        path = ("spec", "volumes", index)
+        if volume.persistent_volume_claim is not None:
+            name, kind = volume.persistent_volume_claim.claim_name, PERSISTENT_VOLUME_CLAIMS.kind
+            yield AbsentClaim(kind, namespace, name, path, "VolumeBinding")
+    for index, claim in enumerate(pod.spec.resource_claims):
+        if claim.resource_claim_name:
+            path = ("spec", "resourceClaims", index)
+            name, kind = claim.resource_claim_name, RESOURCE_CLAIMS.kind
+            yield AbsentClaim(kind, namespace, name, path, "DynamicResources")

@@ -1,0 +1,206 @@
+"""`podium why` with a kubeconfig alone: the leader is found by its Lease and asked through a forwarded port."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+from aiohttp import web
+from anyio.from_thread import start_blocking_portal
+from click.testing import Result
+from structlog.testing import capture_logs
+
+from podium.config import configz, load
+from podium.sandbox import Sandbox
+from podium.service.serving.server import Pages
+from tests.integration.cli.served import TOKEN, podium_with
+from tests.manifests import node, pod
+from tests.port_forward import forward
+from tests.unit.cli.commands import run
+from tests.unit.daemon.recorded_attempts import recorded, recorder_pages
+from tests.unit.queues.builders import QueueBench, Rejecter
+
+SPREADING = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{schedulerName: podium}, {schedulerName: podium-batch}]
+"""
+Json = dict[str, Any]
+
+
+@dataclass
+class Cluster:
+    """A sandbox whose pod kube-system/podium-0 is a podium, and what happens to ports that are forwarded to it.
+
+    Attributes:
+        forwarded_to: the port that the pod's port leads to; a code of HTTP below 1000 refuses to forward.
+    """
+
+    sandbox: Sandbox
+    kubeconfig: Path
+    forwarded_to: int = 0
+    shows_configuration: bool = True
+
+    def configz(self) -> Mapping[str, Any]:
+        return configz(load(SPREADING, "config").config) if self.shows_configuration else {}
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if not request.path.endswith("/pods/podium-0/portforward"):
+            return await self.sandbox._api.handle(request)
+        assert request.headers["Authorization"] == f"Bearer {TOKEN}"
+        assert request.query["ports"] == "443"
+        if self.forwarded_to < 1000:
+            return web.Response(status=self.forwarded_to)
+        return await forward(request, self.forwarded_to)
+
+    def why(self, *arguments: str) -> Result:
+        return run("why", *arguments, "--kubeconfig", self.kubeconfig)
+
+
+def lease(holder: str, name: str = "podium") -> Json:
+    meta = {"name": name, "namespace": "kube-system"}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": meta,
+        "spec": {"holderIdentity": holder},
+    }
+
+
+def objects() -> list[tuple[str, Json]]:
+    leader = pod("podium-0", node="n0")
+    leader["metadata"]["namespace"] = "kube-system"
+    leader["spec"]["containers"][0]["ports"] = [{"name": "https", "containerPort": 443}]
+    big = pod("big", "64")
+    big["metadata"]["namespace"] = "shop"
+    return [
+        ("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", lease("podium-0_c0ffee")),
+        ("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", lease("laptop_c0ffee", "elsewhere")),
+        ("/api/v1/namespaces", {"metadata": {"name": "shop"}}),
+        ("/api/v1/namespaces/kube-system/pods", leader),
+        ("/api/v1/namespaces/shop/pods", big),
+        ("/api/v1/namespaces/default/pods", pod("late", "1", scheduler="podium-bach")),
+        ("/api/v1/nodes", node("n0", "2")),
+    ]
+
+
+@contextlib.asynccontextmanager
+async def served(pages: Pages, directory: Path) -> AsyncIterator[Cluster]:
+    async with Sandbox(token=TOKEN, kubelets=False) as sandbox:
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}) as admin:
+            for path, item in objects():
+                async with admin.post(sandbox.url + path, json=item) as answer:
+                    assert answer.status == 201, await answer.text()
+        cluster = Cluster(sandbox, directory / "forwarding")
+        runner = web.ServerRunner(web.Server(cluster.handle))
+        await runner.setup()
+        listener = socket.create_server(("127.0.0.1", 0))
+        await web.SockSite(runner, listener).start()
+        config = sandbox.kubeconfig()
+        config["clusters"][0]["cluster"]["server"] = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        cluster.kubeconfig.write_text(yaml.safe_dump(config))
+        try:
+            async with podium_with(pages, directory, cluster.configz, sandbox) as port:
+                cluster.forwarded_to = port
+                yield cluster
+        finally:
+            await runner.cleanup()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    bench = QueueBench(Rejecter("NodeResourcesFit"))
+    pages = recorder_pages(recorded(), bench, profiles=("podium", "podium-batch")).pages
+    with capture_logs(), start_blocking_portal() as portal, contextlib.ExitStack() as stack:
+        yield stack.enter_context(portal.wrap_async_context_manager(served(pages, tmp_path)))
+
+
+def lines(result: Result) -> list[str]:
+    assert (result.exit_code, result.stderr) == (0, "")
+    return [" ".join(line.split()) for line in result.stdout.splitlines()]
+
+
+def test_the_leader_is_asked_without_any_flag_and_the_nodes_are_judged_by_its_configuration(cluster: Cluster) -> None:
+    shown = lines(cluster.why("big", "-n", "shop"))
+    assert shown[:2] == ["shop/big is pending", "Told by kube-system/podium-0, the running podium that leads"]
+    assert any(line.startswith("It was not scheduled: 0/3 nodes are available: ") for line in shown)
+    assert "Answered by the profile podium of the running podium (kube-system/podium-0)" in shown
+    assert "1 NodeResourcesFit Insufficient cpu: asks for 64, 1.9 free at most (n0) n0" in shown
+    answer = json.loads(cluster.why("shop/big", "-o", "json").stdout)
+    assert (answer["running"]["asked"], answer["running"]["attempts"][0]["name"]) == ("kube-system/podium-0", "big")
+    assert answer["scheduler"]["own"]
+    assert cluster.why("shop/big", "--exit-code").exit_code == 3
+
+
+def test_a_leader_that_does_not_show_its_configuration_answers_alone(cluster: Cluster) -> None:
+    cluster.shows_configuration = False
+    shown = lines(cluster.why("big", "-n", "shop"))
+    assert shown[1] == "Told by kube-system/podium-0, the running podium that leads"
+    assert "2 NodeResourcesFit Insufficient cpu n0, n2" in shown
+    answer = json.loads(cluster.why("shop/big", "-o", "json").stdout)
+    assert (answer["asked"], answer["attempts"][0]["name"]) == ("kube-system/podium-0", "big")
+    assert cluster.why("shop/big", "--exit-code").exit_code == 3
+    assert (
+        "Answered by kube-scheduler's default profile, as the running podium does not show"
+        in cluster.why("shop/big", "--fix").stdout
+    )
+
+
+def test_fixes_are_by_the_configuration_of_the_leader(cluster: Cluster) -> None:
+    shown = lines(cluster.why("shop/big", "--fix"))
+    assert "Answered by the profile podium of the running podium (kube-system/podium-0)" in shown
+    assert "lower the request for cpu from 64 to 1900m → n0" in shown
+
+
+def test_a_pod_that_the_leader_does_not_serve_is_told_so_first(cluster: Cluster) -> None:
+    shown = lines(cluster.why("late"))
+    assert shown[0] == (
+        "No profile serves spec.schedulerName podium-bach: nothing schedules it; did you mean podium-batch?"
+    )
+    assert shown[1] == "If the pod were for the profile podium-batch of the running podium (kube-system/podium-0):"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--lease", "kube-system/none"], "there is no Lease kube-system/none; name podium's with --lease"),
+        (["--lease", "kube-system/elsewhere"], "laptop, which holds the Lease kube-system/elsewhere, is no pod"),
+        (["--lease", ""], "nothing says which one is used"),
+        (["--lease", "podium"], "is not NAMESPACE/NAME"),
+    ],
+)
+def test_without_a_leader_the_answer_names_the_profile_and_why(cluster: Cluster, flags: list[str], said: str) -> None:
+    result = cluster.why("shop/big", *flags)
+    shown = " ".join((result.stdout + result.stderr).split())
+    assert said in shown
+    if result.exit_code != 2:
+        assert "Answered by kube-scheduler's default profile, as " in shown
+
+
+@pytest.mark.parametrize(
+    ("port", "said"),
+    [
+        (403, "this user may not use pods/portforward of kube-system/podium-0"),
+        (404, "kube-system/podium-0 cannot be asked"),
+        (500, "kube-system/podium-0 cannot be asked"),
+        (65535, "error forwarding port 65535"),
+    ],
+)
+def test_a_leader_that_cannot_be_asked_is_named_with_the_reason(cluster: Cluster, port: int, said: str) -> None:
+    cluster.forwarded_to = port
+    shown = " ".join(cluster.why("shop/big").stdout.split())
+    assert "shop/big fits on no node" in shown
+    assert said in shown
+
+
+def test_a_pod_that_the_leader_does_not_know_is_judged_anew(cluster: Cluster) -> None:
+    result = cluster.why("podium-0", "-n", "kube-system")
+    assert "kube-system/podium-0 is on n0" in result.stdout

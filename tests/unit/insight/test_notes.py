@@ -1,0 +1,72 @@
+from typing import Any
+
+import pytest
+
+from podium.insight import Cluster
+from tests.manifests import ZONE, node, pod
+
+SCHEDULER = "default-scheduler"
+ENDING_SINCE = "2026-01-01T00:00:00Z"
+Json = dict[str, Any]
+
+
+def web(name: str = "web", cpu: str = "1", **more: Any) -> Json:
+    return pod(name, cpu, scheduler=SCHEDULER, **more)
+
+
+def ending(name: str, cpu: str = "1", **more: Any) -> Json:
+    found = web(name, cpu, **more)
+    found["metadata"]["deletionTimestamp"] = ENDING_SINCE
+    return found
+
+
+def notes(*objects: Json, asked: Json) -> tuple[str, ...]:
+    return Cluster.load(list(objects)).why(asked).notes
+
+
+def test_a_pod_fits_as_soon_as_those_that_are_ending_are_gone() -> None:
+    (note,) = notes(node("n1", "1"), node("n2", "1"), ending("old", node="n2"), web("other", node="n1"), asked=web())
+    assert note == f"It fits on n2 as soon as pods that are ending there are gone: default/old (since {ENDING_SINCE})"
+
+
+def test_many_pods_that_are_ending_are_counted() -> None:
+    (note,) = notes(node("n1", "7"), *(ending(f"old-{at}", node="n1") for at in range(7)), asked=web(cpu="7"))
+    assert note.endswith(f"default/old-4 (since {ENDING_SINCE}) and 2 more")
+
+
+def test_pods_that_are_ending_elsewhere_may_be_what_keeps_it_off() -> None:
+    apart = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": ZONE}
+    terms = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    nodes = node("n1", labels={ZONE: "z"}), node("n2", labels={ZONE: "z"}, unschedulable=True)
+    (note,) = notes(*nodes, ending("old", node="n2", labels={"app": "a"}), asked=web(affinity=terms))
+    assert note == f"It fits on n1 as soon as pods that are ending are gone: default/old (since {ENDING_SINCE})"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [web(cpu="9"), web(nodeSelector={"disk": "ssd"}), web(cpu="3")],
+    ids=["too large", "selects no node", "too large for what they leave"],
+)
+def test_nothing_is_promised_where_the_pod_would_not_fit_either(asked: Json) -> None:
+    assert notes(node("n1", "2"), ending("old", node="n1"), asked=asked) == ()
+
+
+def test_a_pod_that_fits_waits_for_nobody() -> None:
+    assert notes(node("n1", "4"), ending("old", node="n1"), asked=web()) == ()
+
+
+def test_a_pod_that_is_being_deleted_is_placed_no_more() -> None:
+    (note,) = notes(node("n1"), asked=ending("web"))
+    assert note == f"It is being deleted since {ENDING_SINCE}: no scheduler places it any more"
+
+
+def test_victims_that_are_ending_already_are_not_evicted_again() -> None:
+    found = Cluster.load([node("n1", "1"), ending("low", node="n1")]).why(web(priority=9))
+    assert found.preemption == (
+        f"The victims of its preemption on n1 are ending already: default/low (since {ENDING_SINCE})"
+    )
+
+
+def test_a_nominated_pod_whose_victims_are_gone_waits_for_none() -> None:
+    asked = web(cpu="9", priority=9, status={"nominatedNodeName": "n1"})
+    assert Cluster.load([node("n1", "1")]).why(asked).preemption.startswith("Preemption does not help")
