@@ -16,6 +16,7 @@ from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.paths import FILE
 from podium.cli.options.running_podium import RunningPodium, running_podium_options, take_running_podium
+from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def command(
     with errors_shown():
         loaded = load_cluster(clusters, (kubeconfig, context), config, plugins)
         found, fixes = _ask(loaded, pod, namespace, node or "", fix=fix)
+    warn_of_time_limit(output)
     _print(loaded, found, fixes, output)
     if tells_by_status and (found.node is None or (found.gang is not None and not found.gang.fits)):
         raise SystemExit(EXIT_FITS_NOWHERE)
@@ -120,7 +122,8 @@ def _ask(loaded: Loaded, pod: str, namespace: str, node: str, *, fix: bool) -> t
     if node:
         node_named(loaded.cluster, node)
     found = loaded.cluster.why(asked, node)
-    return found, loaded.cluster.fixes(asked) if fix and not found.error else None
+    wants_fixes = fix and not found.error
+    return found, loaded.cluster.fixes(asked, limit=current_time_limit()) if wants_fixes else None
 
 
 def _print(loaded: Loaded, found: Why, fixes: Fixes | None, output: str) -> None:
