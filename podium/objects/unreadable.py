@@ -127,14 +127,18 @@ def with_another_name(item: Any) -> Any:
 # ---------------------------------------------------------------- kinds
 
 _HARMLESS_OF_PODS = re.compile(
-    r"metadata\.(generation|annotations|ownerReferences|creationTimestamp|deletionTimestamp)\b"
+    r"metadata\.(generation|annotations|ownerReferences|creationTimestamp|deletionTimestamp|resourceVersion)\b"
     r"|spec\.(schedulerName|preemptionPolicy|nodeSelector|tolerations|topologySpreadConstraints|schedulingGates)\b"
-    r"|spec\.(hostUsers|schedulingGroup|affinity\.nodeAffinity|affinity\.podAffinity)\b"
+    r"|spec\.(hostUsers|schedulingGroup|affinity\.nodeAffinity|affinity\.podAffinity|resourceClaims)\b"
     r"|spec\.affinity\.podAntiAffinity\.preferred"
-    r"|spec\.(initC|c)ontainers\[\d+\]\.(image\b|resources\.limits|ports\[\d+\]\.containerPort)"
+    r"|spec\.(initC|c)ontainers\[\d+\]\.(image\b|ports\[\d+\]\.containerPort)"
+    r"|(spec|status)\.([\w\[\]]+\.)?resources\.(limits|claims)\b"
     r"|status\.(phase|conditions|nominatedNodeName|startTime|resourceClaimStatuses|extendedResourceClaimStatus)\b"
 )
-"""The fields that affect neither a running pod's usage nor its anti-affinity."""
+"""The fields that affect neither a running pod's usage nor its anti-affinity.
+
+Devices are taken by what is allocated to claims, not by the pod that names them.
+"""
 
 _HARMLESS_OF_NODES = re.compile(
     r"metadata\.(generation|annotations|ownerReferences|creationTimestamp|deletionTimestamp)\b"

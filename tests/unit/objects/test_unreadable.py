@@ -92,6 +92,9 @@ def test_a_running_pod_is_read_as_far_as_it_can_be(field: str, read: Any) -> Non
         running({"containers": [{"image": 5}, {"resources": {"limits": 7}}]}),
         running(metadata={"annotations": {"a": 1}, "ownerReferences": {}}),
         running(status={"conditions": "Ready", "startTime": 5}),
+        running(status={"startTime": "soon", "resources": {"limits": []}}),
+        running({"resources": {"claims": 5, "limits": {"cpu": []}}, "containers": [{"resources": {"claims": [5]}}]}),
+        running({"resourceClaims": {}}, {"resourceVersion": 7}, {"containerStatuses": [{"resources": {"limits": 5}}]}),
     ],
 )
 def test_a_running_pod_without_what_nobody_depends_on_is_a_pod_like_any_other(pod: Any) -> None:
