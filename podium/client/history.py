@@ -2,17 +2,19 @@
 
 After a restore, versions start again below those seen, objects have older states, and a watch from a version that does
 not exist yet stays silent until it exists, for minutes or hours. An API server that was not restarted with its etcd
-even keeps listing what etcd has lost; only single objects are read from etcd. So after a broken watch, after a version
-that went back, and at intervals, the most recently changed pods and nodes are read (`client.history_check`): they must
-be as in the store, or the watch must soon deliver their changes. If not, history has gone back, and everything is
-listed again.
+even keeps listing what etcd has lost; only single objects are read from etcd. So after a broken watch, after an old
+version, and at intervals, the most recently changed pods and nodes are read (`client.history_check`): they must be as
+in the store, or the watch must soon deliver their changes. If not, history has gone back, and everything is listed
+again.
 
 Not detected: a history that has caught up before the check, if everything that was lost has changed again since. What
 changed meanwhile is still learned if the watch of its kind broke: that is resumed from the last change, not from a
 bookmark.
 
-An old version alone proves nothing: events may be delayed or sent twice. Owns when to check, which is less often after
-checks without a finding, and how often everything is listed again. Never changes a store.
+A watch whose versions go back, in an event or a bookmark, is such a history, too: everything is listed again at once,
+and less and less often where versions keep going back, as behind a proxy that repeats old events. An old version in a
+watch that was resumed from an earlier one proves nothing. Owns when to check, which is less often after checks without
+a finding, and how often everything is listed again. Never changes a store.
 
 Differs: client-go does not notice; kube-scheduler ends its process if it sees a pod on another node than before.
 """
@@ -37,6 +39,7 @@ START_OVER_EVERY_S: Final = 30.0
 _START_OVER_S_MAX: Final = 120.0
 _CHECK_S_MIN, _CHECK_S_MAX = 1.0, 60.0
 _RESUMED_S_MIN: Final = 10.0
+_WENT_BACK_S_MIN: Final = 5.0
 _ASK_AGAIN_S: Final = 2.0
 _FORGIVEN_AFTER_S: Final = 300.0
 
@@ -53,12 +56,13 @@ class RetryPause:
         """The seconds that are left of the pause."""
         return max(0.0, self._last_s + self._next_s - self._clock.monotonic())
 
-    def begin(self) -> None:
-        """Begin the next pause."""
+    def begin(self) -> float:
+        """Begin the next pause. Returns: its seconds."""
         now_s = self._clock.monotonic()
         is_soon = now_s - self._last_s < self._next_s + _FORGIVEN_AFTER_S
         self._next_s = min(2.0 * self._next_s, self._longest_s) if is_soon else self._first_s
         self._last_s = now_s
+        return self._next_s
 
     def shorten(self, seconds: float) -> None:
         """Shorten the current pause to at most this."""
@@ -78,7 +82,9 @@ class History:
         self._start_over = start_over
         self._check_pause = RetryPause(clock, _CHECK_S_MIN, _CHECK_S_MAX)
         self._list_pause = RetryPause(clock, START_OVER_EVERY_S, _START_OVER_S_MAX)
+        self._went_back_pause = RetryPause(clock, _WENT_BACK_S_MIN, _START_OVER_S_MAX)
         self._awake = anyio.Event()
+        self._checking = anyio.CancelScope()
         self._is_lost = False
         self._lists_unproven = 0
 
@@ -94,16 +100,28 @@ class History:
         self._check_pause.shorten(_CHECK_S_MIN)
         self._awake.set()
 
+    def version_went_back(self, why: str) -> None:
+        """A watch has gone back to a lower version: list everything again."""
+        if self._lose():
+            self._list_pause.shorten(self._went_back_pause.begin())
+            log.warning("A watch has gone back to an older version, as when etcd is restored", why=why)
+
     def history_lost(self, why: str) -> None:
         """Something proves that history has gone back: list everything again."""
-        if self._is_lost:
+        if not self._lose():
             return
-        self._is_lost = True
-        self._awake.set()
         if self._lists_unproven:
             log.error("The API server still serves objects that etcd has lost: restart it", why=why)
         else:
             log.warning("The API server's history has gone back, as when etcd is restored", why=why)
+
+    def _lose(self) -> bool:
+        """Have everything listed again. Returns False if that was to be done already."""
+        was_lost, self._is_lost = self._is_lost, True
+        # A check may wait half a minute for a watch, and whatever it would find out is known.
+        self._checking.cancel()
+        self._awake.set()
+        return not was_lost
 
     async def run(self) -> None:
         """Check the history when in doubt and at intervals, until cancelled."""
@@ -135,6 +153,10 @@ class History:
         self._check_pause.shorten(_CHECK_S_MIN)
 
     async def _find_out(self) -> None:
+        with anyio.CancelScope() as self._checking:
+            await self._check()
+
+    async def _check(self) -> None:
         again_s = _ASK_AGAIN_S
         # A resource whose list is in progress is checked later.
         listed = [kind for kind in self._kinds if kind.is_listed]

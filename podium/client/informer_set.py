@@ -102,6 +102,14 @@ class InformerSet:
         if self._history is not None:
             self._history.older_version_seen()
 
+    def version_went_back(self, why: str) -> None:
+        """As `History.version_went_back`; until the new lists have arrived, scheduling waits as for any new list."""
+        if self._history is not None:
+            for path in _SCHEDULED:
+                if path in self._informers:
+                    self.consistency.outdated(self._informers[path].resource.plural)
+            self._history.version_went_back(why)
+
     def watch_resumed(self) -> None:
         """As `History.watch_resumed`."""
         if self._history is not None:
@@ -154,9 +162,8 @@ class InformerSet:
         async with anyio.create_task_group() as group:
             known = [self._informers[path].resource for path in _SCHEDULED if path in self._informers]
             kinds = [self._history_check(resource) for resource in known]
-            if kinds:
-                self._history = History(self._clock, kinds, self._start_over)
-                group.start_soon(self._history.run, name="history")
+            self._history = History(self._clock, kinds, self._start_over)
+            group.start_soon(self._history.run, name="history")
             for reflector in self._reflectors:
                 group.start_soon(reflector.run, name=f"reflector of {reflector.resource.plural}")
 

@@ -332,13 +332,21 @@ class Reflector(Generic[ObjectT]):
         self._backoff.reset()
 
     def _reach(self, version: str, *, is_change: bool = False) -> None:
-        """Record the version to resume the watch from: the latest one, even if it is lower than an earlier one."""
+        """Record the version to resume the watch from: the latest one, even if it is lower than an earlier one.
+
+        Versions of one watch only grow, so a lower one says that history has gone back. A watch that was resumed from
+        the last change may give once more what was deleted before the list. But a bookmark says where history is.
+        """
         if not version:
             return
-        self._resource_version = version
-        if is_change:
+        before, self._resource_version = self._resource_version, version
+        if is_change or is_older(version, self._changed_version):
             self._changed_version = version
-        if is_older(version, self._seen):
+        if is_older(version, before) or (not is_change and is_older(version, self._seen)):
+            self._history_observer.version_went_back(
+                f"{self.resource.plural} were known up to version {self._seen or before}; the watch is at {version}"
+            )
+        elif is_older(version, self._seen):
             self._history_observer.older_version_seen()
         else:
             self._seen = version

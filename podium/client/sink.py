@@ -41,7 +41,11 @@ class HistoryObserver(Protocol):
     """Receives signs that the API server's history may have gone back; see `client.history`."""
 
     def older_version_seen(self) -> None:
-        """A version lower than an earlier one was seen."""
+        """A version lower than an earlier one was seen, which a resumed watch may give."""
+        ...
+
+    def version_went_back(self, why: str) -> None:
+        """A watch has gone back to a lower version, in an event or a bookmark."""
         ...
 
     def watch_resumed(self) -> None:

@@ -6,6 +6,7 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import anyio
@@ -114,6 +115,32 @@ async def test_what_only_can_be_if_history_went_back_is_not_listed_for_all_the_t
             await anyio.sleep(1.0)
     assert bench.started_over_s[0] < 0.1
     assert len(bench.started_over_s) < HOUR_S / 60.0 + 4
+
+
+async def test_a_watch_that_goes_back_is_listed_for_at_once_and_ever_more_rarely_if_it_does_so_all_the_time() -> None:
+    """A proxy that repeats old events must not cause a list each time."""
+    bench = HistoryBench(pod_at("a", 50))
+    async with bench.running():
+        for _ in range(int(HOUR_S)):
+            bench.history.version_went_back("says so")
+            await anyio.sleep(1.0)
+    pauses_s = [after - before for before, after in pairwise(bench.started_over_s)]
+    assert bench.started_over_s[0] < 0.1
+    assert pauses_s[:4] == pytest.approx([10.0, 20.0, 40.0, 80.0], abs=2.0)
+    assert min(pauses_s[4:]) >= 119.0
+    assert len(bench.asked) < 160
+
+
+async def test_a_watch_that_goes_back_is_listed_for_at_once_though_a_check_waits_for_it() -> None:
+    bench = HistoryBench(pod_at("a", 50))
+    bench.served["a"] = pod_at("a", 60)
+    async with bench.running():
+        bench.history.watch_resumed()
+        await anyio.sleep(1.0)
+        assert not bench.started_over_s
+        bench.history.version_went_back("says so")
+        await anyio.sleep(0.01)
+        assert len(bench.started_over_s) == 1
 
 
 async def test_the_states_before_a_watch_was_resumed_are_what_is_asked_about() -> None:
