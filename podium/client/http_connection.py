@@ -2,7 +2,8 @@
 
 Owns the bytes of an answer: where it ends, its maximum size, and its deadline. Never sends anything twice.
 
-Uses httptools for parsing. Does not support redirects, compression or pipelining; skips informational answers.
+Uses httptools for parsing. Does not support redirects or pipelining, and leaves a compressed body to the caller
+(`client.content_coding`); skips informational answers.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ _LINGER_S: Final = 60.0
 """How long an abandoned connection is kept: API servers end a request that takes longer than a minute."""
 FLOW_SCHEMA: Final = b"x-kubernetes-pf-flowschema-uid"
 _RETRY_AFTER: Final = b"retry-after"
+_CODING: Final = b"content-encoding"
 _FRAMING: Final = (b"content-length", b"transfer-encoding")
-_LENGTHS_READ: Final = frozenset(map(len, (FLOW_SCHEMA, _RETRY_AFTER, *_FRAMING)))
+_LENGTHS_READ: Final = frozenset(map(len, (FLOW_SCHEMA, _RETRY_AFTER, _CODING, *_FRAMING)))
 _HEAD_BYTES_MAX: Final = 256 * 1024
 ERROR_BYTES_MAX: Final = 256 * 1024
 """How much of a failure's body is read. The rest is dropped, because the code says what matters."""
@@ -30,12 +32,16 @@ _CLOSED: Final = "the server closed the connection before it had answered"
 
 
 class Answer(NamedTuple):
-    """A complete answer. `retry_after` is that header's text; `has_flow_schema` is for `from_response`."""
+    """A complete answer.
+
+    `retry_after` and `content_encoding` are the texts of those headers; `has_flow_schema` is for `from_response`.
+    """
 
     status: int
     body: bytes
     retry_after: str | None
     has_flow_schema: bool = False
+    content_encoding: str = ""
 
 
 class Broken(ConnectionLost):
@@ -66,6 +72,7 @@ class Connection(asyncio.Protocol):
         self._body: bytes | bytearray = b""
         self._retry_after: str | None = None
         self._has_flow_schema = False
+        self._content_encoding = ""
         self._is_begun = self._is_headed = self._is_framed = False
 
     def send(
@@ -144,6 +151,8 @@ class Connection(asyncio.Protocol):
             self._has_flow_schema = True
         elif name == _RETRY_AFTER:
             self._retry_after = value.decode("latin-1")
+        elif name == _CODING:
+            self._content_encoding += "," + value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """Called when the body begins."""
@@ -176,7 +185,8 @@ class Connection(asyncio.Protocol):
         if answer is not None:
             self._served += 1
             status = self._parser.get_status_code()
-            answer.set_result(Answer(status, bytes(self._body), self._retry_after, self._has_flow_schema))
+            body, coding = bytes(self._body), self._content_encoding.removeprefix(",")
+            answer.set_result(Answer(status, body, self._retry_after, self._has_flow_schema, coding))
 
     def _cut_short(self) -> None:
         """End an answer that is too long. For a failure the part that has arrived is enough."""

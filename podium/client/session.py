@@ -24,12 +24,13 @@ import yarl
 
 import podium
 from podium.client.connections import NOT_LEADING, ConnectionPool
+from podium.client.content_coding import decompress
 from podium.client.credentials import Credentials
 from podium.client.http_connection import ERROR_BYTES_MAX, FLOW_SCHEMA, Answer, words
 from podium.client.observer import RequestObserver
 from podium.client.outage import Outage
 from podium.client.requests import JSON, Method
-from podium.client.streams import BROKEN, NOT_SENT, Stream, StreamPool, read_body, timeouts
+from podium.client.streams import BROKEN, NOT_SENT, Stream, StreamPool, content_encoding, read_body, timeouts
 from podium.objects.api_errors import (
     ACCEPTED,
     ApiError,
@@ -214,6 +215,9 @@ class ApiSession:
                 deadline_s=deadline_s,
                 answer_bytes_max=answer_bytes_max,
             )
+            content = answer.body
+            if answer.content_encoding:
+                content = await _decompress(content, answer.status, answer.content_encoding, answer_bytes_max)
         except ConnectionLost as error:
             if method == "GET":
                 raise
@@ -223,10 +227,10 @@ class ApiSession:
             seconds = time.monotonic() - started_s
             self._observer.answered(method, status, seconds, len(body or b""), received_bytes)
         if answer.status not in ACCEPTED:
-            raise from_response(answer.status, answer.body, answer.retry_after, has_flow_schema=answer.has_flow_schema)
+            raise from_response(answer.status, content, answer.retry_after, has_flow_schema=answer.has_flow_schema)
         if self._outage is not None and self._outage.is_on:
             self._outage.over()
-        return answer.body
+        return content
 
     async def _by_proxy(
         self,
@@ -252,7 +256,8 @@ class ApiSession:
             headers = response.headers
             has_flow_schema = FLOW_SCHEMA.decode() in headers
             body = await read_body(response, answer_bytes_max)
-            return Answer(response.status, body, headers.get("Retry-After"), has_flow_schema)
+            coding = content_encoding(response)
+            return Answer(response.status, body, headers.get("Retry-After"), has_flow_schema, coding)
 
     async def _start_stream(self, path: str, timeout: aiohttp.ClientTimeout, authorization: str | None) -> Stream:
         headers = {} if authorization is None else {"Authorization": authorization}
@@ -268,6 +273,7 @@ class ApiSession:
                         self._outage.over()
                     return Stream(response, pool, functools.partial(self._distrust, pool))
                 answer = await read_body(response, ERROR_BYTES_MAX)
+                answer = await _decompress(answer, status, content_encoding(response), ERROR_BYTES_MAX)
         finally:
             self._observer.stream_answered(status)
         raise from_response(response.status, answer, response.headers.get("Retry-After"))
@@ -355,3 +361,10 @@ class ApiSession:
             may_write=self._may_write,
         )
         self._streams = StreamPool(credentials.ssl, self._headers)
+
+
+async def _decompress(body: bytes, status: int, coding: str, bytes_max: int) -> bytes:
+    """As `content_coding.decompress`, of an answer with this status."""
+    if status in ACCEPTED:
+        return await decompress(body, coding, bytes_max, truncates=False)
+    return await decompress(body, coding, min(bytes_max, ERROR_BYTES_MAX), truncates=True)

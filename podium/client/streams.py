@@ -9,11 +9,13 @@ from __future__ import annotations
 import functools
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import aiohttp
+from anyio.lowlevel import checkpoint
 
+from podium.client.content_coding import decompressor
 from podium.client.http_connection import ERROR_BYTES_MAX, keep_alive, words
 from podium.objects.api_errors import ConnectionLost, Malformed, NoResponse
 
@@ -47,7 +49,8 @@ class StreamPool:
             # Reading netrc and proxy variables would cost two thread hops per request.
             trust_env=False,
             read_bufsize=_READ_BUFFER_BYTES,
-            # Compression was not requested, and a few compressed bytes could expand to gigabytes.
+            # Compression was not requested, and a few compressed bytes could expand to gigabytes: `content_coding`
+            # decompresses within limits what a proxy has compressed.
             auto_decompress=False,
         )
 
@@ -65,7 +68,16 @@ class Stream:
     """The body of a streamed answer, chunk by chunk."""
 
     def __init__(self, response: aiohttp.ClientResponse, pool: StreamPool, on_silent: Callable[[], None]) -> None:
-        """`on_silent` is called when no data has arrived for too long."""
+        """`on_silent` is called when no data has arrived for too long.
+
+        Raises: `Malformed` for a Content-Encoding that podium does not read.
+        """
+        try:
+            self._decompressor = decompressor(content_encoding(response))
+        except Malformed:
+            response.close()
+            raise
+        self._pieces: Iterator[bytes] = iter(())
         self._response = response
         self._pool: StreamPool | None = pool
         self._on_silent = on_silent
@@ -81,8 +93,24 @@ class Stream:
         """The bytes that have arrived, at least one; empty at the regular end.
 
         Raises: `ConnectionLost` when the connection breaks; `NoResponse` when no data has arrived for the stream's idle
-        limit, or the stream has not ended by its deadline.
+        limit, or the stream has not ended by its deadline; `Malformed` for a compressed body that is broken or grows
+        too much.
         """
+        if self._decompressor is None:
+            return await self._read_some()
+        while True:
+            # A few bytes may hold much, and without this other tasks would have to wait for all of it.
+            await checkpoint()
+            piece = next(self._pieces, None)
+            if piece:
+                return piece
+            if piece is None:
+                chunk = await self._read_some()
+                if not chunk:
+                    return b""
+                self._pieces = self._decompressor.feed(chunk)
+
+    async def _read_some(self) -> bytes:
         try:
             return await read_some(self._response)
         except TimeoutError as error:
@@ -118,6 +146,11 @@ class Stream:
         if self._pool is not None:
             self._pool.users -= 1
             self._pool = None
+
+
+def content_encoding(response: aiohttp.ClientResponse) -> str:
+    """The text of its Content-Encoding, which may stand in several headers; empty if it has none."""
+    return ",".join(response.headers.getall("Content-Encoding", ()))
 
 
 async def read_some(response: aiohttp.ClientResponse) -> bytes:

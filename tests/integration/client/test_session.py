@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import errno
-import gzip
 import json
 import socket
 import stat
@@ -26,7 +25,6 @@ from podium.client.credentials import Credentials, in_cluster, load
 from podium.client.observer import RequestObserver
 from podium.client.requests import MERGE_PATCH
 from podium.client.session import ApiSession
-from podium.client.streams import Stream
 from podium.lib.clock import ManualClock
 from podium.lib.system_clock import SystemClock
 from podium.objects import api_errors
@@ -243,24 +241,6 @@ async def test_a_body_without_end_is_no_answer_and_one_of_a_refusal_does_not_mat
         await session.request("GET", PODS.path)
     with pytest.raises(api_errors.Conflict):
         await session.stream("/refused?watch=1", deadline_s=30.0, idle_s_max=30.0)
-
-
-async def test_bodies_are_not_decompressed(server: FaultServer, session: ApiSession) -> None:
-    bomb = gzip.compress(b" " * 100_000_000)
-
-    async def answer(request: Request) -> None:
-        await request.connection.answer(200, bomb, [("Content-Encoding", "gzip")])
-
-    server.list_faults.append(answer)
-    server.watch_faults.append(answer)
-    assert await session.request("GET", PODS.path) == bomb
-    stream = await session.stream(f"{PODS.path}?watch=1", deadline_s=30.0, idle_s_max=30.0)
-    assert b"".join([chunk async for chunk in chunks_of(stream)]) == bomb
-
-
-async def chunks_of(stream: Stream) -> AsyncIterator[bytes]:
-    while chunk := await stream.read():
-        yield chunk
 
 
 async def test_a_line_that_comes_in_many_small_pieces_costs_no_more_than_its_length(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import aiohttp
 import pytest
 from aiohttp.base_protocol import BaseProtocol
+from multidict import CIMultiDict
 
 from podium.client.streams import Stream, StreamPool
 from podium.objects.api_errors import ConnectionLost
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.anyio
 @dataclass
 class Response:
     content: aiohttp.StreamReader
+    headers: CIMultiDict[str] = field(default_factory=CIMultiDict)
 
 
 async def test_a_connection_that_breaks_right_after_the_end_of_a_chunk_is_lost_and_no_mistake() -> None:
