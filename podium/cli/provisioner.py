@@ -14,6 +14,7 @@ from podium.cli.options.configuration import usable
 from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE
+from podium.cli.options.plugin_loading import exit_0_at_sigterm
 from podium.cli.output import LinesException
 from podium.cli.planning import PROVIDERS, Question, demand_rules, purchase_options, rules_options
 from podium.objects.errors import FieldError
@@ -139,7 +140,8 @@ def run(
         raise click.ClickException(str(error)) from error
     placing = None
     if demand_rules(rules, config, plugins):
-        good = usable(config, plugins, to_run=False)
+        with exit_0_at_sigterm():
+            good = usable(config, plugins, to_run=False)
         placing = Placing(good.config, good.plugins, any_scheduler=config is None)
     options = Options(
         kubeconfig=kubeconfig,

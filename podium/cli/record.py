@@ -10,6 +10,7 @@ from podium.cli import event_loop
 from podium.cli.options.configuration import usable
 from podium.cli.options.logs import logging_options
 from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options
+from podium.cli.options.plugin_loading import exit_0_at_sigterm
 from podium.cli.output import LinesException, say
 from podium.config.effective import apply_extenders
 
@@ -47,7 +48,8 @@ def command(
     from podium.recording.watched import Options, RecordApp
     from podium.service.supervision import ComponentFailedError
 
-    good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))
+    with exit_0_at_sigterm():
+        good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))
     options = Options(
         directory=directory,
         config=for_schedulers(good.config, schedulers, is_default=config is None),

@@ -18,6 +18,7 @@ from podium.cli.options.leader_election import leader_election_options
 from podium.cli.options.logs import logging_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
 from podium.cli.options.paths import FILE
+from podium.cli.options.plugin_loading import exit_0_at_sigterm, limited_loading
 from podium.cli.options.tracing import take_tracing_options, tracing_options
 from podium.cli.output import LinesException
 from podium.config import ConfigError
@@ -229,8 +230,13 @@ def command(
         names = named_for_running(config, others, is_default_scheduler=is_default_scheduler)
         return usable(config, plugins, feature_gates, change=names)
 
-    good = read()
     log = get_logger("config")
+
+    def say(plugin: str, seconds: float) -> None:
+        log.warning("Importing a plugin takes long", plugin=plugin, seconds=seconds)
+
+    with exit_0_at_sigterm(), limited_loading(say):
+        good = read()
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)
     options = Options(

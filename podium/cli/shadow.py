@@ -13,6 +13,7 @@ from podium.cli.options.durations import duration
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import logging_options
 from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options
+from podium.cli.options.plugin_loading import exit_0_at_sigterm
 from podium.cli.output import TEXT, LinesException, output_option, print_value
 from podium.config.effective import apply_extenders
 
@@ -87,7 +88,8 @@ def command(
     from podium.service.serving import ServingError
     from podium.service.supervision import ComponentFailedError
 
-    good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))
+    with exit_0_at_sigterm():
+        good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))
     other = for_schedulers(good.config, schedulers, is_default=config is None)
     names, clock = [each.scheduler_name for each in other.profiles], SystemClock()
     onlooker, started_s = Onlooker(names, clock.monotonic), clock.now()

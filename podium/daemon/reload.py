@@ -3,6 +3,9 @@
 The files are read again when they change, however they are written: in place, by a rename, or by the swap of the
 symbolic link through which the kubelet updates a ConfigMap.
 
+A plugin's module may do anything when it is imported. So files are read in a thread that nothing waits for longer than
+`LOAD_S_MAX`, and that does not hold up a stop.
+
 Differs: kube-scheduler has to be restarted.
 """
 
@@ -14,16 +17,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
-import anyio.to_thread
 
 from podium.binder.events.event import ObjectReference
 from podium.binder.events.event import configuration_reload as reload_event
-from podium.daemon.configuration_source import ConfigurationSource
+from podium.daemon.configuration_source import ConfigurationSource, Configured
 from podium.daemon.face import Face
 from podium.daemon.scheduler import Scheduler
-from podium.lib.error_text import error_text
+from podium.lib.error_text import UserFacingError, error_text
 from podium.lib.log import get_logger
+from podium.lib.thread_call import ThreadCall
 from podium.objects.resource_types import NODES
+from podium.plugins.loading.discovery import LOAD_S_MAX, SAY_AFTER_S, reference_being_loaded
 
 log = get_logger("config")
 
@@ -31,6 +35,10 @@ _LOOK_EVERY_S: Final = 2.0
 LOOKS_UNTIL_NEXT_TRIAL: Final = 15
 """A refused kubeconfig is tried again at every so many looks: a trial may run an exec plugin and makes a request."""
 _APPLIED, _REFUSED = "applied", "refused"
+
+
+class TookTooLongError(UserFacingError):
+    """What changed cannot be read within the time for it."""
 
 
 @dataclass(slots=True)
@@ -44,6 +52,7 @@ class Reload:
     _seen: tuple[bytes, bytes] = field(init=False)
     _kubeconfig_seen: bytes = field(init=False)
     _looks_since_trial: int = 0
+    _looking: anyio.Lock = field(default_factory=anyio.Lock)
 
     def __post_init__(self) -> None:
         self._seen = self.source.content()
@@ -70,14 +79,16 @@ class Reload:
 
     async def look(self) -> None:
         """Take over what has changed. What cannot be used is reported once."""
-        await self._look_at_kubeconfig()
-        await self._look_at_configuration()
+        # A signal may arrive amid a look, and what was read later must not be replaced by what was read before.
+        async with self._looking:
+            await self._look_at_kubeconfig()
+            await self._look_at_configuration()
 
     async def _look_at_kubeconfig(self) -> None:
         kubeconfig = self.scheduler.kubeconfig
         if kubeconfig is None:
             return
-        seen = await anyio.to_thread.run_sync(kubeconfig.content)
+        seen = await ThreadCall(kubeconfig.content, "kubeconfig").result()
         self._looks_since_trial += 1
         known = None
         if seen == self._kubeconfig_seen:
@@ -98,12 +109,12 @@ class Reload:
         self._applied("kubeconfig", "The changed kubeconfig is in use")
 
     async def _look_at_configuration(self) -> None:
-        seen = await anyio.to_thread.run_sync(self.source.content)
+        seen = await ThreadCall(self.source.content, "configuration").result()
         if seen == self._seen:
             return
         plugins_changed, self._seen = seen[1] != self._seen[1], seen
         try:
-            found = await anyio.to_thread.run_sync(self.source.read)
+            found = await self._read()
             # Files that have not changed have the same classes: their plugins stay, with all that they know.
             classes = found.plugins if plugins_changed else self.scheduler.classes
             changed = self.scheduler.reload(found.config, classes)
@@ -112,6 +123,23 @@ class Reload:
             return
         log.info("The changed configuration is in use", profiles=list(changed))
         self._applied("configuration", f"Profiles that have changed: {', '.join(changed) or 'none'}")
+
+    async def _read(self) -> Configured:
+        """Read the configuration, and import the plugins. Raises: `TookTooLongError`, or what reading raises."""
+        call = ThreadCall(self.source.read, "changed configuration")
+        seconds, reference = 0.0, ""
+        try:
+            while seconds < LOAD_S_MAX:
+                with anyio.move_on_after(SAY_AFTER_S):
+                    return await call.result()
+                seconds += SAY_AFTER_S
+                frame = call.frame()
+                reference = reference or ("" if frame is None else reference_being_loaded(frame))
+                log.warning("Reading the changed configuration takes long", plugin=reference, seconds=seconds)
+        finally:
+            call.interrupt()
+        what = f"--plugin {reference}: its import" if reference else "reading the files"
+        raise TookTooLongError(f"{what} did not end within {LOAD_S_MAX:.0f} s")
 
     def _refuse(self, what: str, error: Exception, message: str) -> None:
         why = self._refused[what] = _reason(error)

@@ -154,3 +154,55 @@ async def test_a_changed_plugin_decides_and_what_the_old_one_rejected_is_tried_a
     plugin.put(PICKY.replace("ALLOWED", "['there']"))
     assert await sandbox_cluster.wait_bound(["web"]) == {"web": "there"}
     assert (await daemon.wait_log(IN_USE))["profiles"] == ["podium"]
+
+
+@pytest.mark.parametrize("does", ["import time\ntime.sleep(3600)", "while True:\n    pass"], ids=["sleeps", "spins"])
+async def test_an_import_that_does_not_end_is_said_and_named_and_holds_up_neither_pods_nor_a_stop(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path, does: str
+) -> None:
+    sandbox_cluster.put(node("here"))
+    plugin = Mounted(tmp_path / "plugins", PICKY.replace("ALLOWED", "['here']"), "picky.py")
+    profile = {"schedulerName": "podium", "plugins": {"multiPoint": {"enabled": [{"name": "Picky"}]}}}
+    reference = f"{plugin.path}:Picky"
+    daemon = await start(sandbox_cluster, configuration(profiles=[profile]), flags=("--plugin", reference, "--reload"))
+    plugin.put(does)
+    daemon.signal(signal.SIGHUP)
+    entry = await daemon.wait_log("Reading the changed configuration takes long")
+    assert entry["plugin"] == reference
+    await sandbox_cluster.create(pod("meanwhile"))
+    await sandbox_cluster.wait_bound(["meanwhile"])
+    daemon.terminate()
+    assert await daemon.wait_ended() == 0
+    assert not daemon.log("Still running after the stop deadline: exiting")
+
+
+async def test_an_import_that_does_not_end_is_given_up_and_the_next_one_counts(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path
+) -> None:
+    sandbox_cluster.put(node("here"))
+    plugin = Mounted(tmp_path / "plugins", PICKY.replace("ALLOWED", "['here']"), "picky.py")
+    profile = {"schedulerName": "podium", "plugins": {"multiPoint": {"enabled": [{"name": "Picky"}]}}}
+    reference = f"{plugin.path}:Picky"
+    daemon = await start(sandbox_cluster, configuration(profiles=[profile]), flags=("--plugin", reference, "--reload"))
+    plugin.put("while True:\n    pass")
+    assert f"--plugin {reference}: its import did not end" in (await daemon.wait_log(REFUSED))["error"]
+    plugin.put(PICKY.replace("ALLOWED", "['there']"))
+    await daemon.wait_log(IN_USE)
+
+
+@pytest.mark.parametrize("does", ["import time\ntime.sleep(3600)", "while True:\n    pass"], ids=["sleeps", "spins"])
+@pytest.mark.parametrize("ends", [signal.SIGTERM, None], ids=["stopped", "left alone"])
+async def test_an_import_that_does_not_end_at_the_start_is_named_and_ends(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path, does: str, ends: signal.Signals | None
+) -> None:
+    plugin = tmp_path / "picky.py"
+    plugin.write_text(does)
+    daemon = await start(sandbox_cluster, flags=("--plugin", f"{plugin}:Picky"), ready=False)
+    assert (await daemon.wait_log("Importing a plugin takes long"))["plugin"] == f"{plugin}:Picky"
+    if ends is None:
+        assert await daemon.wait_ended() == 1
+        assert f"--plugin {plugin}:Picky: {plugin} fails to load" in daemon.output()
+        assert "did not end within 20 s" in daemon.output()
+    else:
+        daemon.signal(ends)
+        assert await daemon.wait_ended() == 0

@@ -196,9 +196,11 @@ def found_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
     Raises:
         BadConfiguration: a plugin cannot be loaded.
     """
+    from podium.cli.options.plugin_loading import limited_loading
     from podium.plugins.loading.discovery import DiscoveryError, discover
 
     try:
-        return discover(references)
+        with limited_loading():
+            return discover(references)
     except DiscoveryError as error:
         raise BadConfiguration([str(error)]) from error

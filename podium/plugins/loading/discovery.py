@@ -12,7 +12,8 @@ import inspect
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
+from typing import Final
 
 from podium.framework.contract.interface import Plugin
 from podium.lib.error_text import UserFacingError, error_text
@@ -22,6 +23,9 @@ from podium.plugins.loading import trusted_import
 from podium.plugins.loading.file_trust import untrusted
 
 ENTRY_POINT_GROUP = "podium.plugins"
+SAY_AFTER_S: Final = 2.0
+LOAD_S_MAX: Final = 20.0
+"""How long the imports of plugins may take, and after how long, again and again, it is said that they do."""
 
 
 class DiscoveryError(UserFacingError):
@@ -64,6 +68,18 @@ def load(reference: str) -> type[Plugin]:
         there = ", ".join(sorted(_plugin_names(module))) or "none"
         raise DiscoveryError(f"--plugin {reference}: no class {name} in {where}; plugins there: {there}") from None
     return _checked(found, f"--plugin {reference}")
+
+
+def reference_being_loaded(frame: FrameType) -> str:
+    """The plugin that is loaded in that frame or in a caller of it; empty if there is none."""
+    outer: FrameType | None = frame
+    while outer is not None:
+        if outer.f_code is load.__code__:
+            return str(outer.f_locals["reference"])
+        if outer.f_code is _load_entry_point.__code__:
+            return str(outer.f_locals["entry_point"].value)
+        outer = outer.f_back
+    return ""
 
 
 def _from_file(path: Path, reference: str) -> ModuleType:

@@ -98,7 +98,9 @@ def module_of_file(name: str, path: Path) -> ModuleType:
         with loading():
             spec.loader.exec_module(module)
     except BaseException:
-        del sys.modules[name]
+        # A later import of the file may have ended before one that was given up.
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
         raise
     return module
 

@@ -1,20 +1,25 @@
 from __future__ import annotations
 
+import dataclasses
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import anyio
 import pytest
 from structlog.testing import capture_logs
 
 from podium.binder.events.event import ObjectReference
 from podium.client.credentials import ConnectionConfigError
 from podium.config import default_configuration
+from podium.daemon import reload
 from podium.daemon.configuration_source import ConfigurationSource
 from podium.daemon.reload import LOOKS_UNTIL_NEXT_TRIAL, Reload, own_pod
 from podium.daemon.restarts import RestartNeededError
 from podium.objects.resource_types import NODES
+from podium.plugins.loading.discovery import discover
 from podium.telemetry import Metrics
 
 pytestmark = pytest.mark.anyio
@@ -55,11 +60,16 @@ class Bench:
         self.config.write_text("1")
         self.plugin.write_text("1")
         self.scheduler = scheduler
+        self.awake = threading.Event()
         source = ConfigurationSource(self.config, [self.plugin], self.read)
         self.reload = Reload(scheduler, source, POD)  # type: ignore[arg-type]
 
     def read(self) -> Any:
         text = self.config.read_text()
+        while text == "spin":
+            pass
+        if text == "sleep":
+            self.awake.wait()
         if text == "bad":
             raise ValueError("no configuration")
         return SimpleNamespace(config=text, plugins=NEW)
@@ -108,6 +118,51 @@ async def test_what_cannot_be_used_is_told_once_and_mended_later(
     await bench.reload.look()
     assert bench.reload.refused == ""
     assert bench.scheduler.taken == [("3", OLD)]
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reload, "SAY_AFTER_S", 0.05)
+    monkeypatch.setattr(reload, "LOAD_S_MAX", 0.2)
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("text", ["sleep", "spin"])
+async def test_files_that_are_not_read_in_time_are_said_to_be_and_refused(tmp_path: Path, text: str) -> None:
+    bench = Bench(tmp_path, FakeScheduler())
+    bench.config.write_text(text)
+    with capture_logs() as logs:
+        await bench.reload.look()
+    assert logs[0]["event"] == "Reading the changed configuration takes long"
+    assert bench.reload.refused == "reading the files did not end within 0 s"
+    bench.config.write_text("3")
+    await bench.reload.look()
+    assert bench.reload.refused == ""
+    assert bench.scheduler.taken == [("3", OLD)]
+    bench.awake.set()
+
+
+@pytest.mark.parametrize("text", ["sleep", "spin"])
+async def test_a_stop_does_not_wait_for_files_that_are_being_read(tmp_path: Path, text: str) -> None:
+    bench = Bench(tmp_path, FakeScheduler())
+    bench.config.write_text(text)
+    with anyio.move_on_after(0.3) as stopping:
+        await bench.reload.look()
+    assert stopping.cancelled_caught
+    bench.awake.set()
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("does", ["import time; time.sleep(3600)", "while True: pass"])
+async def test_the_plugin_whose_import_does_not_end_is_named(tmp_path: Path, does: str) -> None:
+    bench = Bench(tmp_path, FakeScheduler())
+    bench.plugin.write_text(does)
+    reference = f"{bench.plugin}:Picky"
+    bench.reload.source = dataclasses.replace(bench.reload.source, read=lambda: discover([reference]))  # type: ignore[arg-type, return-value]
+    with capture_logs() as logs:
+        await bench.reload.look()
+    assert logs[0]["plugin"] == reference
+    assert bench.reload.refused == f"--plugin {reference}: its import did not end within 0 s"
 
 
 class Kubeconfig:

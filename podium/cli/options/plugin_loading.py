@@ -1,0 +1,87 @@
+"""A limit of time for the import of plugins before anything runs, where there is no loop that could go on meanwhile.
+
+Owns the timer, which interrupts also an import that sleeps or spins, and what is said while it lasts. The import runs
+in the main thread, since modules may need that. `daemon.reload` has the limit for imports while a scheduler runs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Final
+
+import click
+
+from podium.lib.log import get_logger
+from podium.plugins.loading.discovery import LOAD_S_MAX, SAY_AFTER_S, reference_being_loaded
+
+log = get_logger("config")
+
+_TICK_S: Final = 1.0
+
+
+class TookTooLongError(BaseException):
+    """Raised in an import that has lasted for too long; its text is part of a sentence."""
+
+    def __str__(self) -> str:
+        """What is wrong with the module."""
+        return f"its import did not end within {LOAD_S_MAX:.0f} s"
+
+
+def _say(reference: str, seconds: float) -> None:
+    click.echo(f"podium still imports {reference}, for {seconds:.0f} s by now", err=True)
+
+
+@contextmanager
+def limited_loading(say: Callable[[str, float], None] = _say) -> Iterator[None]:
+    """Limit the time of imports within the block. Within another such block, and in other threads, it does nothing.
+
+    Args:
+        say: called with the plugin whose import lasts, and the seconds since the beginning.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
+        yield
+        return
+    ticks = 0
+
+    def tick(_: int, frame: FrameType | None) -> None:
+        nonlocal ticks
+        ticks += 1
+        seconds = ticks * _TICK_S
+        reference = "" if frame is None else reference_being_loaded(frame)
+        if not reference:
+            return
+        if seconds % SAY_AFTER_S == 0:
+            say(reference, seconds)
+        if seconds >= LOAD_S_MAX:
+            raise TookTooLongError
+
+    signal.signal(signal.SIGALRM, tick)
+    signal.setitimer(signal.ITIMER_REAL, _TICK_S, _TICK_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+@contextmanager
+def exit_0_at_sigterm() -> Iterator[None]:
+    """Exit at SIGTERM before anything runs. The first process of a container would ignore the signal otherwise."""
+    from podium.telemetry import flush_log
+
+    def stop(*_: Any) -> None:
+        log.info("Requested to terminate, exiting", signal="SIGTERM")
+        flush_log()
+        os._exit(0)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
