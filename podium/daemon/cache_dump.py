@@ -18,6 +18,7 @@ import anyio
 
 from podium.client.informer import Informer
 from podium.cluster import Cache
+from podium.cluster.pod_states import PodState
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.lib.turns import Turns
@@ -75,8 +76,8 @@ class CacheDump:
     async def write(self) -> None:
         """Write one dump."""
         turns = Turns(self._clock)
-        self._compare()
-        for name in self._cache.known_node_names():
+        await self._compare(turns)
+        for name in list(self._cache.known_node_names()):
             log.info("Dump of cached NodeInfo", **self._node(name))
             if not await self._may_go_on(turns):
                 return
@@ -99,15 +100,45 @@ class CacheDump:
             "nominated": _shown(self._queue.nominated_pods_for_node(name)),
         }
 
-    def _compare(self) -> None:
+    async def _compare(self, turns: Turns) -> None:
         """Log which objects the cache lacks, and which it holds that no longer exist."""
         actual_nodes = {node.name for node in self._nodes.list()}
         cached_nodes = set(self._cache.node_names())
         _tell_mismatch("Nodes", actual_nodes, cached_nodes)
-        actual = {pod.uid for pod in self._pods.list() if pod.node_name or self._schedules(pod.spec.scheduler_name)}
-        on_nodes = (pod for name in self._cache.known_node_names() for pod in self._cache.pods_on(name))
-        cached = {pod.uid for pod in (*on_nodes, *(info.pod for info in self._queue.listing.infos()))}
-        _tell_mismatch("Pods", actual, cached)
+        actual, cached = dict[str, str](), dict[str, str]()
+        for pod in list(self._pods.list()):
+            if self._is_expected(pod):
+                actual[pod.uid] = pod.key
+            if turns.is_over():
+                await turns.next()
+        for name in list(self._cache.known_node_names()):
+            cached.update((pod.uid, pod.key) for pod in self._cache.pods_on(name))
+            if turns.is_over():
+                await turns.next()
+        for info in self._queue.listing.infos():
+            cached[info.pod.uid] = info.pod.key
+            if turns.is_over():
+                await turns.next()
+        # Pods have come and gone in between, so each difference is looked at once more, without an await.
+        differing = {uid: key for uid, key in (*actual.items(), *cached.items()) if (uid in actual) != (uid in cached)}
+        _tell_mismatch(
+            "Pods",
+            {uid for uid, key in differing.items() if self._exists(uid, key)},
+            {uid for uid, key in differing.items() if self._is_cached(uid, key)},
+        )
+
+    def _is_expected(self, pod: Pod) -> bool:
+        return bool(pod.node_name) or self._schedules(pod.spec.scheduler_name)
+
+    def _exists(self, uid: str, key: str) -> bool:
+        pod = self._pods.get(key)
+        return pod is not None and pod.uid == uid and self._is_expected(pod)
+
+    def _is_cached(self, uid: str, key: str) -> bool:
+        if self._cache.state_of(uid) is not PodState.UNKNOWN:
+            return True
+        info = self._queue.listing.info_of(key)
+        return info is not None and info.pod.uid == uid
 
     async def _may_go_on(self, turns: Turns) -> bool:
         """Whether the log accepts more lines; lets other tasks run meanwhile."""

@@ -23,7 +23,7 @@ from podium.service.stall_watch import StallWatch
 
 def debug_queue(scheduler: Scheduler) -> Face:
     """The page /debug/queue."""
-    return Face(pages={"/debug/queue": queue_page(scheduler.queue.listing, scheduler.leader)})
+    return Face(pages={"/debug/queue": queue_page(scheduler.queue.listing, scheduler.clock, scheduler.leader)})
 
 
 def pod_resources(scheduler: Scheduler) -> Face:

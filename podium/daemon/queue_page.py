@@ -2,8 +2,8 @@
 
 A replica that stands by attempts no pod and knows no reasons: it names the leader.
 
-Pods are sorted by key. A page is assembled in small pieces, between which the scheduler runs: it is not a consistent
-snapshot.
+Pods are sorted by key. A page is assembled in turns of some milliseconds, between which the scheduler runs: it is not a
+consistent snapshot. What one pod takes depends on its texts, so that no number of pods would do.
 
 Source: none; upstream writes its queue to the log on SIGUSR2.
 """
@@ -13,26 +13,27 @@ from __future__ import annotations
 import textwrap
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler
-from anyio.lowlevel import checkpoint
 
 from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.lib.clock import Clock
 from podium.lib.printable import printable
 from podium.lib.transitions import Transition
+from podium.lib.turns import Turns
 from podium.objects.core import Pod
 from podium.objects.times import format_micro_time, format_time
 from podium.queues import ListedPod, NextTry, QueueListing, QueueState
 
 _LIMIT: Final = 500
 _LIMIT_MAX: Final = 5000
-# How many pods are examined, and described, before other tasks run: about a millisecond each.
-_LOOKED_AT_MAX: Final = 1000
-_LISTED_MAX: Final = 50
+_LOOKED_AT_MAX: Final = 100
+"""How many pods are examined between two looks at the clock: a tenth of a millisecond."""
 _BEHIND_ALL: Final = chr(0x10FFFF)
 _PLACES: Final = {place.value: place for place in QueueState if place is not QueueState.GONE}
 _COLUMNS: Final = ("NAMESPACE", "NAME", "QUEUE", "PRIORITY", "ATTEMPTS", "NOMINATED", "NEXT TRY")
@@ -101,7 +102,7 @@ Leader: TypeAlias = Callable[[], str | None]
 """The replica that schedules in place of this one; "" if unknown; None if this process schedules."""
 
 
-def queue_page(listing: QueueListing, leader: Leader = lambda: None) -> Handler:
+def queue_page(listing: QueueListing, clock: Clock, leader: Leader = lambda: None) -> Handler:
     """Answers GET /debug/queue."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -111,18 +112,20 @@ def queue_page(listing: QueueListing, leader: Leader = lambda: None) -> Handler:
         and `?continue=`, whose value is in a response that has more pods, page; `?output=table` or `Accept: text/plain`
         returns a table. The table for one pod name includes the pods' histories.
         """
-        question = _Question.of(request)
-        found = await _first_chosen(listing, question)
+        question, turns = _Question.of(request), Turns(clock)
+        found = await _first_chosen(listing, question, turns)
         shown = found[: question.limit]
         proceed = shown[-1][0] if len(found) > len(shown) else ""
         answer = _table if question.wants_table else _json
         who = leader()
-        return await answer(_pieces(listing, shown), proceed, bool(question.name), who and who[:_REASON_MAX])
+        return await answer(
+            _listed(listing, shown, turns), proceed, bool(question.name), who and who[:_REASON_MAX], turns
+        )
 
     return handle
 
 
-async def _first_chosen(listing: QueueListing, question: _Question) -> list[_Found]:
+async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns) -> list[_Found]:
     """The selected pods of the page, plus one if there are more."""
     first: list[_Found] = []
     infos, end = listing.infos(), _BEHIND_ALL
@@ -137,25 +140,29 @@ async def _first_chosen(listing: QueueListing, question: _Question) -> list[_Fou
             first.sort(key=itemgetter(0))
             del first[question.limit + 1 :]
             end = first[-1][0]
-        await checkpoint()
+        if turns.is_over():
+            await turns.next()
     return sorted(first, key=itemgetter(0))
 
 
-async def _pieces(listing: QueueListing, found: Sequence[_Found]) -> AsyncIterator[list[ListedPod]]:
-    for start in range(0, len(found), _LISTED_MAX):
-        listed = [listing.listed(info) for _, info in found[start : start + _LISTED_MAX]]
-        yield [each for each in listed if each.place is not QueueState.GONE]
-        await checkpoint()
+async def _listed(listing: QueueListing, found: Sequence[_Found], turns: Turns) -> AsyncIterator[ListedPod]:
+    """The pods that still wait or are in flight. Between two of them, other tasks run once a turn is over."""
+    for _, info in found:
+        listed = listing.listed(info)
+        if listed.place is not QueueState.GONE:
+            yield listed
+        if turns.is_over():
+            await turns.next()
 
 
 # ---------------------------------------------------------------- JSON
 
 
 async def _json(
-    pieces: AsyncIterator[list[ListedPod]], proceed: str, with_story: bool, leader: str | None
+    listed: AsyncIterator[ListedPod], proceed: str, with_story: bool, leader: str | None, turns: Turns
 ) -> web.Response:
-    del with_story  # JSON always includes it
-    pods = [orjson.dumps(queued_pod_as_json(each, leader), default=str) async for piece in pieces for each in piece]
+    del with_story, turns  # JSON always includes it, and is made pod by pod
+    pods = [orjson.dumps(queued_pod_as_json(each, leader), default=str) async for each in listed]
     who = b"" if leader is None else b'"leader":' + orjson.dumps(leader) + b","
     body = b"{" + who + b'"pods":[' + b",".join(pods) + b'],"continue":' + orjson.dumps(proceed) + b"}"
     return web.Response(body=body, content_type="application/json")
@@ -232,25 +239,40 @@ def _in_words(next_try: NextTry) -> str:
 
 
 async def _table(
-    pieces: AsyncIterator[list[ListedPod]], proceed: str, with_story: bool, leader: str | None
+    listed: AsyncIterator[ListedPod], proceed: str, with_story: bool, leader: str | None, turns: Turns
 ) -> web.Response:
     rows: list[tuple[str, ...]] = [_COLUMNS]
     below: list[list[str]] = [[]]
     histories: list[str] = []
-    async for piece in pieces:
-        rows += [_row(each, leader) for each in piece]
-        below += [[] if leader is not None else list(_why(each)) for each in piece]
+    async for each in listed:
+        rows.append(_row(each, leader))
+        below.append([] if leader is not None else list(_why(each)))
         if with_story:
-            histories += ["", *(line for each in piece for line in _history(each))]
+            histories += ["", *_history(each)]
     first = [] if leader is None else [_standing_by(leader), ""]
+    widths = await _widths(rows, turns)
     more = ["", f"There are more: continue={proceed}"] if proceed else []
-    lines = [line for row, why in zip(aligned(rows), below, strict=True) for line in (row, *why)]
-    return page_of([*first, *lines, *histories, *more])
+    lines = (line for row, why in zip(rows, below, strict=True) for line in (_line(row, widths), *why))
+    return await page_of(chain(first, lines, histories, more), turns)
 
 
-def page_of(lines: Iterable[str]) -> web.Response:
+async def page_of(lines: Iterable[str], turns: Turns) -> web.Response:
     """A page of text, which somebody may read on a terminal."""
-    return web.Response(text="".join(f"{printable(line)}\n" for line in lines))
+    shown: list[str] = []
+    for line in lines:
+        shown.append(f"{printable(line)}\n")
+        if turns.is_over():
+            await turns.next()
+    return web.Response(text="".join(shown))
+
+
+async def _widths(rows: Sequence[tuple[str, ...]], turns: Turns) -> list[int]:
+    widths = [0] * len(_COLUMNS)
+    for row in rows:
+        widths = [max(width, len(cell)) for width, cell in zip(widths, row, strict=True)]
+        if turns.is_over():
+            await turns.next()
+    return widths
 
 
 def _standing_by(leader: str) -> str:
@@ -312,5 +334,8 @@ def _history(listed: ListedPod) -> Iterator[str]:
 def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """The rows as lines with columns of equal width."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    return (_line(row, widths) for row in rows)
+
+
+def _line(row: tuple[str, ...], widths: Sequence[int]) -> str:
+    return "  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -12,7 +12,6 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import orjson
 from aiohttp import web
-from anyio.lowlevel import checkpoint
 
 from podium.daemon.queue_page import (
     Leader,
@@ -32,17 +31,16 @@ from podium.engine.flight_recorder.explaining import explain_attempt
 from podium.engine.gang_story import GangStory
 from podium.lib.clock import Clock
 from podium.lib.nearest import nearest
+from podium.lib.turns import Turns
 from podium.objects.core import Node, Pod
 from podium.objects.times import format_micro_time
-from podium.queues import QueueListing, QueueState
+from podium.queues import QueueListing
 from podium.service.serving import failure
 from podium.service.serving.server import Pages
 
 _LIMIT: Final = 100
 _LIMIT_MAX: Final = 1000
 _ATTEMPTS_MAX: Final = 10
-_AT_ONCE_MAX: Final = 50
-"""How many attempts are described before other tasks run."""
 _NO_ATTEMPT: Final = "no attempt at it is kept"
 _DEVICES: Final = "DynamicResources"
 _NODES_MAX: Final = 4
@@ -130,13 +128,15 @@ class RecorderPages:
         if result and result not in tuple(Result):
             raise web.HTTPBadRequest(text=f"result: one of {', '.join(Result)}, not {result!r}\n")
         attempts = recorder.newest_first(query.get("namespace", ""), query.get("name", ""), result)
-        found: list[RecordedAttempt] = []
-        while piece := list(islice(attempts, min(_AT_ONCE_MAX, limit - len(found)))):
-            found += piece
-            await checkpoint()
+        turns = Turns(self._clock)
         if is_table:
-            return page_of(self._table(found))
-        return _json_response({"attempts": [self._attempt(each) for each in found]})
+            return await page_of(await self._table(islice(attempts, limit), turns), turns)
+        described: list[bytes] = []
+        for attempt in islice(attempts, limit):
+            described.append(orjson.dumps(self._attempt(attempt)))
+            if turns.is_over():
+                await turns.next()
+        return web.Response(body=b'{"attempts":[' + b",".join(described) + b"]}", content_type="application/json")
 
     async def pod(self, request: web.Request) -> web.Response:
         """One pod's story as JSON, which `podium why --url` shows.
@@ -148,20 +148,22 @@ class RecorderPages:
         recorder = self._demand_recorder()
         namespace, name, asked = request.match_info["namespace"], request.match_info["name"], request.query.get("node")
         key, pod = f"{namespace}/{name}", self._pods.get(f"{namespace}/{name}")
+        turns = Turns(self._clock)
         attempts = list(islice(recorder.newest_first(namespace, name), _ATTEMPTS_MAX))
         if pod is None and not attempts:
-            raise _not_found(f"there is no pod {key}{nearest(key, self._similar(namespace, name))}")
-        await checkpoint()
-        why = await self._why(recorder, attempts, asked or "")
+            raise _not_found(f"there is no pod {key}{nearest(key, await self._similar(namespace, name, turns))}")
+        await turns.next()
+        why = await self._why(recorder, attempts, asked or "", turns)
         if asked and self._nodes.get(asked) is None and not _is_told(asked, why):
-            raise _not_found(f"there is no node {asked}{nearest(asked, (each.name for each in self._nodes.list()))}")
+            begins = [each.name for each in self._nodes.list() if each.name.startswith(asked[:1])]
+            raise _not_found(f"there is no node {asked}{nearest(asked, begins[:_SIMILAR_MAX])}")
         leader = self._leader()
         answer: _Json = {
             "pod": key,
             "bound_to": "" if pod is None else pod.node_name,
             "exists": pod is not None,
             "leader": leader,
-            "queue": await self._queued(key, leader),
+            "queue": self._queued(key, leader),
             "gang": None if pod is None else await self._gang(recorder, pod),
             "attempts": [self._attempt(each) for each in attempts],
             "why": why,
@@ -205,32 +207,39 @@ class RecorderPages:
         found = await self._devices_of(pod, list(dict.fromkeys(names))[:_NODES_MAX])
         return [each.as_dict() for each in found]
 
-    async def _queued(self, key: str, leader: str | None) -> _Json | None:
+    def _queued(self, key: str, leader: str | None) -> _Json | None:
         """The pod as /debug/queue shows it; None if it does not wait."""
-        for info in self._listing.infos():
-            if info.pod.key == key and self._listing.state_of(info) is not QueueState.GONE:
-                return queued_pod_as_json(self._listing.listed(info), leader)
-        return None
+        info = self._listing.info_of(key)
+        return None if info is None else queued_pod_as_json(self._listing.listed(info), leader)
 
-    async def _why(self, recorder: FlightRecorder, attempts: Sequence[RecordedAttempt], asked: str) -> _Json | None:
+    async def _why(
+        self, recorder: FlightRecorder, attempts: Sequence[RecordedAttempt], asked: str, turns: Turns
+    ) -> _Json | None:
         """The explanation of the newest attempt whose details are kept."""
         for attempt in attempts:
             details = recorder.details(attempt)
             if details is None or not (details.totals or details.rejected or details.rejected_all):
                 continue
-            await checkpoint()
+            await turns.next()
             answer = explain_attempt(attempt, details, asked).as_dict()
             blockers = {node: told for node, told in answer["blockers"].items() if node == asked}
             return answer | {"blockers": blockers, "at": self._at(attempt), "examined": attempt.examined}
         return None
 
-    def _similar(self, namespace: str, name: str) -> list[str]:
+    async def _similar(self, namespace: str, name: str, turns: Turns) -> list[str]:
         """Keys that may be meant: pods of that name elsewhere, and those that begin alike."""
-        found = [each.key for each in self._pods.list() if each.metadata.name == name]
-        begins = (f"{namespace}/{name[:3]}", f"{namespace}/{name[:1]}")
-        for begin in begins:
-            found += [each.key for each in self._pods.list() if each.key.startswith(begin)]
-        return list(dict.fromkeys(found))[:_SIMILAR_MAX]
+        same: list[str] = []
+        closer: list[str] = []
+        others: list[str] = []
+        for pod in list(self._pods.list()):
+            meta = pod.metadata
+            if meta.name == name:
+                same.append(pod.key)
+            elif meta.namespace == namespace and meta.name.startswith(name[:1]):
+                (closer if meta.name.startswith(name[:3]) else others).append(pod.key)
+            if turns.is_over():
+                await turns.next()
+        return [*same, *closer, *others][:_SIMILAR_MAX]
 
     def _at(self, attempt: RecordedAttempt) -> str:
         return format_micro_time(self._clock.now() - self._clock.monotonic() + attempt.started_s)
@@ -254,12 +263,15 @@ class RecorderPages:
             "story": [transition_as_json(line) for line in attempt.story],
         }
 
-    def _table(self, attempts: Sequence[RecordedAttempt]) -> Iterable[str]:
-        rows = [_COLUMNS, *(self._row(each) for each in attempts)]
-        below = [[], *(wrapped(each.message) for each in attempts)]
-        for row, why in zip(aligned(rows), below, strict=True):
-            yield row
-            yield from why
+    async def _table(self, attempts: Iterable[RecordedAttempt], turns: Turns) -> Iterable[str]:
+        rows: list[tuple[str, ...]] = [_COLUMNS]
+        below: list[list[str]] = [[]]
+        for attempt in attempts:
+            rows.append(self._row(attempt))
+            below.append(wrapped(attempt.message))
+            if turns.is_over():
+                await turns.next()
+        return (line for row, why in zip(aligned(rows), below, strict=True) for line in (row, *why))
 
     def _row(self, attempt: RecordedAttempt) -> tuple[str, ...]:
         return (

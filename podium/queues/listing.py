@@ -84,6 +84,10 @@ class QueueListing:
         """All pods that wait or are in flight, in no particular order."""
         return [*self._queued, *self._in_flight.pods()]
 
+    def info_of(self, key: str) -> QueuedPodInfo | None:
+        """The pod of that key, if it waits or is in flight."""
+        return self._queued.get(key) or next((info for info in self._in_flight.pods() if info.pod.key == key), None)
+
     def state_of(self, info: QueuedPodInfo) -> QueueState:
         """The pod's current state; GONE if it no longer waits and is no longer in flight."""
         if self._queued.get(info.pod.key) is info:

@@ -24,7 +24,10 @@ def test_an_import_that_does_not_end_is_named_and_fails(tmp_path: Path, does: st
     file = tmp_path / "slow.py"
     file.write_text(does)
     notices: list[str] = []
-    with limited_loading(lambda reference, _: notices.append(reference)), pytest.raises(DiscoveryError, match="slow.py"):
+    with (
+        limited_loading(lambda reference, _: notices.append(reference)),
+        pytest.raises(DiscoveryError, match=r"slow\.py"),
+    ):
         load(f"{file}:Slow")
     assert set(notices) == {f"{file}:Slow"}
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
+import anyio
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from anyio.lowlevel import checkpoint
 
 from podium.daemon.queue_page import queue_page
 from podium.framework.contract.cluster_event import NODE_ADD, ActionType, EventResource, on
+from podium.lib.clock import ManualClock
+from podium.lib.system_clock import SystemClock
 from podium.queues import QueueState
 from podium.service.serving import Health
 from podium.service.serving.server import application
@@ -32,7 +37,7 @@ def anyio_backend() -> str:
 async def asking(
     bench: QueueBench, leader: Callable[[], str | None] = lambda: None
 ) -> AsyncIterator[TestClient[Any, Any]]:
-    pages = {"/debug/queue": queue_page(bench.queue.listing, leader)}
+    pages = {"/debug/queue": queue_page(bench.queue.listing, SystemClock(), leader)}
     app = application(Health(), Metrics(), dict, pages=pages)
     async with TestClient(TestServer(app)) as client:
         yield client
@@ -216,3 +221,32 @@ async def test_pages_lead_through_thousands_of_pods_each_once() -> None:
         async with client.get("/debug/queue?output=table") as answer:
             assert (await answer.text()).endswith("\nThere are more: continue=default/web-0499/uid-web-0499\n")
     assert seen == [f"web-{number:04}" for number in range(1234)]
+
+
+class HastyClock(ManualClock):
+    """Every look at it takes a second, so that every turn is over."""
+
+    def monotonic(self) -> float:
+        self.advance(1.0)
+        return super().monotonic()
+
+
+@pytest.mark.parametrize("query", [{}, {"output": "table"}])
+async def test_other_tasks_run_between_two_pods_of_a_page_however_long_their_texts_are(query: dict[str, str]) -> None:
+    bench = QueueBench(FIT)
+    for number in range(20):
+        bench.rejected(pod(f"web-{number}"), "Fit").last_failure = "0/3 nodes are available: " + "long " * 2000
+    turns, is_over = 0, False
+
+    async def other() -> None:
+        nonlocal turns
+        while not is_over:
+            turns += 1
+            await checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(other)
+        request: Any = SimpleNamespace(query=query, headers={})
+        await queue_page(bench.queue.listing, HastyClock())(request)
+        is_over = True
+    assert turns >= 20
