@@ -14,6 +14,7 @@ from podium.cli.interrupts import exit_130_at_once
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE
+from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 
 if TYPE_CHECKING:
@@ -84,10 +85,12 @@ def command(
         if headroom is not None:
             _print_headroom(loaded, pods, headroom, output)
             return
+        limit = current_time_limit()
         if together:
-            found = loaded.cluster.capacity_together(pods)
+            found = loaded.cluster.capacity_together(pods, limit=limit)
         else:
-            found = [loaded.cluster.capacity(pod) for pod in pods]
+            found = [loaded.cluster.capacity(pod, limit=limit) for pod in pods]
+    warn_of_time_limit(output)
     _warn(loaded)
     _print(loaded, found, output, together=together, explain=explain)
     if tells_by_status and not all(_fits(each) for each in found):
@@ -128,8 +131,10 @@ def _print(loaded: Loaded, found: Sequence[Capacity], output: str, *, together: 
 
 
 def _print_headroom(loaded: Loaded, pods: Sequence[Pod], times: int, output: str) -> None:
-    found = [loaded.cluster.headroom(pod, times) for pod in pods]
+    limit = current_time_limit()
+    found = [loaded.cluster.headroom(pod, times, limit) for pod in pods]
     _warn(loaded)
+    warn_of_time_limit(output)
     if output == TEXT:
         from podium.cli.capacity_table import print_headroom
 

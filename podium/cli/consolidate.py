@@ -11,6 +11,7 @@ import click
 from podium.cli.asking import errors_shown
 from podium.cli.interrupts import exit_130_at_sigint
 from podium.cli.options.numbers import FiniteRange
+from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value
 from podium.cli.planning import Question, demand_rules, planning_options, rules_options, scheduled_cluster
 from podium.objects.errors import FieldError
@@ -86,6 +87,7 @@ def command(
             answer = plan.as_dict() if why is None else plan.why(why)
         except FieldError as error:
             raise click.ClickException(str(error)) from error
+    warn_of_time_limit(output)
     if output != TEXT:
         print_value(answer, output)
         return
@@ -112,4 +114,4 @@ def _plan(
         objects = settled(objects, cluster)
     make_simulator = Simulator if cluster is None else partial(PlacingSimulator, cluster)
     state = DisruptionState.of(objects, catalogue, question.settings(), SystemClock().now(), make_simulator)
-    return plan_consolidation(state, options)
+    return plan_consolidation(state, options, current_time_limit())

@@ -59,7 +59,11 @@ def exit_130_at_once() -> Iterator[None]:
 
 @contextmanager
 def printed_whole() -> Iterator[None]:
-    """Hold SIGINT back while an answer is printed: an interrupted command prints nothing, or all of it."""
+    """Hold SIGINT back while an answer is printed: an interrupted command prints nothing, or all of it.
+
+    The time limit of the question ends here, since whoever reads may take any time.
+    """
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -15,6 +15,7 @@ from podium.cli.asking import errors_shown
 from podium.cli.command_errors import EXIT_FAILED
 from podium.cli.interrupts import exit_130_at_sigint
 from podium.cli.options.paths import FILE
+from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, as_json, output_option, print_value, say
 from podium.cli.planning import Question, demand_rules, planning_options, rules_options, scheduled_cluster
 from podium.cli.progress import counting
@@ -79,6 +80,7 @@ def command(
             answer = plan.as_dict() if why is None else plan.why(why)
         except FieldError as error:
             raise click.ClickException(str(error)) from error
+    warn_of_time_limit(output)
     if output != TEXT:
         print_value(answer, output)
     elif why is None:
@@ -104,7 +106,8 @@ def _planned(basis: PlanBasis, found: list[Found]) -> PurchasePlan:
     from podium.provisioner.device_use import DeviceUse
     from podium.provisioner.purchase_plans import PurchasePlan
 
-    return PurchasePlan.of(basis, SystemClock().now(), DeviceUse.of_manifests(each.manifest for each in found))
+    devices = DeviceUse.of_manifests(each.manifest for each in found)
+    return PurchasePlan.of(basis, SystemClock().now(), devices, current_time_limit())
 
 
 def _placed(basis: PlanBasis, found: list[Found], config: Path | None, plugins: tuple[str, ...]) -> PlacedPurchases:

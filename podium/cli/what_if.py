@@ -16,6 +16,7 @@ from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.paths import FILE
+from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value
 
 if TYPE_CHECKING:
@@ -93,11 +94,12 @@ def command(
         made = _Steps(plugins, any_scheduler=config is None).of(in_order)
         loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, pods_applied(made))
 
-        trial = carried_out(loaded.cluster, made)
+        trial = carried_out(loaded.cluster, made, current_time_limit())
         found = outcome_of(trial)
     from podium.cli.cluster_source import warn_of_missing
 
     warn_of_missing(loaded.missed())
+    warn_of_time_limit(output)
     texts = [each.text for each in made]
     if html is not None:
         from podium.cli.pages.what_if import page_of

@@ -17,6 +17,7 @@ from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.paths import FILE
 from podium.cli.options.running_podium import RunningPodium, running_podium_options, take_running_podium
+from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def command(
         # Its user may not list the cluster, or the pod has gone: what the running podium knows is an answer, too.
         _show_story(leader, node or "", output, tells_by_status=tells_by_status)
         return
+    warn_of_time_limit(output)
     _print(loaded, answer, leader, output)
     found = answer.why
     if tells_by_status and (found.node is None or (found.gang is not None and not found.gang.fits)):
@@ -214,7 +216,8 @@ def _ask(loaded: Loaded, pod: str, namespace: str, node: str, source: str, *, fi
     asked = pod_named(loaded.cluster, pod, namespace)
     if node:
         node_named(loaded.cluster, node)
-    return pod_answer(loaded, asked, node, source, fix=fix, unasked=unasked)
+    limit = current_time_limit()
+    return pod_answer(loaded, asked, node, source, fix=fix, unasked=unasked, limit=limit)
 
 
 def _print(loaded: Loaded, answer: PodAnswer, leader: Leader, output: str) -> None:

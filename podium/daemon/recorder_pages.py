@@ -164,7 +164,7 @@ class RecorderPages:
             "exists": pod is not None,
             "leader": leader,
             "queue": self._queued(key, leader),
-            "gang": None if pod is None else await self._gang(recorder, pod),
+            "gang": None if pod is None else await self._gang(recorder, pod, turns),
             "attempts": [self._attempt(each) for each in attempts],
             "why": why,
             "devices": [] if pod is None else await self._devices(pod, why, asked or ""),
@@ -179,7 +179,7 @@ class RecorderPages:
             raise _not_found(_OFF)
         return self._recorder
 
-    async def _gang(self, recorder: FlightRecorder, pod: Pod) -> _Json | None:
+    async def _gang(self, recorder: FlightRecorder, pod: Pod, turns: Turns) -> _Json | None:
         """How far the pod's gang has come, in sentences as well; None if it is in none."""
         messages: dict[str, str] = {}
 
@@ -189,10 +189,10 @@ class RecorderPages:
         if self._story_of_gang(pod, last_message) is None:
             return None
         attempts = islice(recorder.newest_first(pod.metadata.namespace, ""), _LIMIT_MAX)
-        while piece := list(islice(attempts, _AT_ONCE_MAX)):
-            for attempt in piece:
-                messages.setdefault(attempt.name, sendable(attempt.message))
-            await checkpoint()
+        for attempt in attempts:
+            messages.setdefault(attempt.name, sendable(attempt.message))
+            if turns.is_over():
+                await turns.next()
         story = self._story_of_gang(pod, last_message)
         return None if story is None else story.as_dict() | {"text": [story.headline, *story.lines]}
 

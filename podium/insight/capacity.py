@@ -27,6 +27,7 @@ from podium.framework.cycle.search import filter_all
 from podium.framework.profile.runtime import Framework
 from podium.insight.json_patch import patched
 from podium.insight.requests import amount_text, resized
+from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
 from podium.objects.resource_names import CPU, MEMORY
@@ -106,6 +107,7 @@ class Capacity:
         gate: why no copy would be tried; "" if they would.
         nodes: every node, by name.
         gang: how many whole gangs fit; None for a pod that is in none.
+        is_partial: whether the dry run ended before its time, with the copies that it had placed.
     """
 
     pod: str
@@ -114,6 +116,7 @@ class Capacity:
     gate: str
     nodes: tuple[NodeCapacity, ...]
     gang: GangCapacity | None = None
+    is_partial: bool = False
 
     @cached_property
     def zones(self) -> Mapping[str, int]:
@@ -135,6 +138,8 @@ class Capacity:
             more["at_least"] = True
         if self.gang is not None:
             more["gangs"] = self.gang.as_dict()
+        if self.is_partial:
+            more["partial"] = True
         more["by_node"] = {each.node: each.fits for each in self.nodes if each.fits}
         more["by_zone"] = dict(self.zones)
         more["limits"] = dict(self.limits)
@@ -153,6 +158,7 @@ class Headroom:
         fits: whether it fits that often as it is.
         amounts: by resource, the largest request with all other requests as they are; absent if none is small enough.
         percent: the largest size of all requests together, in percent of what they are; 0 if none is small enough.
+        is_partial: whether the time was up before every size was found.
     """
 
     pod: str
@@ -160,6 +166,7 @@ class Headroom:
     fits: bool
     amounts: Mapping[str, str]
     percent: int
+    is_partial: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as JSON values."""
@@ -169,16 +176,22 @@ class Headroom:
             "fits_as_it_is": self.fits,
             "largest": dict(self.amounts),
             "percent": self.percent,
+            **({"partial": True} if self.is_partial else {}),
         }
 
 
 def filled(
-    engine: Engine, asked: Sequence[Asked], most: int = PLACED_MAX, create_claims: ClaimCreator = no_claims
+    engine: Engine,
+    asked: Sequence[Asked],
+    most: int = PLACED_MAX,
+    create_claims: ClaimCreator = no_claims,
+    limit: TimeLimit = UNLIMITED,
 ) -> Sequence[Capacity]:
     """How many copies of each pod fit, if they are placed in turn. The cluster is unchanged afterwards, but for claims.
 
     Args:
         create_claims: creates the claims that a copy has for itself.
+        limit: when to end with the copies placed by then.
 
     Raises:
         ScheduleError: an attempt failed, or the cluster has no nodes.
@@ -187,7 +200,10 @@ def filled(
         if len(asked) == 1 and not gates[0] and (counts := run.counted(asked[0].pod)) is not None:
             return [_counted(engine, asked[0], counts)]
         counts_of: list[Counter[str]] = [Counter() for _ in asked]
-        is_full = _place_in_turn(run, asked, gates, counts_of, most)
+        is_full = _place_in_turn(run, asked, gates, counts_of, most, limit)
+        if not is_full and limit.is_over():
+            limit.is_noticed = True
+            return [_partial(engine, each, counts) for each, counts in zip(asked, counts_of, strict=True)]
         return [
             _placed(engine, each, counts, gate, is_at_least=not is_full, create_claims=create_claims)
             for each, counts, gate in zip(asked, counts_of, gates, strict=True)
@@ -210,13 +226,18 @@ def _dry_run(
 
 
 def _place_in_turn(
-    run: Replicas, asked: Sequence[Asked], gates: Sequence[str], counts: Sequence[Counter[str]], most: int
+    run: Replicas,
+    asked: Sequence[Asked],
+    gates: Sequence[str],
+    counts: Sequence[Counter[str]],
+    most: int,
+    limit: TimeLimit,
 ) -> bool:
     """Place one of each pod in turn, and return whether none fits any more."""
     failed_since_last_placed = 0
     number = 0
     while failed_since_last_placed < len(asked):
-        if sum(count.total() for count in counts) >= most:
+        if limit.is_over() or sum(count.total() for count in counts) >= most:
             return False
         at = number % len(asked)
         each = asked[at]
@@ -267,6 +288,16 @@ def _placed(
     return Capacity(asked.pod.key, sum(counts.values()), is_at_least, gate, nodes)
 
 
+def _partial(engine: Engine, asked: Asked, counts: Mapping[str, int]) -> Capacity:
+    """The answer for copies that were placed before the time was up; what limits the next one was not looked at."""
+    snapshot = engine.cache.snapshot()
+    nodes = tuple(
+        NodeCapacity(name, _zone(snapshot, row), counts.get(name, 0), "")
+        for name, row in sorted(snapshot.row_of.items())
+    )
+    return Capacity(asked.pod.key, sum(counts.values()), True, "", nodes, is_partial=True)
+
+
 def _rejections(engine: Engine, asked: Asked) -> tuple[Mapping[int, str], Snapshot]:
     """Why the pod does not fit on the nodes now, by row."""
     cycle = engine.cycle(asked.framework, asked.pod)
@@ -295,7 +326,7 @@ def _zone(snapshot: Snapshot, row: int) -> str:
 # ---------------------------------------------------------------- headroom
 
 
-def headroom(cluster: Cluster, asked: Asked, times: int) -> Headroom:
+def headroom(cluster: Cluster, asked: Asked, times: int, limit: TimeLimit = UNLIMITED) -> Headroom:
     """The largest requests with which the pod fits so often.
 
     Cost: a dry run for each of about twenty sizes of each resource.
@@ -309,22 +340,28 @@ def headroom(cluster: Cluster, asked: Asked, times: int) -> Headroom:
     engine = cluster.engine
 
     def fits(pod: Pod | None) -> bool:
+        limit.check()
         return pod is not None and _fits(cluster, Asked(pod, asked.framework), times)
 
     def takes(resource: str, step: int, size: int) -> bool:
         return fits(_sized(asked.pod, {resource: size * step}))
 
-    amounts = {}
-    for resource in sorted({CPU, MEMORY} & requests.keys()) + sorted(requests.keys() - {CPU, MEMORY}):
-        step = _BYTES_STEP if resource == MEMORY else 1
-        limit = int(engine.cache.snapshot().allocatable(resource).max(initial=0)) // step
-        if best := _largest(limit, partial(takes, resource, step)):
-            amounts[resource] = amount_text(resource, best * step)
-    percent = _largest(
-        _FACTOR_MAX,
-        lambda size: fits(_sized(asked.pod, {name: amount * size // 100 for name, amount in requests.items()})),
-    )
-    return Headroom(asked.pod.key, times, fits(asked.pod), amounts, percent if any(requests.values()) else 0)
+    fits_as_it_is, percent, amounts = fits(asked.pod), 0, dict[str, str]()
+    try:
+        for resource in sorted({CPU, MEMORY} & requests.keys()) + sorted(requests.keys() - {CPU, MEMORY}):
+            step = _BYTES_STEP if resource == MEMORY else 1
+            most = int(engine.cache.snapshot().allocatable(resource).max(initial=0)) // step
+            if best := _largest(most, partial(takes, resource, step)):
+                amounts[resource] = amount_text(resource, best * step)
+        if any(requests.values()):
+            percent = _largest(
+                _FACTOR_MAX,
+                lambda size: fits(_sized(asked.pod, {name: amount * size // 100 for name, amount in requests.items()})),
+            )
+    except TimeIsUpError:
+        limit.is_noticed = True
+        return Headroom(asked.pod.key, times, fits_as_it_is, amounts, percent, is_partial=True)
+    return Headroom(asked.pod.key, times, fits_as_it_is, amounts, percent)
 
 
 def _fits(cluster: Cluster, asked: Asked, times: int) -> bool:

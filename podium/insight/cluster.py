@@ -28,6 +28,7 @@ from podium.insight.gangs import gang_of
 from podium.insight.json_patch import Operation, merged, patched
 from podium.insight.score_table import data_frame, score_table
 from podium.insight.why import Why, explain
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Pod
 
 
@@ -140,7 +141,7 @@ class Cluster(EngineCluster):
         """
         return data_frame(self.scores(pod))
 
-    def capacity(self, pod: PodLike, most: int = PLACED_MAX) -> Capacity:
+    def capacity(self, pod: PodLike, most: int = PLACED_MAX, limit: TimeLimit = UNLIMITED) -> Capacity:
         """How many more pods like this one the scheduler would place, and what then stops it. Nothing changes.
 
         The copies preempt no pods. Pending pods are not placed before them. For a pod of a gang, `gang` of the answer
@@ -148,6 +149,7 @@ class Cluster(EngineCluster):
 
         Args:
             most: the maximum number of copies to try one by one, if they affect each other.
+            limit: when to end with the copies placed by then.
 
         Raises:
             ScheduleError: an attempt failed for a reason other than that the pod does not fit.
@@ -156,31 +158,37 @@ class Cluster(EngineCluster):
         pod = self.read_pod(pod)
         gang = gang_of(self, pod)
         world = self if gang is None else with_siblings(self, pod, gang)
-        (found,) = world.capacity_together([pod], most)
+        (found,) = world.capacity_together([pod], most, limit)
         if gang is None:
             return found
 
         def capacity_of(copy: Pod) -> Capacity:
-            return found if copy is pod else world.capacity_together([copy], most)[0]
+            return found if copy is pod else world.capacity_together([copy], most, limit)[0]
 
-        return replace(found, gang=gang_capacity(world, pod, gang, capacity_of))
+        return replace(found, is_partial=limit.is_noticed, gang=gang_capacity(world, pod, gang, capacity_of))
 
-    def capacity_together(self, pods: Sequence[PodLike], most: int = PLACED_MAX) -> Sequence[Capacity]:
+    def capacity_together(
+        self, pods: Sequence[PodLike], most: int = PLACED_MAX, limit: TimeLimit = UNLIMITED
+    ) -> Sequence[Capacity]:
         """As `capacity`, for several pods that are placed in turn, one of each, until none fits any more.
 
         Args:
             most: the maximum number of copies of all pods together.
+            limit: when to end with the copies placed by then.
         """
         world, asked = self._asked_copies(pods)
-        return capacity.filled(world.engine, asked, most, world.create_claims)
+        return capacity.filled(world.engine, asked, most, world.create_claims, limit)
 
-    def headroom(self, pod: PodLike, times: int) -> Headroom:
+    def headroom(self, pod: PodLike, times: int, limit: TimeLimit = UNLIMITED) -> Headroom:
         """How large the pod's requests may be so that it still fits this many times. Nothing changes.
+
+        Args:
+            limit: when to end with the sizes found by then.
 
         Raises: as `capacity`.
         """
         world, (asked,) = self._asked_copies([pod])
-        return capacity.headroom(world, asked, times)
+        return capacity.headroom(world, asked, times, limit)
 
     def _asked_copies(self, pods: Sequence[PodLike]) -> tuple[Cluster, list[Asked]]:
         """The pods whose copies are placed, and a cluster in which claims may be created for them."""
@@ -189,16 +197,17 @@ class Cluster(EngineCluster):
         _ = world.engine  # owns its state from here on, so that its profiles see the claims
         return world, [Asked.of(pod, world.framework_for) for pod in typed]
 
-    def fixes(self, pod: PodLike, most: int = FIXES_MAX) -> Fixes:
+    def fixes(self, pod: PodLike, most: int = FIXES_MAX, limit: TimeLimit = UNLIMITED) -> Fixes:
         """The smallest sets of edits after which the pod fits, the least intrusive first. Nothing changes.
 
         Args:
             pod: pending; it may be one of the cluster's pods.
             most: how many sets to look for.
+            limit: when to end with the sets found by then.
 
         Raises: as `capacity`.
         """
-        return fixes_for(*self.asked(pod), most)
+        return fixes_for(*self.asked(pod), most, limit)
 
     def why(self, pod: PodLike, node: str = "") -> Why:
         """Why the pod is pending, or why it is where it is: every blocker of every node, scores, preemption.

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from podium.engine.cluster import Cluster
+from podium.framework.contract.status import ScheduleError
 from podium.insight.gang_fixes import GangFix, gang_fixes
 from podium.insight.gangs import gang_of
 from podium.insight.search import EDITS_MAX, Fix, FixSearch, as_pending
+from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 
 FIXES_MAX: Final = 10
@@ -24,6 +26,7 @@ class Fixes:
         fixes: empty if it fits, and if no set of up to three edits is enough.
         gang: the gang of the pod, which is then to fit as a whole; "" if it is in none.
         problem: why no edits are looked for; "" if they are.
+        is_partial: whether the search ended before its time, with the fixes that it had found.
     """
 
     pod: str
@@ -31,6 +34,7 @@ class Fixes:
     fixes: Sequence[Fix | GangFix] = ()
     gang: str = ""
     problem: str = ""
+    is_partial: bool = False
 
     @property
     def text(self) -> str:
@@ -40,19 +44,24 @@ class Fixes:
             return f"No edit is looked for: {self.problem}"
         if self.fits:
             return f"{name} fits as it is"
+        if self.is_partial and not self.fixes:
+            return f"No set of edits that lets {name} fit was found in time: the search has not ended"
         if not self.fixes:
             what = f"the whole gang {self.gang}" if self.gang else self.pod
             return f"No set of up to {EDITS_MAX} edits lets {what} fit"
         count = len(self.fixes[0].edits)
-        return f"{name} fits after {'one edit' if count == 1 else f'{count} edits'}"
+        words = f"{name} fits after {'one edit' if count == 1 else f'{count} edits'}"
+        return f"{words}; the search has not ended in time, there may be more" if self.is_partial else words
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """The answer as JSON values; with `explain` each edit also in words."""
-        more = {"gang_of_fixes": self.gang} if self.gang else {}
+        more: dict[str, Any] = {"gang_of_fixes": self.gang} if self.gang else {}
+        if self.is_partial:
+            more["partial"] = True
         return {"fits": self.fits, "fixes": [each.as_dict(explain=explain) for each in self.fixes]} | more
 
 
-def fixes_for(cluster: Cluster, pod: Pod, most: int = FIXES_MAX) -> Fixes:
+def fixes_for(cluster: Cluster, pod: Pod, most: int = FIXES_MAX, limit: TimeLimit = UNLIMITED) -> Fixes:
     """Look for the smallest sets of edits; for a member of a gang, those after which the whole gang fits.
 
     The cluster is not changed.
@@ -60,13 +69,24 @@ def fixes_for(cluster: Cluster, pod: Pod, most: int = FIXES_MAX) -> Fixes:
     Raises:
         ScheduleError: a plugin failed.
     """
+    try:
+        return _fixes_for(cluster, pod, most, limit)
+    except (TimeIsUpError, ScheduleError):
+        # Whatever interrupts the code of a plugin counts as its failure.
+        if not limit.is_over():
+            raise
+        limit.is_noticed = True
+        return Fixes(pod.key, False, is_partial=True)
+
+
+def _fixes_for(cluster: Cluster, pod: Pod, most: int, limit: TimeLimit) -> Fixes:
     gang = gang_of(cluster, pod)
     if gang is not None and len(gang.placed) < gang.needed:
         if gang.problem:
             return Fixes(pod.key, False, (), gang.key, gang.problem)
-        fits, fixes = gang_fixes(cluster, gang, most)
-        return Fixes(pod.key, fits, tuple(fixes), gang.key)
-    search = FixSearch(*as_pending(cluster, pod))
+        fits, gang_sets = gang_fixes(cluster, gang, most, limit)
+        return Fixes(pod.key, fits, tuple(gang_sets), gang.key, is_partial=limit.is_noticed)
+    search = FixSearch(*as_pending(cluster, pod), limit)
     if len(search.blockers().feasible()):
         return Fixes(pod.key, True)
-    return Fixes(pod.key, False, tuple(search.fixes(most)))
+    return Fixes(pod.key, False, tuple(search.fixes(most)), is_partial=search.is_over)

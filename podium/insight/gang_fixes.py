@@ -21,6 +21,7 @@ from podium.insight.gangs import Gang, GangTrial, gang_of, try_gang
 from podium.insight.node_edits import added_node
 from podium.insight.pod_edits import granted, lower_request
 from podium.insight.search import FixSearch
+from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
 from podium.objects.resource_types import NODES, PODS
@@ -100,8 +101,13 @@ class _State:
         return len(self.edits), kinds, -len(self.trial.nodes), [part.edit.text for part in self.edits]
 
 
-def gang_fixes(cluster: Cluster, gang: Gang, most: int) -> tuple[bool, list[GangFix]]:
+def gang_fixes(
+    cluster: Cluster, gang: Gang, most: int, limit: TimeLimit = UNLIMITED
+) -> tuple[bool, list[GangFix]]:
     """Whether the gang fits as it is, and otherwise the smallest sets of edits after which it does.
+
+    Args:
+        limit: when to end with the sets found by then.
 
     Raises:
         ScheduleError: a plugin failed.
@@ -111,25 +117,40 @@ def gang_fixes(cluster: Cluster, gang: Gang, most: int) -> tuple[bool, list[Gang
         return True, []
     states = [start]
     for step in range(_STEPS_MAX):
-        reached = [after for state in states for after in _after_one_step(state)]
+        reached = _reached(states, limit)
         enough = sorted((state for state in reached if state.is_enough), key=lambda state: state.rank)
         if enough:
             return False, [_fix(state, is_minimum=step == 0 and len(state.edits) == 1) for state in enough[:most]]
+        if limit.is_noticed:
+            break
         states = sorted(reached, key=lambda state: state.rank)[:_KEPT_MAX]
     return False, []
+
+
+def _reached(states: Sequence[_State], limit: TimeLimit) -> list[_State]:
+    """The states one step after these, as far as they are found in time."""
+    reached: list[_State] = []
+    try:
+        for state in states:
+            for after in _after_one_step(state, limit):
+                reached.append(after)
+                limit.check()
+    except TimeIsUpError:
+        limit.is_noticed = True
+    return reached
 
 
 def _fix(state: _State, *, is_minimum: bool) -> GangFix:
     return GangFix(state.edits, state.trial.nodes, is_minimum)
 
 
-def _after_one_step(state: _State) -> Iterator[_State]:
+def _after_one_step(state: _State, limit: TimeLimit) -> Iterator[_State]:
     """The states after edits that help the first member that gets no node, if they help the gang."""
     pod, tried = state.trial.first_failed, state.trial.tried
     if pod is None or tried is None or tried.spec.scheduler_name not in state.cluster.profiles:
         return
     own = {member.key for member in state.gang.members}
-    search = FixSearch(state.trial.world, tried)
+    search = FixSearch(state.trial.world, tried, limit)
     for fix in search.fixes(_TRIED_MAX):
         if any(_is_useless(edit, own, state.trial.selector) for edit in fix.edits):
             continue

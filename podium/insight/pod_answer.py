@@ -10,6 +10,7 @@ from podium.insight.fixes import Fixes
 from podium.insight.loading import Loaded
 from podium.insight.schedulers import SchedulerReport, judged_pod, scheduler_report
 from podium.insight.why import Why
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Pod
 
 
@@ -36,7 +37,14 @@ class PodAnswer:
 
 
 def pod_answer(
-    loaded: Loaded, pod: Pod, node: str = "", source: str = "", *, fix: bool = False, unasked: str = ""
+    loaded: Loaded,
+    pod: Pod,
+    node: str = "",
+    source: str = "",
+    *,
+    fix: bool = False,
+    unasked: str = "",
+    limit: TimeLimit = UNLIMITED,
 ) -> PodAnswer:
     """Answer about a pod of the cluster. A pod whose scheduler is another one is judged by one of the profiles.
 
@@ -44,6 +52,7 @@ def pod_answer(
         node: a node to compare with.
         source: what the profiles are from; "" if they are kube-scheduler's defaults in place of unknown ones.
         unasked: why the profile of the running podium is not known; "" if it was not to be asked.
+        limit: when to end with the fixes found by then.
 
     Raises:
         ScheduleError: a plugin failed, or there is no node.
@@ -54,4 +63,5 @@ def pod_answer(
     why = cluster.why(asked, node)
     others = [scheduler.difference] if scheduler.difference else []
     condition = condition_report(pod, why.message, why.node_count, others)
-    return PodAnswer(why, scheduler, condition, cluster.fixes(asked) if fix and not why.error else None)
+    fixes = cluster.fixes(asked, limit=limit) if fix and not why.error else None
+    return PodAnswer(why, scheduler, condition, fixes)

@@ -22,6 +22,7 @@ import numpy as np
 from podium.engine.cluster import Cluster, unbound
 from podium.engine.placing import Engine
 from podium.engine.store import ObjectStore
+from podium.framework.contract.status import ScheduleError
 from podium.framework.cycle.scoring import choose, score_nodes
 from podium.framework.cycle.search import filter_all
 from podium.framework.preemption.candidates import Budgets
@@ -45,6 +46,7 @@ from podium.insight.node_edits import (
 from podium.insight.pod_edits import Wish, appended, granted, lower_request, raise_max_skew, wishes
 from podium.insight.requests import is_indispensable, least_request
 from podium.insight.volume_demands import volume_demands
+from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import Node, Pod
 from podium.objects.requests import filter_requests
@@ -114,9 +116,14 @@ class FixSearch:
 
     Args:
         pod: pending. It may be among the cluster's pods.
+
+    Attributes:
+        is_over: whether the time was up before the search had ended.
     """
 
-    def __init__(self, cluster: Cluster, pod: Pod) -> None:
+    def __init__(self, cluster: Cluster, pod: Pod, limit: TimeLimit = UNLIMITED) -> None:
+        self.is_over = False
+        self._limit = limit
         self._cluster = cluster.fork()
         self._pod = pod
         self._engine = self._cluster.engine_to_ask
@@ -152,6 +159,7 @@ class FixSearch:
         key = frozenset(each.name for each in given_up)
         found = self._known.get(key)
         if found is None:
+            self._limit.check()
             pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
             found = self._known[key] = blockers_of(self._engine, self._framework, pod)
         return found
@@ -166,7 +174,7 @@ class FixSearch:
             # Whether a set is the smallest depends on the smaller ones alone.
             is_minimum = self._is_complete
             found = self._tried(self._at_level(size), most)
-            if found:
+            if found or self.is_over:
                 return [Fix(edits, node, is_minimum) for edits, node in found]
             if self._has_skipped:
                 self._is_complete = False
@@ -285,6 +293,7 @@ class FixSearch:
             if (known := self._with_one_like(node, devices)) is None:
                 return
             edit, world = known
+            self._limit.check()
             found = blockers_of(world.engine, world.framework_for(pod), pod)
             new_row = found.snapshot.row_of[edit.name]
             if not evicted:
@@ -409,6 +418,7 @@ class FixSearch:
         pods = len(self._cluster.store.objects(PODS))
 
         def fits(more: Sequence[Edit]) -> bool:
+            self._limit.check()
             pod = granted(self._pod, in_order([*edits, *more]))
             return bool(len(blockers_of(engine, self._framework, pod).feasible()))
 
@@ -431,8 +441,21 @@ class FixSearch:
     def _tried(self, candidates: Iterable[EditSet], most: int) -> list[tuple[EditSet, str]]:
         """The sets that are enough, in order, each with the node on which the pod is then placed."""
         found: list[tuple[EditSet, str]] = []
+        try:
+            self._try_all(candidates, most, found)
+        except (TimeIsUpError, ScheduleError):
+            # Whatever interrupts the code of a plugin counts as its failure.
+            if not self._limit.is_over():
+                raise
+            self.is_over = self._limit.is_noticed = True
+            self._is_complete = False
+        return found
+
+    def _try_all(self, candidates: Iterable[EditSet], most: int, found: list[tuple[EditSet, str]]) -> None:
+        """Append the sets that are enough, as they are found."""
         shown: Counter[tuple[EditKind, ...]] = Counter()
         for edits in candidates:
+            self._limit.check()
             kinds = tuple(sorted((each.kind for each in edits), key=INTRUSIVENESS.__getitem__))
             if shown[kinds] == _ALIKE_SHOWN:
                 continue
@@ -446,7 +469,6 @@ class FixSearch:
                 shown[kinds] += 1
                 if len(found) == most:
                     break
-        return found
 
     def _try(self, edits: EditSet) -> tuple[EditSet, str | None]:
         """The edits as they apply one after the other, and the node on which the pod is then placed; None if none."""

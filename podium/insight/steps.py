@@ -14,12 +14,14 @@ from podium.engine.derivation.workload_kinds import REPLICAS_MAX, replicas_of, t
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import Found
 from podium.engine.manifests import Manifest, is_namespaced, resource_of
+from podium.framework.contract.status import ScheduleError
 from podium.insight.cluster import Cluster
 from podium.insight.loading import node_named, pod_named
 from podium.insight.new_nodes import daemons_alike
 from podium.insight.node_edits import added_node
 from podium.insight.trial import Trial
 from podium.lib.nearest import nearest
+from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.resource_types import ALL, NODES, PODS, REPLICA_SETS, ResourceType
 
@@ -370,18 +372,24 @@ def pods_applied(steps: Iterable[Step]) -> list[Found]:
     ]
 
 
-def carried_out(cluster: Cluster, steps: Iterable[Step]) -> Trial:
-    """The trial after these steps. The cluster itself is not changed.
+def carried_out(cluster: Cluster, steps: Iterable[Step], limit: TimeLimit = UNLIMITED) -> Trial:
+    """The trial after these steps, or after those that were carried out in time. The cluster itself is not changed.
 
     Raises:
         ClusterError: a step is not possible. The message names it.
         ScheduleError: an attempt failed.
     """
-    trial = Trial(cluster)
+    trial = Trial(cluster, limit)
     for step in steps:
         try:
             step.carry_out(trial)
+            trial.settle()
         except ManifestError as error:
             raise ClusterError(f"{step.text}: {error}") from error
-        trial.settle()
+        except (TimeIsUpError, ScheduleError):
+            # Whatever interrupts the code of a plugin counts as its failure.
+            if not limit.is_over():
+                raise
+            trial.is_partial = limit.is_noticed = True
+            break
     return trial

@@ -29,6 +29,7 @@ from podium.engine.derivation.quotas import Quotas
 from podium.engine.manifests import Manifest
 from podium.engine.placement import Placement
 from podium.insight.cluster import Cluster
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Node, Pod, Taint
 from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, ResourceType
 
@@ -79,10 +80,13 @@ class Trial:
     Attributes:
         before: the cluster as it was.
         world: the cluster as it is after the steps so far.
+        limit: how long the steps may take.
+        is_partial: whether the time was up before all steps were carried out to their end.
         replaced: by key of a pod that was created in the place of another one: the key of that one.
     """
 
     before: Cluster
+    limit: TimeLimit = UNLIMITED
     world: Cluster = field(init=False)
     controllers: ControllerManager = field(init=False)
     _quotas: Quotas = field(init=False)
@@ -91,6 +95,7 @@ class Trial:
     refused: dict[str, Refused] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
+    is_partial: bool = False
     _order: dict[str, int] = field(default_factory=dict)
     _hopeless: set[str] = field(default_factory=set)
     _has_deleted: bool = False
@@ -218,9 +223,11 @@ class Trial:
 
         Raises:
             ScheduleError: an attempt failed.
+            TimeIsUpError: the time for the question is over.
         """
         preemption_rounds = 0
         for _ in range(_ROUNDS_MAX):
+            self.limit.check()
             preemptions = len(self.preempted)
             self.reconcile()
             if not self._place_pending():
@@ -238,7 +245,7 @@ class Trial:
     def reconcile(self) -> None:
         """Let controllers act until none has anything left to do. No pod is placed."""
         while self._sync():
-            pass
+            self.limit.check()
 
     def _sync(self) -> bool:
         """One sync of each controller that has something to do; returns whether anything changed."""
@@ -272,7 +279,7 @@ class Trial:
                 self.why[pod.key] = f"no profile is named {pod.spec.scheduler_name!r}"
         served = [pod for pod in pending if pod.spec.scheduler_name in profiles]
         served.sort(key=lambda pod: (-pod.priority, self._order.get(pod.key, -1), pod.key))
-        return self.note_all(self.world.place_all(served))
+        return self.note_all(self.world.place_all(self.limit.taken(served)))
 
     def note_all(self, placements: Iterable[Placement]) -> bool:
         """Note attempts that have been made, and return whether any of them changed anything."""

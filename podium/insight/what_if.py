@@ -89,6 +89,7 @@ class Outcome:
         blocked: pods that budgets kept from being evicted.
         refused: workloads whose pods the API server refuses.
         spread: by workload whose pods changed: before and after.
+        is_partial: whether the time was up before all steps were carried out to their end.
     """
 
     moved: Sequence[Move]
@@ -102,6 +103,7 @@ class Outcome:
     before: Utilisation
     after: Utilisation
     spread: Mapping[str, tuple[Spread, Spread]]
+    is_partial: bool = False
 
     @property
     def gone_for_good(self) -> Sequence[str]:
@@ -112,6 +114,7 @@ class Outcome:
     def as_dict(self) -> dict[str, Any]:
         """The outcome as JSON values."""
         return {
+            **({"partial": True} if self.is_partial else {}),
             "moved": [{"pod": move.pod, "to": move.after, **_origin(move)} for move in self.moved],
             "placed": [{"pod": move.pod, "to": move.after, **_origin(move)} for move in self.placed],
             "pending": [{"pod": pod.pod, "why": pod.why, **_origin(pod)} for pod in self.pending],
@@ -166,6 +169,7 @@ def outcome_of(trial: Trial) -> Outcome:
         before=utilisation(trial.before),
         after=utilisation(trial.world),
         spread=_spreads(trial.before, trial.world),
+        is_partial=trial.is_partial,
     )
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from podium.lib.nearest import nearest
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.errors import FieldError
 from podium.provisioner import methods
 from podium.provisioner.aftermath import Aftermath, NewNode, after
@@ -97,11 +98,13 @@ class ConsolidationPlan:
         blockers: By node that stays, everything that keeps it there, after all commands; empty for the nodes that were
             bought.
         well_known: The labels that a NodeClaim need not define.
+        is_partial: Whether the time was up before the search had ended; then no node has a blocker.
     """
 
     commands: tuple[PlannedCommand, ...]
     blockers: Mapping[str, tuple[str, ...]]
     well_known: frozenset[str]
+    is_partial: bool = False
 
     @property
     def savings(self) -> float:
@@ -120,6 +123,7 @@ class ConsolidationPlan:
             "blockers": {name: list(texts) for name, texts in sorted(self.blockers.items())},
             "hourly_savings": self.shown_savings,
             "monthly_savings": monthly(self.shown_savings),
+            **({"partial": True} if self.is_partial else {}),
         }
 
     def _command(self, command: PlannedCommand) -> dict[str, Any]:
@@ -161,8 +165,13 @@ class ConsolidationPlan:
         return {"node": name, "outcome": "stays", "moves": {}, "blockers": list(self.blockers[name])}
 
 
-def plan_consolidation(state: DisruptionState, options: ConsolidationOptions | None = None) -> ConsolidationPlan:
+def plan_consolidation(
+    state: DisruptionState, options: ConsolidationOptions | None = None, limit: TimeLimit = UNLIMITED
+) -> ConsolidationPlan:
     """Plan which nodes go, in which order, and what takes their place. The state stays as it is.
+
+    Args:
+        limit: when to end with the best commands by then; it is looked at between two commands.
 
     Cost: for each command, what its search costs; and a simulation for each node that stays.
     """
@@ -171,26 +180,32 @@ def plan_consolidation(state: DisruptionState, options: ConsolidationOptions | N
     searches = SEARCHES[: SEARCHES.index(options.search) + 1]
     if options.ignore_budgets:
         state = state.without_budgets()
-    plans = [_commands(state, each, rules) for each in searches]
+    plans = [_commands(state, each, rules, limit) for each in searches]
     if options.allow_m_to_n:
         # Several nodes for several others may save less than what they keep from following, so they come last, too.
         for search in searches:
-            before, last = _commands(state, search, dataclasses.replace(rules, to_several=False))
-            more, last = _commands(last, search, rules)
+            before, last = _commands(state, search, dataclasses.replace(rules, to_several=False), limit)
+            more, last = _commands(last, search, rules, limit)
             plans.append(((*before, *more), last))
     # Of equal plans, the one of the simplest search.
     commands, last = max(plans, key=lambda found: summed(each.savings for each in found[0]))
     worded = in_own_words if options.in_own_words else in_karpenters_words
-    blockers = {name: tuple(map(worded, texts)) for name, texts in _blockers(last, rules)}
-    return ConsolidationPlan(commands, blockers, state.basis.well_known)
+    blockers = {name: tuple(map(worded, texts)) for name, texts in limit.taken(_blockers(last, rules))}
+    if limit.is_noticed or limit.is_over():
+        limit.is_noticed = True
+        blockers = {}
+    return ConsolidationPlan(commands, blockers, state.basis.well_known, is_partial=limit.is_noticed)
 
 
 def _commands(
-    state: DisruptionState, search: Search, rules: Rules
+    state: DisruptionState, search: Search, rules: Rules, limit: TimeLimit
 ) -> tuple[tuple[PlannedCommand, ...], DisruptionState]:
     """The commands in their order, and the cluster after the last of them."""
     commands: list[PlannedCommand] = []
     while True:
+        if limit.is_over():
+            limit.is_noticed = True
+            return tuple(commands), state
         reason = EMPTY
         found = methods.emptiness(state, rules)
         if found is None:

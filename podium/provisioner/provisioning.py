@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Pod
 from podium.provisioner.catalogue import Catalogue
 from podium.provisioner.evictions import Evictions
@@ -67,11 +68,12 @@ def plan_provisioning(objects: ClusterObjects, catalogue: Catalogue, settings: S
     }
 
 
-def provision(basis: PlanBasis, now: float) -> ProvisioningPass:
+def provision(basis: PlanBasis, now: float, limit: TimeLimit = UNLIMITED) -> ProvisioningPass:
     """Plan all pods that wait, and those of nodes that are leaving.
 
     Args:
         now: the time, in seconds since the epoch.
+        limit: when to end with the pods planned by then.
 
     Raises:
         FieldError: an object has a value that has no meaning.
@@ -81,7 +83,7 @@ def provision(basis: PlanBasis, now: float) -> ProvisioningPass:
     if not pods or not basis.pools:
         return ProvisioningPass(pods, ignored)
     solver = Solver(basis, nodes=[each for each in basis.nodes if not each.is_leaving], pods=pods)
-    results = solver.solve()
+    results = solver.solve(limit)
     outcome = outcome_of(results, pods, lower_min_values=basis.settings.lower_min_values)
     return ProvisioningPass(pods, ignored, solver, results, outcome)
 

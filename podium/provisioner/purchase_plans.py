@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.amounts import amount_text, amount_texts
 from podium.objects.core import Pod
 from podium.objects.errors import FieldError
@@ -53,16 +54,21 @@ class PurchasePlan:
     basis: PlanBasis
     found: ProvisioningPass
     devices: DeviceUse = NO_DEVICES
+    is_partial: bool = False
 
     @classmethod
-    def of(cls, basis: PlanBasis, now: float, devices: DeviceUse = NO_DEVICES) -> PurchasePlan:
+    def of(
+        cls, basis: PlanBasis, now: float, devices: DeviceUse = NO_DEVICES, limit: TimeLimit = UNLIMITED
+    ) -> PurchasePlan:
         """Plan the cluster.
 
         Args:
             now: the time, in seconds since the epoch.
             devices: those for resource claims, only to be shown.
+            limit: when to end with the pods planned by then; the plan is partial then.
         """
-        return cls(basis, provision(basis, now), devices)
+        found = provision(basis, now, limit)
+        return cls(basis, found, devices, limit.is_noticed)
 
     def as_dict(self) -> dict[str, Any]:
         """The whole plan, sorted by names where nothing else orders it."""
@@ -81,6 +87,7 @@ class PurchasePlan:
             "hourly_cost": sum_if_known(each["price"] for each in nodes),
             "monthly_cost": sum_if_known(each["monthly_cost"] for each in nodes),
             "utilisation": self._utilisation(),
+            **({"partial": True} if self.is_partial else {}),
         }
 
     def why(self, name: str) -> dict[str, Any]:

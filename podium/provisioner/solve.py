@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.requests import Requests
 from podium.provisioner.amounts import less
@@ -41,6 +42,7 @@ _NEEDS_DEVICES = Refusal.of(
     "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter", is_final=True
 )
 _NO_TEMPLATES = Refusal.of("nodepool requirements filtered out all available instance types")
+_NOT_LOOKED_AT: Final = Refusal.of("was not looked at: the time limit is over", is_final=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +122,15 @@ class Solver:
         for each in nodes:
             self._take_from_limits(each.labels.get(NODE_POOL, ""), each.capacity)
 
-    def solve(self) -> Results:
-        """Plan all pods. To be called once."""
+    def solve(self, limit: TimeLimit = UNLIMITED) -> Results:
+        """Plan all pods, or those whose turn comes in time. To be called once."""
         queue = PodQueue(self._pods)
         refusals: dict[str, Refusal] = {}
         while (pod := queue.pop()) is not None:
+            if limit.is_over():
+                limit.is_noticed = True
+                refusals.setdefault(pod.uid, _NOT_LOOKED_AT)
+                continue
             refusal = self._try(pod)
             if refusal is None:
                 refusals.pop(pod.uid, None)

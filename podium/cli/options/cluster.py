@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from podium.cli.options.paths import FILE
+from podium.cli.options.time_limit import time_limit_option
 
 _OPTIONS = (
     click.option(
@@ -26,7 +27,8 @@ _OPTIONS = (
 
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `-f`, `--kubeconfig` and `--context` to a command that asks about a cluster."""
+    """Add `-f`, `--kubeconfig`, `--context` and `--time-limit` to a command that asks about a cluster."""
+    command = time_limit_option(command)
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

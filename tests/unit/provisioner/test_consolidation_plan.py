@@ -10,6 +10,7 @@ import pytest
 from podium.provisioner.consolidation_plan import ConsolidationOptions, ConsolidationPlan, plan_consolidation
 from podium.provisioner.disruption_state import DisruptionState
 from podium.provisioner.searches import Search
+from tests.looks import after_looks
 from tests.unit.provisioner.clusters import CAPACITY_TYPE, node, pod, required
 from tests.unit.provisioner.fleets import machine, node_pool, state_of
 from tests.unit.provisioner.random_fleets import against_prefixes, any_fleet
@@ -151,3 +152,20 @@ def test_greedy_saves_a_fifth_more_where_a_node_stands_in_the_way_of_prefixes() 
         assert greedy.savings >= prefix.savings
         ratios.append(greedy.savings / prefix.savings if prefix.savings else float(greedy.savings > 0) * 1000)
     assert statistics.median(ratios) >= 1.2
+
+
+def test_commands_found_in_time_are_the_first_of_all_and_partial() -> None:
+    state = state_of(
+        machine("empty"),
+        machine("a", 8),
+        machine("b", 8),
+        [pod("a-1", node="a", cpu="7500m"), pod("b-1", node="b")],
+        node_pool(requirements=ON_DEMAND),
+    )
+    every = plan_consolidation(state)
+    for looks in range(4):
+        limit = after_looks(looks)
+        found = plan_consolidation(state, limit=limit)
+        assert [each.nodes for each in found.commands] == [each.nodes for each in every.commands[:looks]]
+        assert (found.is_partial, limit.is_noticed, found.as_dict()["partial"]) == (True, True, True)
+    assert "partial" not in every.as_dict()

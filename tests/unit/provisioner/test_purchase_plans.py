@@ -13,6 +13,7 @@ from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.purchase_plans import PlacedPurchases, PurchasePlan, built_in_catalogue
 from podium.provisioner.reading import read_objects
 from podium.provisioner.settings import Settings
+from tests.looks import after_looks
 from tests.unit.provisioner.clusters import (
     CAPACITY_TYPE,
     NOW,
@@ -126,3 +127,14 @@ def test_pods_that_podium_preempts_are_named():
     plan = placed(node(cpu="4"), low, high)
     assert plan.as_dict()["preempted"] == ["default/low"]
     assert plan.why("high")["outcome"] == "goes to node node-1"
+
+
+def test_pods_whose_turn_does_not_come_in_time_stay_and_the_plan_is_partial() -> None:
+    basis = PlanBasis(
+        read_objects([node_pool(), *(pod(f"p-{number}") for number in range(5))]), catalogue(), Settings()
+    )
+    plan = PurchasePlan.of(basis, NOW, after_looks(2)).as_dict()
+    assert plan["partial"] is True
+    assert [len(each["pods"]) for each in plan["new_nodes"]] == [2]
+    assert [each["reason"] for each in plan["unschedulable"]] == ["was not looked at: the time limit is over"] * 3
+    assert "partial" not in PurchasePlan.of(basis, NOW).as_dict()

@@ -1,0 +1,116 @@
+"""The option `--time-limit` of every question about a cluster.
+
+Searches look at the limit themselves and end with what they have found (`lib.time_limit`). What looks at no limit, as
+reading a hostile dump or one filter over a million taints, is interrupted a little later, and then there is no answer.
+"""
+
+from __future__ import annotations
+
+import functools
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Final
+
+import click
+
+from podium.cli.options.durations import duration
+from podium.lib.system_clock import SystemClock
+from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
+
+_META: Final = __name__
+_DEFAULT: Final = "1m"
+_GRACE_S: Final = 2.0
+_SAY_AFTER_S: Final = 10.0
+_AGAIN_S: Final = 1.0
+_RECORDED: Final = ("cases", "scenarios")
+_ENDING_S_MAX: Final = 20.0
+"""How long a partial answer may take to be put together."""
+
+
+def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--time-limit` to a command, and hold the command to it. A file of recorded cases may take any time."""
+
+    @functools.wraps(command)
+    def limited(*args: Any, time_limit: float, **others: Any) -> Any:
+        is_limited = time_limit and not any(map(others.get, _RECORDED))
+        limit = TimeLimit(SystemClock(), time_limit) if is_limited else UNLIMITED
+        click.get_current_context().meta[_META] = limit
+        with _interrupting(limit, time_limit, str(others.get("output", ""))):
+            answer = command(*args, **others)
+        if limit.is_noticed:
+            raise SystemExit(1)
+        return answer
+
+    return click.option(
+        "--time-limit",
+        default=_DEFAULT,
+        show_default=True,
+        metavar="DURATION",
+        callback=duration,
+        help="How long the question may take, such as 30s or 5m; 0 for any time. What was found by then is shown.",
+    )(limited)
+
+
+def current_time_limit() -> TimeLimit:
+    """The limit of the command that runs."""
+    limit: TimeLimit = click.get_current_context().meta.get(_META, UNLIMITED)
+    return limit
+
+
+def warn_of_time_limit(output: str) -> None:
+    """Say that the answer is partial, if it is: on standard error, and for people before the answer, too."""
+    from podium.cli.output import TEXT
+
+    if not current_time_limit().is_noticed:
+        return
+    click.echo("warning: the time limit is over, and the answer is what was found by then (--time-limit)", err=True)
+    if output == TEXT:
+        click.echo("partial answer, the time limit is over:")
+
+
+@contextmanager
+def _interrupting(limit: TimeLimit, seconds: float, output: str) -> Iterator[None]:
+    """Interrupt what does not look at the limit. Not in other threads, where no signal is handled."""
+    if limit is UNLIMITED or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    clock, has_spoken, is_interrupted = SystemClock(), False, False
+    started_s = clock.monotonic()
+
+    def tick(_: int, __: FrameType | None) -> None:
+        nonlocal has_spoken, is_interrupted
+        asked_s = clock.monotonic() - started_s
+        if not has_spoken and asked_s >= _SAY_AFTER_S:
+            has_spoken = True
+            click.echo(f"still looking for the answer, for at most {seconds:g} s (--time-limit)", err=True)
+        late_s = asked_s - seconds
+        # A plugin may take the exception for its own failure, so that it is raised again.
+        if late_s >= (_ENDING_S_MAX if limit.is_noticed else _GRACE_S):
+            is_interrupted = True
+            raise TimeIsUpError
+
+    before = signal.signal(signal.SIGALRM, tick)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
+    try:
+        yield
+    except (TimeIsUpError, click.ClickException) as error:
+        if isinstance(error, click.ClickException) and not is_interrupted:
+            raise
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        raise _no_answer(seconds, limit.facts, output) from error
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _no_answer(seconds: float, facts: Sequence[str], output: str) -> click.ClickException:
+    """The error; for programs the answer says so, too."""
+    from podium.cli.output import TEXT, print_value
+
+    words = f"the time limit of {seconds:g} s is over, and no part of the answer was found by then (--time-limit)"
+    if output and output != TEXT:
+        print_value({"error": words, "partial": True, "facts": list(facts)}, output)
+    return click.ClickException(f"{words}. What was found: {'; '.join(facts) or 'nothing, not even the cluster'}")

@@ -1,0 +1,94 @@
+"""The option `--time-limit` of questions."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.cli.options import time_limit
+from tests.manifests import node, pod
+from tests.unit.cli.commands import run, written
+
+TAINTED = [node(f"n{number}", taints=[{"key": "a", "effect": "NoSchedule"}]) for number in range(5)]
+SLEEPS = """
+import time
+from podium.framework import FilterPlugin
+
+class Sleeps(FilterPlugin):
+    def filter(self, state, pod, node):
+        time.sleep(3600)
+"""
+
+
+def web(**more: Any) -> Any:
+    return pod("web", "1", scheduler="default-scheduler", **more)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    return written(tmp_path / "cluster.yaml", *TAINTED, web())
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_GRACE_S", "_SAY_AFTER_S", "_AGAIN_S"):
+        monkeypatch.setattr(time_limit, name, 0.1)
+    monkeypatch.setattr(time_limit, "_ENDING_S_MAX", 600.0)
+
+
+def test_what_was_found_in_time_is_shown_and_is_not_a_success(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_limit, "_GRACE_S", 600.0)
+    asked = ("why", "web", "-f", cluster, "--fix", "--time-limit", "1ms")
+    result = run(*asked, "-o", "json")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["partial"], answer["fixes"]) == (1, True, [])
+    assert answer["node"] is None
+    assert "the time limit is over" in result.stderr
+    result = run(*asked)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("partial answer, the time limit is over:")
+    assert "the search has not ended" in result.stdout
+    assert json.loads(run(*asked[:-1], "0", "-o", "json").stdout)["fixes"]
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        (["why", "web", "--fix"], {"facts": ["the cluster has 1 nodes and 1 pods"]}),
+        (["what-if", "--add-nodes", "1", "--like", "n1"], {"moved": []}),
+    ],
+)
+def test_a_question_that_hangs_is_interrupted(tmp_path: Path, question: list[str], found: Any) -> None:
+    plugin = tmp_path / "sleeps.py"
+    plugin.write_text(SLEEPS)
+    free = written(tmp_path / "free.yaml", node("n1"), web())
+    config = tmp_path / "config.yaml"
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Sleeps"}]}}}
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    config.write_text(json.dumps({**head, "profiles": [profile]}))
+    asked = (*question, "-f", free, "--plugin", f"{plugin}:Sleeps", "--config", config, "--time-limit", "500ms")
+    result = run(*asked, "-o", "json")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["partial"]) == (1, True)
+    assert found.items() <= answer.items()
+    assert "still looking for the answer, for at most 0.5 s" in result.stderr
+    assert "is over" in result.stderr
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_reading_the_cluster_counts(tmp_path: Path) -> None:
+    nodes = [node("n", labels={f"label-{number}": "x" for number in range(20_000)})]
+    result = run("why", "web", "-f", written(tmp_path / "c.yaml", *nodes * 20), "--time-limit", "1ms", "-o", "json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["facts"] == []
+
+
+def test_whoever_reads_the_answer_may_take_any_time(cluster: Path) -> None:
+    assert run("evaluate", "-f", cluster, "--pod", cluster, "--time-limit", "-1s").exit_code == 2
+    result = run("why", "web", "-f", cluster, "--time-limit", "1h")
+    assert result.exit_code == 0
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL

@@ -1,0 +1,81 @@
+"""Questions whose time is up say what they have found, and that it is not all."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.insight import Cluster
+from podium.insight.steps import AddNodes, carried_out
+from podium.insight.what_if import outcome_of
+from podium.lib.time_limit import UNLIMITED
+from tests.looks import after_looks
+from tests.manifests import node, pod
+
+TAINTS = [{"key": key, "effect": "NoSchedule"} for key in ("a", "b")]
+
+
+def web(name="web", cpu="1", **more):
+    return pod(name, cpu, scheduler="default-scheduler", **more)
+
+
+def tainted(count=20):
+    return Cluster.load([node(f"n{number}", taints=TAINTS) for number in range(count)])
+
+
+def test_fixes_found_in_time_are_the_first_of_all_and_partial():
+    every = tainted().fixes(web())
+    assert not every.is_partial
+    counts = set()
+    for looks in range(40):
+        limit = after_looks(looks)
+        found = tainted().fixes(web(), limit=limit)
+        assert found.fixes == every.fixes[: len(found.fixes)]
+        assert found.is_partial == limit.is_noticed == (found.as_dict().get("partial") is True)
+        assert found.is_partial or found == every
+        counts.add(len(found.fixes))
+    assert {0, 1} <= counts
+    assert "has not ended" in tainted().fixes(web(), limit=after_looks(0)).text
+
+
+def test_copies_placed_in_time_are_counted_as_at_least_so_many():
+    cluster = Cluster.load([node("n1", "8"), node("n2", "8")])
+    wanted = web(labels={"app": "a"}, topologySpreadConstraints=[spread()])
+    limit = after_looks(5)
+    found = cluster.capacity(wanted, limit=limit)
+    assert (found.fits, found.is_at_least, found.is_partial, limit.is_noticed) == (5, True, True, True)
+    assert found.as_dict(explain=False)["partial"] is True
+    assert cluster.capacity(wanted).fits == 16
+    assert not any(each.node_name for each in cluster.pods)
+
+
+def spread():
+    return {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "a"}},
+    }
+
+
+def test_sizes_found_in_time_are_told():
+    cluster = Cluster.load([node("n1", "8", memory="8Gi")])
+    every = cluster.headroom(web(), 2)
+    found = cluster.headroom(web(), 2, after_looks(20))
+    assert found.is_partial
+    assert found.as_dict()["partial"] is True
+    assert dict(found.amounts).items() <= dict(every.amounts).items()
+    assert cluster.headroom(web(), 2, UNLIMITED) == every
+
+
+@pytest.mark.parametrize("looks", [0, 3, 6])
+def test_steps_end_with_what_was_placed_in_time(looks):
+    cluster = Cluster.load([node("n1", "1"), *(web(f"web-{number}") for number in range(9))])
+    limit = after_looks(looks)
+    trial = carried_out(cluster, [AddNodes(9, "n1")], limit)
+    found = outcome_of(trial)
+    assert (found.is_partial, limit.is_noticed, found.as_dict()["partial"]) == (True, True, True)
+    assert len(found.placed) <= looks
+    assert len(found.placed) + len(found.still_pending) == 9
+    whole = outcome_of(carried_out(cluster, [AddNodes(9, "n1")]))
+    assert "partial" not in whole.as_dict()
+    assert len(whole.placed) == 9
