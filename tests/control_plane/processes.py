@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from tests import lifeline
+from tests.patience import pause_s
 
 STOP_S_MAX = 15.0
 _LOG_TAIL_LINES = 15
@@ -75,12 +76,14 @@ class ServerProcess:
     def wait_ready(self, is_ready: Callable[[], bool], timeout_s: float = 60.0) -> None:
         """Blocks until `is_ready` says so. Raises: StartError when the process ends first or time is up."""
         deadline_s = time.monotonic() + timeout_s
+        asked_s = time.monotonic()
         while not is_ready():
             if not self.is_running:
                 raise StartError(f"{self.name} ended with {self._process.returncode}:\n{self.log_tail()}")
             if time.monotonic() > deadline_s:
                 raise StartError(f"{self.name} was not ready after {timeout_s:.0f} s:\n{self.log_tail()}")
-            time.sleep(0.05)
+            time.sleep(pause_s(asked_s))
+            asked_s = time.monotonic()
 
     def stop(self) -> None:
         """SIGTERM, then SIGKILL when that takes too long; returns when the process is gone."""

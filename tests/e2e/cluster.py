@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from podium.sandbox import Sandbox
 from tests.control_plane.client import ApiError, Client
 from tests.control_plane.servers import ControlPlane
 from tests.e2e.waiting import eventually
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, pause_s
 
 Json = dict[str, Any]
 
@@ -96,7 +99,10 @@ class Cluster:
             return True
 
         while missing:
+            asked_s = time.monotonic()
             await eventually(some_more, within_s)
+            if missing:
+                await anyio.sleep(pause_s(asked_s))
         return placements
 
     async def wait_condition(self, name: str, reason: str = "Unschedulable", within_s: float = PATIENCE_S) -> Json:

@@ -23,7 +23,7 @@ import yaml
 from tests import lifeline
 from tests.control_plane.processes import free_ports
 from tests.e2e.waiting import eventually
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, pause_s
 
 Json = dict[str, Any]
 
@@ -102,9 +102,10 @@ class Daemon:
         """Until /readyz says so."""
         ends_s = time.monotonic() + PATIENCE_S
         while self.is_running and time.monotonic() < ends_s:
+            asked_s = time.monotonic()
             if await self.readyz() == http.HTTPStatus.OK:
                 return
-            await anyio.sleep(0.05)
+            await anyio.sleep(pause_s(asked_s))
         raise AssertionError(f"podium is not ready, exit code {self._process.poll()}:\n{self.output()}")
 
     def terminate(self) -> None:

@@ -9,17 +9,15 @@ from typing import TypeVar
 import aiohttp
 import anyio
 
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, pause_s
 
 T = TypeVar("T")
-
-_PAUSE_S = 0.02
 
 
 async def eventually(check: Callable[[], Awaitable[T]], within_s: float = PATIENCE_S) -> T:
     """Asks again and again until the answer is true, and returns it.
 
-    A check that fails, or that finds no server, is asked again too. At most half of the time is spent with asking.
+    A check that fails, or that finds no server, is asked again too.
 
     Raises: when time is up, AssertionError with the last answer, or what the check raised last.
     """
@@ -36,4 +34,4 @@ async def eventually(check: Callable[[], Awaitable[T]], within_s: float = PATIEN
             failure = error
         if time.monotonic() > ends_s:
             raise failure
-        await anyio.sleep(max(_PAUSE_S, time.monotonic() - asked_s))
+        await anyio.sleep(pause_s(asked_s))
