@@ -235,7 +235,9 @@ def command(
     def say(plugin: str, seconds: float) -> None:
         log.warning("Importing a plugin takes long", plugin=plugin, seconds=seconds)
 
-    with exit_0_at_sigterm(), limited_loading(say):
+    # Until the loop handles the signal itself: plugins are imported, and constructed, before that.
+    click.get_current_context().with_resource(exit_0_at_sigterm())
+    with limited_loading(say):
         good = read()
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)

@@ -190,6 +190,29 @@ async def test_an_import_that_does_not_end_is_given_up_and_the_next_one_counts(
     await daemon.wait_log(IN_USE)
 
 
+async def test_a_plugin_that_is_never_constructed_at_the_start_does_not_hold_up_a_stop(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "picky.py"
+    constructor = """
+    def __init__(self, args, handle):
+        print("constructing", flush=True)
+        while True:
+            pass
+"""
+    plugin.write_text(PICKY.replace("ALLOWED", "[]") + constructor)
+    profile = {"schedulerName": "podium", "plugins": {"multiPoint": {"enabled": [{"name": "Picky"}]}}}
+    flags = ("--plugin", f"{plugin}:Picky")
+    daemon = await start(sandbox_cluster, configuration(profiles=[profile]), flags=flags, ready=False)
+
+    async def constructs() -> bool:
+        return "constructing" in daemon.output()
+
+    await eventually(constructs)
+    daemon.terminate()
+    assert await daemon.wait_ended() == 0
+
+
 @pytest.mark.parametrize("does", ["import time\ntime.sleep(3600)", "while True:\n    pass"], ids=["sleeps", "spins"])
 @pytest.mark.parametrize("ends", [signal.SIGTERM, None], ids=["stopped", "left alone"])
 async def test_an_import_that_does_not_end_at_the_start_is_named_and_ends(
