@@ -129,7 +129,7 @@ def with_another_name(item: Any) -> Any:
 _HARMLESS_OF_PODS = re.compile(
     r"metadata\.(generation|annotations|ownerReferences|creationTimestamp|deletionTimestamp|resourceVersion)\b"
     r"|spec\.(schedulerName|preemptionPolicy|nodeSelector|tolerations|topologySpreadConstraints|schedulingGates)\b"
-    r"|spec\.(hostUsers|schedulingGroup|affinity\.nodeAffinity|affinity\.podAffinity|resourceClaims|priority)\b"
+    r"|spec\.(hostUsers|schedulingGroup|affinity\.nodeAffinity|affinity\.podAffinity|resourceClaims)\b"
     r"|spec\.affinity\.podAntiAffinity\.preferred"
     r"|spec\.(initC|c)ontainers\[\d+\]\.(image\b|ports\[\d+\]\.containerPort)"
     r"|(spec|status)\.([\w\[\]]+\.)?resources\.(limits|claims)\b"
@@ -137,11 +137,8 @@ _HARMLESS_OF_PODS = re.compile(
 )
 """The fields that affect neither a running pod's usage nor its anti-affinity.
 
-Its priority only says whether it may be a victim, and devices are taken by what is allocated to claims.
+Devices are taken by what is allocated to claims, not by the pod that names them.
 """
-
-_PRIORITY: Final = "spec.priority"
-_NEVER_A_VICTIM: Final = 2**31 - 1
 
 _HARMLESS_OF_NODES = re.compile(
     r"metadata\.(generation|annotations|ownerReferences|creationTimestamp|deletionTimestamp)\b"
@@ -155,8 +152,6 @@ def _pod(pod: Pod, unread: Sequence[FieldError]) -> Pod | None:
     meta, harm = pod.metadata, _harm(unread, _HARMLESS_OF_PODS)
     if why := name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
         meta, harm = _stand_in(pod), harm or FieldError("metadata", why)
-    if any(each.path == _PRIORITY for each in unread):
-        pod = replace(pod, spec=replace(pod.spec, priority=_NEVER_A_VICTIM))
     if harm is None:
         return pod
     return UnreadablePod(

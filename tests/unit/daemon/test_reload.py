@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,9 +17,11 @@ from podium.daemon import reload
 from podium.daemon.configuration_source import ConfigurationSource
 from podium.daemon.reload import LOOKS_UNTIL_NEXT_TRIAL, Reload, own_pod
 from podium.daemon.restarts import RestartNeededError
+from podium.lib.thread_call import ThreadCall
 from podium.objects.resource_types import NODES
-from podium.plugins.loading.discovery import discover
+from podium.plugins.loading.discovery import discover, reference_being_loaded
 from podium.telemetry import Metrics
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -152,17 +153,21 @@ async def test_a_stop_does_not_wait_for_files_that_are_being_read(tmp_path: Path
     bench.awake.set()
 
 
-@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("does", ["import time; time.sleep(3600)", "while True: pass"])
-async def test_the_plugin_whose_import_does_not_end_is_named(tmp_path: Path, does: str) -> None:
-    bench = Bench(tmp_path, FakeScheduler())
-    bench.plugin.write_text(does)
-    reference = f"{bench.plugin}:Picky"
-    bench.reload.source = dataclasses.replace(bench.reload.source, read=lambda: discover([reference]))  # type: ignore[arg-type, return-value]
-    with capture_logs() as logs:
-        await bench.reload.look()
-    assert logs[0]["plugin"] == reference
-    assert bench.reload.refused == f"--plugin {reference}: its import did not end within 0 s"
+async def test_the_plugin_whose_import_does_not_end_is_known(tmp_path: Path, does: str) -> None:
+    plugin = tmp_path / "picky.py"
+    plugin.write_text(does)
+    call = ThreadCall(lambda: discover([f"{plugin}:Picky"]), "test")
+
+    def reference() -> str:
+        frame = call.frame()
+        return "" if frame is None else reference_being_loaded(frame)
+
+    with anyio.fail_after(PATIENCE_S):
+        while not reference():  # noqa: ASYNC110 - the call does not end
+            await anyio.sleep(0.01)
+    assert reference() == f"{plugin}:Picky"
+    call.interrupt()
 
 
 class Kubeconfig:

@@ -170,12 +170,6 @@ def test_a_running_pod_whose_start_time_cannot_be_read_makes_room_as_any_other(s
     assert (placement.nominated_node, [each.metadata.name for each in placement.victims]) == ("n1", ["old"])
 
 
-def test_a_running_pod_whose_priority_cannot_be_read_leaves_its_node_open_and_is_no_victim():
-    cluster = Cluster.load([node("n1", "2"), web("old", "1", node="n1", priority="low")])
-    assert cluster.place(web("fits", priority=5)).node == "n1"
-    assert cluster.place(web("late", "1", priority=4)).nominated_node is None
-
-
 def test_a_gated_pod_is_not_tried():
     placement = two_nodes().place(web(schedulingGates=[{"name": "later"}]))
     assert placement.node is None

@@ -61,6 +61,7 @@ HARMFUL: dict[str, Any] = {
     "spec.containers[0].ports[0].hostPort": running({"containers": [{"ports": [{"hostPort": "80"}]}]}),
     "spec.overhead": running({"overhead": 1}),
     "spec.resources": running({"resources": []}),
+    "spec.priority": running({"priority": "high"}),
     "spec.volumes": running({"volumes": "data"}),
     f"spec.affinity.podAntiAffinity.{REQUIRED}": running({"affinity": {"podAntiAffinity": {REQUIRED: 5}}}),
     "spec.affinity": running({"affinity": []}),
@@ -100,12 +101,6 @@ def test_a_running_pod_without_what_nobody_depends_on_is_a_pod_like_any_other(po
     found = event(pod)
     assert type(found) is Pod
     assert (found.key, found.node_name) == ("default/web", "n1")
-
-
-def test_a_running_pod_whose_priority_cannot_be_read_leaves_its_node_open_and_is_no_victim() -> None:
-    found = event(running({"priority": "low"}))
-    assert type(found) is Pod
-    assert found.priority == 2**31 - 1
 
 
 @pytest.mark.parametrize("node_name", [None, "", 5])

@@ -133,7 +133,7 @@ def test_pods_whose_turn_does_not_come_in_time_stay_and_the_plan_is_partial() ->
     basis = PlanBasis(
         read_objects([node_pool(), *(pod(f"p-{number}") for number in range(5))]), catalogue(), Settings()
     )
-    plan = PurchasePlan.of(basis, NOW, after_looks(2)).as_dict()
+    plan = PurchasePlan.of(basis, NOW, limit=after_looks(2)).as_dict()
     assert plan["partial"] is True
     assert [len(each["pods"]) for each in plan["new_nodes"]] == [2]
     assert [each["reason"] for each in plan["unschedulable"]] == ["was not looked at: the time limit is over"] * 3
