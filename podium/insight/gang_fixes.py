@@ -101,9 +101,7 @@ class _State:
         return len(self.edits), kinds, -len(self.trial.nodes), [part.edit.text for part in self.edits]
 
 
-def gang_fixes(
-    cluster: Cluster, gang: Gang, most: int, limit: TimeLimit = UNLIMITED
-) -> tuple[bool, list[GangFix]]:
+def gang_fixes(cluster: Cluster, gang: Gang, most: int, limit: TimeLimit = UNLIMITED) -> tuple[bool, list[GangFix]]:
     """Whether the gang fits as it is, and otherwise the smallest sets of edits after which it does.
 
     Args:
