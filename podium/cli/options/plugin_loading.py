@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
-import click
-
+from podium.cli.output import say
 from podium.lib.log import get_logger
 from podium.plugins.loading.discovery import LOAD_S_MAX, SAY_AFTER_S, reference_being_loaded
 
@@ -33,15 +32,15 @@ class TookTooLongError(BaseException):
 
 
 def _say(reference: str, seconds: float) -> None:
-    click.echo(f"podium still imports {reference}, for {seconds:.0f} s by now", err=True)
+    say(f"podium still imports {reference}, for {seconds:.0f} s by now", err=True)
 
 
 @contextmanager
-def limited_loading(say: Callable[[str, float], None] = _say) -> Iterator[None]:
+def limited_loading(notify: Callable[[str, float], None] = _say) -> Iterator[None]:
     """Limit the time of imports within the block. Within another such block, and in other threads, it does nothing.
 
     Args:
-        say: called with the plugin whose import lasts, and the seconds since the beginning.
+        notify: called with the plugin whose import lasts, and the seconds since the beginning.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
@@ -57,7 +56,7 @@ def limited_loading(say: Callable[[str, float], None] = _say) -> Iterator[None]:
         if not reference:
             return
         if seconds % SAY_AFTER_S == 0:
-            say(reference, seconds)
+            notify(reference, seconds)
         if seconds >= LOAD_S_MAX:
             raise TookTooLongError
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 import click
 
 from podium.cli.options.durations import duration
+from podium.cli.output import TEXT, print_value, say
 from podium.lib.system_clock import SystemClock
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 
@@ -62,13 +63,11 @@ def current_time_limit() -> TimeLimit:
 
 def warn_of_time_limit(output: str) -> None:
     """Say that the answer is partial, if it is: on standard error, and for people before the answer, too."""
-    from podium.cli.output import TEXT
-
     if not current_time_limit().is_noticed:
         return
-    click.echo("warning: the time limit is over, and the answer is what was found by then (--time-limit)", err=True)
+    say("warning: the time limit is over, and the answer is what was found by then (--time-limit)", err=True)
     if output == TEXT:
-        click.echo("partial answer, the time limit is over:")
+        say("partial answer, the time limit is over:")
 
 
 @contextmanager
@@ -85,7 +84,7 @@ def _interrupting(limit: TimeLimit, seconds: float, output: str) -> Iterator[Non
         asked_s = clock.monotonic() - started_s
         if not has_spoken and asked_s >= _SAY_AFTER_S:
             has_spoken = True
-            click.echo(f"still looking for the answer, for at most {seconds:g} s (--time-limit)", err=True)
+            say(f"still looking for the answer, for at most {seconds:g} s (--time-limit)", err=True)
         late_s = asked_s - seconds
         # A plugin may take the exception for its own failure, so that it is raised again.
         if late_s >= (_ENDING_S_MAX if limit.is_noticed else _GRACE_S):
@@ -108,8 +107,6 @@ def _interrupting(limit: TimeLimit, seconds: float, output: str) -> Iterator[Non
 
 def _no_answer(seconds: float, facts: Sequence[str], output: str) -> click.ClickException:
     """The error; for programs the answer says so, too."""
-    from podium.cli.output import TEXT, print_value
-
     words = f"the time limit of {seconds:g} s is over, and no part of the answer was found by then (--time-limit)"
     if output and output != TEXT:
         print_value({"error": words, "partial": True, "facts": list(facts)}, output)
