@@ -52,7 +52,7 @@ def pod_answer(
         node: a node to compare with.
         source: what the profiles are from; "" if they are kube-scheduler's defaults in place of unknown ones.
         unasked: why the profile of the running podium is not known; "" if it was not to be asked.
-        limit: how long to look for fixes.
+        limit: when to end with the fixes found by then.
 
     Raises:
         ScheduleError: a plugin failed, or there is no node.

@@ -137,7 +137,7 @@ class CSINodeDriver(Value, frozen=True):
 
     name: str = ""
     allocatable: VolumeNodeResources | None = None
-    topology_keys: tuple[str, ...] = ()
+    topology_keys: tuple[str, ...] | None = None
 
 
 class CSINodeSpec(Value, frozen=True):

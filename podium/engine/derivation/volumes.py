@@ -123,7 +123,10 @@ def _affinity(store: ObjectStore, driver: str, node_name: str) -> VolumeNodeAffi
     """The affinity to the part of the cluster that the driver says the node is in."""
     csi_node, node = store.get(CSI_NODES, node_name), store.get(NODES, node_name)
     keys = [
-        key for each in (csi_node.spec.drivers if csi_node else ()) if each.name == driver for key in each.topology_keys
+        key
+        for each in (csi_node.spec.drivers if csi_node else ())
+        if each.name == driver
+        for key in each.topology_keys or ()
     ]
     labels = node.metadata.labels if node is not None else {}
     terms = tuple(NodeSelectorRequirement(key, "In", (labels[key],)) for key in keys if key in labels)
