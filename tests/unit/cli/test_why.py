@@ -182,7 +182,7 @@ def test_a_pod_of_no_profile_of_the_configuration_is_told_so_first(tmp_path, nam
     config = configured(tmp_path, "podium", "spread")
     shown = lines(_run("web", "-f", cluster, "--config", config))
     assert shown[0].startswith(first)
-    assert shown[1] == f"If the pod were for the profile podium of {config}:"
+    assert f" If the pod were for the profile podium of {config}: " in " ".join(shown)
     answer = json.loads(_run("web", "-f", cluster, "--config", config, "-o", "json").stdout)
     assert (answer["scheduler"]["name"], answer["scheduler"]["own"]) == (name, False)
     assert answer["scheduler"].get("meant") == ("podium" if name == "podum" else None)
