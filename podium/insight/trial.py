@@ -207,11 +207,11 @@ class Trial:
                 volume_claim = store.get(PERSISTENT_VOLUME_CLAIMS, f"{namespace}/{pod.metadata.name}-{volume.name}")
                 if volume_claim is not None:
                     self.world.drop(PERSISTENT_VOLUME_CLAIMS, volume_claim)
-        made = {status.resource_claim_name for status in pod.status.resource_claim_statuses}
+        derived = {status.resource_claim_name for status in pod.status.resource_claim_statuses}
         named = {use.resource_claim_name for use in pod.spec.resource_claims}
-        for name in filter(None, made | named):
+        for name in filter(None, derived | named):
             claim = store.get(RESOURCE_CLAIMS, f"{namespace}/{name}")
-            if claim is not None and name in made:
+            if claim is not None and name in derived:
                 self.world.drop(RESOURCE_CLAIMS, claim)
             elif claim is not None:
                 self.world.put(RESOURCE_CLAIMS, claim.released_by(pod.uid))
@@ -310,7 +310,9 @@ class Trial:
         affinity = pod.spec.affinity
         return (
             (affinity is not None and affinity.pod_affinity is not None and bool(affinity.pod_affinity.required))
-            or any(each.when_unsatisfiable != "ScheduleAnyway" for each in pod.spec.topology_spread_constraints)
+            or any(
+                constraint.when_unsatisfiable != "ScheduleAnyway" for constraint in pod.spec.topology_spread_constraints
+            )
             or bool(pod.spec.volumes)
         )
 

@@ -119,7 +119,7 @@ class Outcome:
             "placed": [{"pod": move.pod, "to": move.after, **_origin(move)} for move in self.placed],
             "pending": [{"pod": pod.pod, "why": pod.why, **_origin(pod)} for pod in self.pending],
             "still_pending": [{"pod": pod.pod, "why": pod.why} for pod in self.still_pending],
-            "preempted": [{"pod": each.pod, "from": each.node, "by": each.by} for each in self.preempted],
+            "preempted": [{"pod": victim.pod, "from": victim.node, "by": victim.by} for victim in self.preempted],
             "gone": list(self.gone),
             "blocked": [{"pod": pod.pod, "budgets": list(pod.budgets)} for pod in self.blocked],
             "refused": [{"workload": refusal.workload, "reason": refusal.reason} for refusal in self.refused],
@@ -200,8 +200,8 @@ def utilisation(cluster: Cluster) -> Utilisation:
 def _as_percent(found: Utilisation) -> dict[str, Any]:
     return {
         zone or "all": {
-            resource: {"requested": each.requested, "allocatable": each.allocatable, "percent": each.percent}
-            for resource, each in usages.items()
+            resource: {"requested": usage.requested, "allocatable": usage.allocatable, "percent": usage.percent}
+            for resource, usage in usages.items()
         }
         for zone, usages in found.items()
     }

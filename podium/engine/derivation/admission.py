@@ -115,9 +115,9 @@ class Admission:
             return self.objects.get("PriorityClass", name) or _BUILT_IN_PRIORITIES.get(name)
         if "priority" in spec:
             return None
-        defaults = [each for each in self.objects.of_kind("PriorityClass").values() if each.get("globalDefault")]
+        defaults = [item for item in self.objects.of_kind("PriorityClass").values() if item.get("globalDefault")]
         # Only one may be the default; if there are more, the API server takes the smallest.
-        return min(defaults, key=lambda each: each.get("value") or 0, default=None)
+        return min(defaults, key=lambda item: item.get("value") or 0, default=None)
 
     def _names_unknown_class(self, spec: Mapping[str, Any]) -> bool:
         name = spec.get("priorityClassName")
@@ -155,14 +155,14 @@ class Admission:
         has_class = "storageClassName" in spec or _BETA_CLASS in mapping_at(claim, "metadata", "annotations")
         if is_admitted(claim) or has_class:
             return claim
-        defaults = [each for each in self.objects.of_kind("StorageClass").values() if _is_default_class(each)]
+        defaults = [item for item in self.objects.of_kind("StorageClass").values() if _is_default_class(item)]
         if not defaults:
             return claim
-        newest = max(str(mapping_at(each, "metadata").get("creationTimestamp") or "") for each in defaults)
+        newest = max(str(mapping_at(item, "metadata").get("creationTimestamp") or "") for item in defaults)
         names = [
             str(metadata["name"])
-            for each in defaults
-            if str((metadata := mapping_at(each, "metadata")).get("creationTimestamp") or "") == newest
+            for item in defaults
+            if str((metadata := mapping_at(item, "metadata")).get("creationTimestamp") or "") == newest
         ]
         return {**claim, "spec": {**spec, "storageClassName": min(names)}}
 
@@ -202,11 +202,11 @@ def with_node_lost_tolerations(pod: Manifest) -> Manifest:
     tolerations = spec.get("tolerations") or []
     if is_admitted(pod) or not isinstance(tolerations, list) or not isinstance(pod.get("spec"), Mapping):
         return pod
-    own = [each for each in tolerations if isinstance(each, Mapping) and each.get("effect") in (None, "", "NoExecute")]
+    own = [item for item in tolerations if isinstance(item, Mapping) and item.get("effect") in (None, "", "NoExecute")]
     more = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for key in _NODE_LOST
-        if not any(each.get("key") in (None, "", key) for each in own)
+        if not any(item.get("key") in (None, "", key) for item in own)
     ]
     return {**pod, "spec": {**spec, "tolerations": [*tolerations, *more]}} if more else pod
 

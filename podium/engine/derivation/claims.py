@@ -28,7 +28,7 @@ def may_have_claims(pod: Pod) -> bool:
 def with_claims(pod: Manifest, objects: ControlObjects, exists: ClaimExists) -> tuple[Manifest, list[Manifest]]:
     """The pod as it is once its claims exist, and the claims that have to be made for that."""
     claims: list[Manifest] = [claim for claim in _volume_claims(pod, objects) if not exists(_kind(claim), _key(claim))]
-    statuses = {str(each.get("name")): each for each in items_at(pod, "status", "resourceClaimStatuses")}
+    statuses = {str(status.get("name")): status for status in items_at(pod, "status", "resourceClaimStatuses")}
     for name, claim in _device_claims(pod, objects):
         status = statuses.get(name)
         if status is not None and exists("ResourceClaim", f"{namespace_of(pod)}/{status.get('resourceClaimName')}"):
@@ -49,7 +49,10 @@ def _volume_claims(pod: Manifest, objects: ControlObjects) -> Iterator[dict[str,
             claim = _claim_from(template, f"{pod_name}-{volume.get('name')}", namespace)
             claim["metadata"]["ownerReferences"] = [owner_reference({"apiVersion": "v1", "kind": "Pod", **pod})]
             yield claim
-    owner = next((each for each in items_at(metadata, "ownerReferences") if each.get("kind") == "StatefulSet"), None)
+    owner = next(
+        (reference for reference in items_at(metadata, "ownerReferences") if reference.get("kind") == "StatefulSet"),
+        None,
+    )
     stateful_set = None if owner is None else objects.get("StatefulSet", str(owner.get("name")), namespace)
     if stateful_set is None:
         return

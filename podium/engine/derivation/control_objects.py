@@ -98,7 +98,7 @@ class ControlObjects:
     def _note_restarts(self, pod: Manifest) -> None:
         status = mapping_at(pod, "status")
         statuses = items_at(status, "containerStatuses") + items_at(status, "initContainerStatuses")
-        if not any(each.get("restartCount") for each in statuses):
+        if not any(container.get("restartCount") for container in statuses):
             return
         sidecars = {
             container.get("name")

@@ -158,8 +158,8 @@ def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
     active = [pod for pod in pods if not pod.is_terminating]
     spec = mapping_at(job, "spec")
     if any(
-        each.get("type") in ("Complete", "Failed") and each.get("status") == "True"
-        for each in items_at(job, "status", "conditions")
+        condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True"
+        for condition in items_at(job, "status", "conditions")
     ):
         return Sync()
     if spec.get("suspend") is True:

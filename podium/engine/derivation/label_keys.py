@@ -65,5 +65,5 @@ def _merged(term: Any, labels: Mapping[str, Any]) -> Any:
         for key in keys
         if isinstance(key, str) and key in labels
     ]
-    missing = [each for each in requirements if each not in before]
+    missing = [requirement for requirement in requirements if requirement not in before]
     return {**term, "labelSelector": {**selector, "matchExpressions": [*before, *missing]}} if missing else term

@@ -1,7 +1,7 @@
 """The controller manager of a question: knows the workloads and their pods, and what their controllers do next.
 
-It is told of every change of a pod, and syncs the workloads concerned when asked. It never changes the cluster: whoever
-asks creates and deletes the pods, and tells it.
+The caller reports every change of a pod and asks for the next syncs of the workloads concerned. The manager never changes
+the cluster: the caller creates and deletes the pods.
 
 A workload of which only pods are known is made up from them, so that a dump without workloads can be asked, too.
 """
@@ -67,7 +67,7 @@ class ControllerManager:
         claim_of: the claim to storage with that key; None if it does not exist.
 
     Attributes:
-        new_replica_sets: those that were made for Deployments; whoever adds them to the cluster takes them out.
+        new_replica_sets: ReplicaSets created for Deployments; the caller adds them to the cluster and takes them out.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class ControllerManager:
             after = {**after, "spec": {**mapping_at(after, "spec"), **_only(mapping_at(before, "spec"), "replicas")}}
         self._objects.put(after)
         self._dirty[kind, key] = None
-        templates = [mapping_at(each, "spec", "template") for each in (before, after)]
+        templates = [mapping_at(workload, "spec", "template") for workload in (before, after)]
         if before is None or is_same(*templates):
             return
         if kind == "Deployment":
@@ -185,9 +185,9 @@ class ControllerManager:
 
     def workloads(self) -> list[str]:
         """All workloads that are known by themselves or by their pods, as NAMESPACE/KIND/NAME."""
-        known = {(kind, key) for kind in KINDS for key in self._objects.of_kind(kind)}
-        known |= {above for owner, pods in self._pods.items() for above in self._owners(owner, pods) if pods}
-        return sorted(f"{key.partition('/')[0]}/{kind}/{key.partition('/')[2]}" for kind, key in known)
+        workloads = {(kind, key) for kind in KINDS for key in self._objects.of_kind(kind)}
+        workloads |= {above for owner, pods in self._pods.items() for above in self._owners(owner, pods) if pods}
+        return sorted(f"{key.partition('/')[0]}/{kind}/{key.partition('/')[2]}" for kind, key in workloads)
 
     def expected_pods(self, pods: Sequence[Pod]) -> int | None:
         """How many pods the controllers of these pods want together; None if one of them cannot be scaled.
@@ -264,15 +264,15 @@ class ControllerManager:
         if deployment is None:
             return []
         siblings = self._replica_sets(f"{namespace_of(replica_set)}/{deployment}")
-        return [pod for each in siblings for pod in self._pods.get(("ReplicaSet", key_of(each)), {}).values()]
+        return [pod for sibling in siblings for pod in self._pods.get(("ReplicaSet", key_of(sibling)), {}).values()]
 
     # ------------------------------------------------------------ Deployments
 
     def _sync_deployment(self, deployment: Manifest, key: str) -> None:
         current = self._current_replica_set(deployment, key)
         states = [
-            ReplicaSetState(each, sum(map(is_ready, self._pods.get(("ReplicaSet", key_of(each)), {}).values())))
-            for each in self._replica_sets(key)
+            ReplicaSetState(owned, sum(map(is_ready, self._pods.get(("ReplicaSet", key_of(owned)), {}).values())))
+            for owned in self._replica_sets(key)
         ]
         (new,) = [state for state in states if key_of(state.manifest) == current]
         old = [state for state in states if state is not new]
@@ -287,7 +287,11 @@ class ControllerManager:
             return self._current[key]
         template = mapping_at(deployment, "spec", "template")
         owned = self._replica_sets(key)
-        same = [each for each in owned if is_same(_without_hash(mapping_at(each, "spec", "template")), template)]
+        same = [
+            candidate
+            for candidate in owned
+            if is_same(_without_hash(mapping_at(candidate, "spec", "template")), template)
+        ]
         if not same and key not in self._changed:
             same = owned  # the same but for defaults that this dump lacks
         if same:
@@ -302,7 +306,11 @@ class ControllerManager:
     def _replica_sets(self, key: str) -> list[Manifest]:
         """The ReplicaSets of a Deployment, the oldest revision first."""
         namespace, _, name = key.partition("/")
-        owned = [each for each in self._objects.in_namespace("ReplicaSet", namespace) if _controller_of(each) == name]
+        owned = [
+            candidate
+            for candidate in self._objects.in_namespace("ReplicaSet", namespace)
+            if _controller_of(candidate) == name
+        ]
         return sorted(owned, key=_revision)
 
     # ------------------------------------------------------------ pods and their owners
@@ -365,7 +373,7 @@ class ControllerManager:
         is_removed = (kind, key) in self._removed
         if kind not in KINDS or kind == "DaemonSet" or is_removed or self._is_complete((kind, key)):
             return
-        known = self._objects.get(kind, key)
+        partial = self._objects.get(kind, key)
         self._made_up.add((kind, key))
         pods = list(self._pods.get((kind, key), {}).values())
         if kind == "Deployment":
@@ -386,7 +394,7 @@ class ControllerManager:
             }
             owner_references = [owner_reference(deployment)]
         metadata = {"name": name, "namespace": pods[0].metadata.namespace, "ownerReferences": owner_references}
-        metadata |= mapping_at(known, "metadata")
+        metadata |= mapping_at(partial, "metadata")
         template = _template_from(kind, pods[0])
         if kind == "Deployment":
             template = _without_hash(template)
@@ -452,7 +460,11 @@ def _owner_id(pod: Pod) -> _WorkloadId | None:
 def _controller_of(workload: Manifest) -> str | None:
     """The name of what controls the workload."""
     return next(
-        (str(each.get("name")) for each in items_at(workload, "metadata", "ownerReferences") if each.get("controller")),
+        (
+            str(reference.get("name"))
+            for reference in items_at(workload, "metadata", "ownerReferences")
+            if reference.get("controller")
+        ),
         None,
     )
 

@@ -58,7 +58,7 @@ def _duplicates(term: Mapping[str, Any], path: str) -> Iterator[str]:
     selector = mapping_at(term, "labelSelector")
     selected = {
         *mapping_at(selector, "matchLabels"),
-        *(each.get("key") for each in items_at(selector, "matchExpressions")),
+        *(expression.get("key") for expression in items_at(selector, "matchExpressions")),
     }
     keys = _texts(term, "matchLabelKeys")
     for index, key in enumerate(keys):

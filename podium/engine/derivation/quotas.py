@@ -119,8 +119,8 @@ def _scopes(quota: Manifest) -> list[tuple[str, str, tuple[str, ...]]]:
     return [
         *scopes,
         *(
-            (str(each.get("scopeName")), str(each.get("operator")), tuple(each.get("values") or ()))
-            for each in items_at(quota, "spec", "scopeSelector", "matchExpressions")
+            (str(scope.get("scopeName")), str(scope.get("operator")), tuple(scope.get("values") or ()))
+            for scope in items_at(quota, "spec", "scopeSelector", "matchExpressions")
         ),
     ]
 
@@ -128,8 +128,8 @@ def _scopes(quota: Manifest) -> list[tuple[str, str, tuple[str, ...]]]:
 def _is_in_scope(pod: Manifest, name: str, operator: str, values: tuple[str, ...]) -> bool:
     spec = mapping_at(pod, "spec")
     containers = (*items_at(spec, "containers"), *items_at(spec, "initContainers"))
-    resources = [mapping_at(each, "resources") for each in containers] + [mapping_at(spec, "resources")]
-    is_best_effort = not any(each.get("requests") or each.get("limits") for each in resources)
+    resources = [mapping_at(container, "resources") for container in containers] + [mapping_at(spec, "resources")]
+    is_best_effort = not any(amounts.get("requests") or amounts.get("limits") for amounts in resources)
     if name == "PriorityClass":
         own = str(spec.get("priorityClassName") or "")
         is_listed = own in values

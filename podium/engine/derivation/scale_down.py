@@ -30,7 +30,7 @@ def is_ready(pod: Pod) -> bool:
     """Whether the pod counts as running and ready. A pod on a node without a Ready condition does."""
     if not pod.node_name or pod.is_terminating or pod.status.phase in ("Succeeded", "Failed"):
         return False
-    condition = next((each for each in pod.status.conditions if each.type == "Ready"), None)
+    condition = next((item for item in pod.status.conditions if item.type == "Ready"), None)
     return condition is None or condition.status == "True"
 
 
@@ -115,7 +115,7 @@ def _log_age(age_s: float) -> int:
 
 def _ready_time(pod: Pod) -> str | None:
     """Since when the pod is ready; a pod placed within the question is so since its creation."""
-    condition = next((each for each in pod.status.conditions if each.type == "Ready"), None)
+    condition = next((item for item in pod.status.conditions if item.type == "Ready"), None)
     return pod.metadata.creation_timestamp if condition is None else condition.last_transition_time
 
 

@@ -124,9 +124,9 @@ def _affinity(store: ObjectStore, driver: str, node_name: str) -> VolumeNodeAffi
     csi_node, node = store.get(CSI_NODES, node_name), store.get(NODES, node_name)
     keys = [
         key
-        for each in (csi_node.spec.drivers if csi_node else ())
-        if each.name == driver
-        for key in each.topology_keys or ()
+        for entry in (csi_node.spec.drivers if csi_node else ())
+        if entry.name == driver
+        for key in entry.topology_keys or ()
     ]
     labels = node.metadata.labels if node is not None else {}
     terms = tuple(NodeSelectorRequirement(key, "In", (labels[key],)) for key in keys if key in labels)
