@@ -26,8 +26,9 @@ from podium.framework.cycle.schedule import NO_NODES
 from podium.framework.cycle.search import filter_all
 from podium.framework.profile.runtime import Framework
 from podium.insight.json_patch import patched
-from podium.insight.requests import amount_text, resized
+from podium.insight.requests import resized
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
+from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
 from podium.objects.resource_names import CPU, MEMORY

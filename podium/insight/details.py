@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.cluster import Snapshot
 from podium.framework.contract.status import Status
 from podium.insight.pod_edits import untolerated
-from podium.insight.requests import amount_text
+from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
 from podium.objects.tolerations import taint_text

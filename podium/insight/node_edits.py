@@ -12,7 +12,7 @@ import msgspec
 from podium.insight.edits import Edit, EditKind, into_map, node_manifest, of_node
 from podium.insight.json_patch import Operation, operation, pointer
 from podium.insight.pod_edits import untolerated
-from podium.insight.requests import amount_text
+from podium.objects.amounts import amount_text
 from podium.objects.core import Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod
 from podium.objects.tolerations import taint_text
 from podium.plugins.node_unschedulable import CORDONED

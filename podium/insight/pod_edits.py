@@ -15,7 +15,8 @@ from podium.cluster.host_ports import ANY_ADDRESS
 from podium.cluster.pod_usage import HostPort
 from podium.insight.edits import Edit, EditKind, edited_pod, of_pod
 from podium.insight.json_patch import Operation, operation, pointer
-from podium.insight.requests import amount_text, least_request, resized
+from podium.insight.requests import least_request, resized
+from podium.objects.amounts import amount_text
 from podium.objects.core import Container, Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Taint
 from podium.objects.requests import filter_requests
 from podium.objects.selectors import compile_node_selector

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from podium.insight.json_patch import Operation, operation, pointer
+from podium.objects.amounts import amount_text
 from podium.objects.core import Container, Pod, PodSpec, RawQuantity, ResourceRequirements
 from podium.objects.errors import FieldError
 from podium.objects.quantity import parse
@@ -25,17 +26,6 @@ class _Part(NamedTuple):
     path: tuple[str | int, ...]
     resources: ResourceRequirements
     amount: int
-
-
-def amount_text(resource: str, amount: int) -> str:
-    """The amount as a quantity; `amount` is in thousandths for cpu."""
-    if resource == CPU:
-        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
-    if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(_HUGE_PAGES):
-        for unit, size in _UNITS:
-            if amount and amount % size == 0:
-                return f"{amount // size}{unit}"
-    return str(amount)
 
 
 def readable(resource: str, *amounts: int) -> list[str]:

@@ -16,11 +16,11 @@ from podium.engine.files import Found
 from podium.engine.manifests import Manifest
 from podium.engine.object_files import Objects, objects_given
 from podium.insight import cluster as insight
-from podium.insight.requests import amount_text
 from podium.insight.steps import Apply, Step, UseProfiles, carried_out, pods_of, read_steps
 from podium.insight.trial import Trial
 from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
 from podium.library.planned_objects import to_keep
+from podium.objects.amounts import amount_text
 
 if TYPE_CHECKING:
     from podium.library.plans import InstanceTypes, Plan, Rules

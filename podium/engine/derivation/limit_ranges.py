@@ -60,7 +60,7 @@ def claim_refusals(claim: Manifest, limit_ranges: Iterable[Manifest]) -> str:
             for limit_range in limit_ranges
             for item in items_at(limit_range, "spec", "limits")
             if item.get("type") == "PersistentVolumeClaim"
-            for reason in (*_below(item, requests, {}), *_requests_above(item, requests))
+            for reason in (*_below(item, requests, {}), *_above(item, requests))
         ]
     except QuantityError:
         return ""
@@ -134,26 +134,18 @@ def _below(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping
             yield f"{least}, but limit is {canonical_text(limit)}"
 
 
-def _requests_above(item: Mapping[str, Any], requests: Mapping[str, Any]) -> Iterator[str]:
-    """What a claim, which has no limits, requests above the maximum."""
+def _above(
+    item: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any] | None = None
+) -> Iterator[str]:
+    """What is above the maximum. A claim has no limits, so that its requests must be stated, a container its limits."""
+    stated, name = (requests, "request") if limits is None else (limits, "limit")
     for resource, enforced in mapping_at(item, "max").items():
         most = f"maximum {resource} usage per {item.get('type')} is {canonical_text(enforced)}"
         request = requests.get(resource)
-        if request is None:
-            yield f"{most}.  No request is specified"
-        elif parse(request) > parse(enforced):
-            yield f"{most}, but request is {canonical_text(request)}"
-
-
-def _above(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any]) -> Iterator[str]:
-    kind = item.get("type")
-    for resource, enforced in mapping_at(item, "max").items():
-        most = f"maximum {resource} usage per {kind} is {canonical_text(enforced)}"
-        request, limit = requests.get(resource), limits.get(resource)
-        if limit is None:
-            yield f"{most}.  No limit is specified"
-        elif parse(limit) > parse(enforced):
-            yield f"{most}, but limit is {canonical_text(limit)}"
+        if resource not in stated:
+            yield f"{most}.  No {name} is specified"
+        elif parse(stated[resource]) > parse(enforced):
+            yield f"{most}, but {name} is {canonical_text(stated[resource])}"
         elif request is not None and parse(request) > parse(enforced):
             yield f"{most}, but request is {canonical_text(request)}"
 

@@ -1,7 +1,7 @@
 """The controller manager of a question: knows the workloads and their pods, and what their controllers do next.
 
-The caller reports every change of a pod and asks for the next syncs of the workloads concerned. The manager never changes
-the cluster: the caller creates and deletes the pods.
+The caller reports every change of a pod and asks for the next syncs of the workloads concerned. The manager never
+changes the cluster: the caller creates and deletes the pods.
 
 A workload of which only pods are known is made up from them, so that a dump without workloads can be asked, too.
 """

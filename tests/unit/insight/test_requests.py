@@ -2,7 +2,8 @@ import msgspec
 import pytest
 
 from podium.insight.json_patch import patched
-from podium.insight.requests import amount_text, least_request, readable, resized
+from podium.insight.requests import least_request, readable, resized
+from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
 from tests.builders import pod
