@@ -17,6 +17,7 @@ from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_valu
 from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
+    from podium.engine.files import Found
     from podium.engine.manifests import Manifest
     from podium.estimator.member import Gates
     from podium.estimator.requirements import ReplicaRequirements
@@ -149,8 +150,8 @@ def gates_of(text: str) -> Gates:
 
 def _question(
     workload: str | None, requests: str | None, namespace: str
-) -> tuple[ReplicaRequirements | None, Pod, Sequence[Manifest]]:
-    """The requirements of a replica, a pod that the replica would be, and the objects beside it in its file."""
+) -> tuple[ReplicaRequirements | None, Pod | Found, Sequence[Manifest]]:
+    """The requirements of a replica, the pod that it would be, and the objects beside it in its file."""
     from podium.cli.cluster_source import objects_in
     from podium.estimator.accurate import replica_of
     from podium.estimator.manifests import workload_in
@@ -161,7 +162,7 @@ def _question(
     if workload is not None:
         found = workload_in(objects_in([workload]), workload)
         try:
-            return requirements_of(found.pod, found.priority_class_name), found.pod, found.others
+            return requirements_of(found.pod, found.priority_class_name), found.manifest, found.others
         except FieldError as error:
             raise EstimateError(f"{workload}: {error}") from error
     if requests is None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from podium.engine.cluster import read_object
 from podium.engine.derivation.admission import Admission
+from podium.engine.files import Found
 from podium.engine.manifests import Manifest
 from podium.engine.store import ObjectStore
 from podium.estimator.accurate import accurate_replicas
@@ -20,7 +22,7 @@ from podium.estimator.requirements import MAX_INT32, ReplicaRequirements
 from podium.estimator.resource_models import default_models, fault_of, grade_nodes
 from podium.objects import resource_types
 from podium.objects.core import Pod
-from podium.objects.resource_types import ResourceType
+from podium.objects.resource_types import PODS, ResourceType
 
 Answer: TypeAlias = dict[str, Any]
 
@@ -54,19 +56,28 @@ def parity_answer(
 
 
 def accurate_answer(
-    manifests: Sequence[Manifest], replica: Pod, whole: Sequence[ResourceType[Any]]
+    manifests: Sequence[Manifest], replica: Pod | Found, whole: Sequence[ResourceType[Any]]
 ) -> tuple[Answer, Sequence[str]]:
     """The number that podium would bind, and the plurals of the kinds that it depends on and that are missing.
 
     Args:
+        replica: a manifest is admitted as by the API server of that cluster.
         whole: the kinds of which `manifests` holds all objects that exist.
+
+    Raises:
+        ManifestError: an object cannot be read, or the API server would refuse the replica.
     """
-    store = ObjectStore.of(manifests, whole)
-    cluster, waiting = cluster_for(store, Admission(manifests), replica)
+    store, admission = ObjectStore.of(manifests, whole), Admission(manifests)
+    named: list[str] = []
+    if isinstance(replica, Found):
+        admission.demand_admission(replica.manifest)
+        named = admission.missing_kinds(replica.manifest)
+        replica = read_object(replica, PODS, admission)
+    cluster, waiting = cluster_for(store, admission, replica)
     replicas = accurate_replicas(
         cluster.engine, cluster.framework_for(replica), replica, waiting, cluster.create_claims
     )
-    return {"replicas": replicas}, [resource.plural for resource in store.missed()]
+    return {"replicas": replicas}, sorted({*named, *(resource.plural for resource in store.missed())})
 
 
 def general_answer(

@@ -38,9 +38,16 @@ _KINDS: Mapping[tuple[str, str], ResourceType[Any]] = {(each.group, each.kind): 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A pod made from the workload's template, the name of its priority class, and the other objects of the file."""
+    """A replica of the workload.
+
+    Attributes:
+        pod: made from the template, with the defaults that do not depend on the cluster.
+        manifest: the same as a manifest that no API server has admitted yet.
+        others: the other objects of the file.
+    """
 
     pod: Pod
+    manifest: Found
     priority_class_name: str
     others: tuple[Manifest, ...] = ()
 
@@ -105,9 +112,10 @@ def workload_in(found: Iterable[Found], name: str) -> Workload:
     metadata, spec = asked.manifest.get("metadata") or {}, asked.manifest.get("spec") or {}
     if isinstance(metadata, dict) and isinstance(spec, dict):
         spec = {**spec, "nodeName": None}
-    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-    pod = read_object(Found(manifest, asked.where), PODS, Admission(each.manifest for each in others))
-    return Workload(pod, str(spec.get("priorityClassName") or ""), tuple(item.manifest for item in others))
+    manifest = Found({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}, asked.where)
+    pod = read_object(manifest, PODS, Admission(each.manifest for each in others))
+    name = str(spec.get("priorityClassName") or "")
+    return Workload(pod, manifest, name, tuple(item.manifest for item in others))
 
 
 def karmada_cluster_in(found: Iterable[Found], name: str) -> KarmadaCluster:

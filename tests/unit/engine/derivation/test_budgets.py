@@ -1,0 +1,86 @@
+import pytest
+
+from podium.engine.derivation.budgets import Budget
+from tests import workload_manifests
+from tests.builders import pod
+
+WEB = {"app": "web"}
+
+
+def _budget(**spec):
+    found = Budget.of(workload_manifests.budget(WEB, **spec))
+    assert found is not None
+    return found
+
+
+def _pods(ready, unready=0):
+    states = [True] * ready + [False] * unready
+    return [
+        pod(f"web-{index}", node="n1", labels=WEB, status=workload_manifests.ready(is_ready=is_ready))
+        for index, is_ready in enumerate(states)
+    ]
+
+
+def _allows(budget, pods, which=0, expected: int | None = 4):
+    return budget.allows(pods[which], pods, lambda covered: expected)
+
+
+@pytest.mark.parametrize(
+    ("spec", "least"),
+    [
+        ({"minAvailable": 2}, 2),
+        ({"minAvailable": "50%"}, 2),
+        ({"minAvailable": "51%"}, 3),
+        ({"maxUnavailable": 1}, 3),
+        ({"maxUnavailable": "25%"}, 3),
+        ({"maxUnavailable": "26%"}, 2),
+        ({}, 1),
+    ],
+)
+def test_a_healthy_pod_may_go_while_more_than_the_least_are_healthy(spec, least):
+    budget = _budget(**spec)
+    assert not _allows(budget, _pods(least))
+    assert _allows(budget, _pods(least + 1))
+
+
+def test_an_unready_pod_may_go_while_the_least_are_healthy():
+    budget = _budget(minAvailable=2)
+    assert _allows(budget, _pods(2, unready=1), which=2)
+    assert not _allows(budget, _pods(1, unready=1), which=1)
+
+
+def test_unready_pods_may_always_go_if_the_budget_says_so():
+    budget = _budget(minAvailable=2, unhealthyPodEvictionPolicy="AlwaysAllow")
+    assert _allows(budget, _pods(0, unready=1))
+    assert not _allows(budget, _pods(2))
+
+
+def test_a_share_of_a_number_that_is_not_known_allows_nothing():
+    assert not _allows(_budget(minAvailable="10%"), _pods(4), expected=None)
+    assert not _allows(_budget(maxUnavailable=3), _pods(4), expected=None)
+    assert _allows(_budget(minAvailable=1), _pods(4), expected=None)
+
+
+def test_terminating_pods_are_not_counted():
+    pods = [*_pods(2), pod("web-9", node="n1", labels=WEB, terminating=True)]
+    assert not _allows(_budget(minAvailable=2), pods)
+
+
+def test_a_budget_covers_its_namespace_only():
+    budget = _budget()
+    assert budget.key == "default/budget"
+    assert budget.covers(pod(labels=WEB))
+    assert not budget.covers(pod(labels=WEB, namespace="shop"))
+    assert not budget.covers(pod(labels={"app": "db"}))
+
+
+def test_a_budget_without_a_selector_covers_nothing_and_a_broken_one_is_none():
+    manifest = workload_manifests.budget(WEB)
+    del manifest["spec"]["selector"]
+    budget = Budget.of(manifest)
+    assert budget is not None
+    assert not budget.covers(pod(labels=WEB))
+    manifest["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
+    assert Budget.of(manifest) is None
+    manifest["spec"]["selector"] = "app=web"
+    assert Budget.of(manifest) is None

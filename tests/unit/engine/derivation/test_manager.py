@@ -1,0 +1,172 @@
+from podium.engine.derivation.control_objects import ControlObjects
+from podium.engine.derivation.manager import ControllerManager
+from podium.engine.manifests import read_manifest
+from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PODS
+from tests import builders
+from tests.manifests import pod
+from tests.workload_manifests import claim, names_of, owned, workload
+
+
+def _typed(*manifests):
+    return [read_manifest(each, PODS) for each in manifests]
+
+
+def _web(name, kind="ReplicaSet", of="web", **fields):
+    return owned(pod(name, node="n1", labels={"app": of}, **fields), kind, of)
+
+
+def _manager(objects=(), pods=(), nodes=(), claims=()):
+    stored = {each.key: each for each in (read_manifest(item, PERSISTENT_VOLUME_CLAIMS) for item in claims)}
+    return ControllerManager(ControlObjects(objects), _typed(*pods), lambda: nodes, stored.get)
+
+
+def _created(manager):
+    return names_of(manifest for each in manager.sync() for manifest in each.sync.create)
+
+
+def _deleted(manager):
+    return [gone.metadata.name for each in manager.sync() for gone in each.sync.delete]
+
+
+def test_a_known_workload_replaces_a_pod_that_is_gone():
+    manager = _manager([workload("ReplicaSet", replicas=1)], [_web("web-a")])
+    assert manager.sync() == []
+    manager.on_pod_gone(*_typed(_web("web-a")))
+    assert len(_created(manager)) == 1
+
+
+def test_a_job_replaces_a_pod_only_after_its_backoff():
+    manager = _manager([workload("Job")], [_web("web-a", "Job")])
+    manager.on_pod_gone(*_typed(_web("web-a", "Job")))
+    assert manager.sync() == []
+    assert manager.end_backoffs()
+    assert len(_created(manager)) == 1
+    assert not manager.end_backoffs()
+
+
+def test_a_workload_of_which_only_pods_are_known_can_be_scaled():
+    manager = _manager([], [_web("web-a", cpu="2"), _web("web-b", cpu="2")])
+    assert manager.scale("ReplicaSet", "default/web", 3)
+    ((sync,),) = [each.sync.create for each in manager.sync()]
+    assert sync["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "2"
+    assert "nodeName" not in sync["spec"]
+    assert not manager.scale("ReplicaSet", "default/other", 3)
+
+
+def test_a_deployment_is_made_up_through_the_name_of_its_replica_set():
+    pods = [owned(pod(f"web-5d-{letter}", node="n1"), "ReplicaSet", "web-5d") for letter in "ab"]
+    manager = _manager([], pods)
+    assert manager.workloads() == ["default/Deployment/web", "default/ReplicaSet/web-5d"]
+    assert manager.scale("Deployment", "default/web", 1)
+    manager.sync()
+    assert _deleted(manager) == ["web-5d-b"]
+
+
+def test_a_stateful_set_is_made_up_with_the_claims_of_its_pods():
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}
+    database = owned(pod("db-0", node="n1", volumes=[volume]), "StatefulSet", "db")
+    manager = _manager([], [database], claims=[claim("data-db-0", "7Gi")])
+    assert manager.scale("StatefulSet", "default/db", 2)
+    ((made,),) = [each.sync.create for each in manager.sync()]
+    assert made["metadata"]["name"] == "db-1"
+    assert made["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] == "data-db-1"
+
+
+def test_a_workload_without_pods_can_be_scaled():
+    manager = _manager([workload("StatefulSet", "db", 0)])
+    assert manager.scale("StatefulSet", "default/db", 2)
+    assert _created(manager) == ["db-0"]
+
+
+def test_the_parallelism_of_a_job_is_scaled():
+    manager = _manager([workload("Job")])
+    assert manager.scale("Job", "default/web", 3)
+    assert len(_created(manager)) == 3
+
+
+def test_pods_without_a_controller_are_adopted():
+    manager = _manager([workload("ReplicaSet", replicas=1)], [pod("web-x", node="n1", labels={"app": "web"})])
+    manager.touch("ReplicaSet", "default/web")
+    ((adopted,),) = [each.sync.adopt for each in manager.sync()]
+    assert adopted.metadata.controller.name == "web"
+    manager.on_pod(adopted)
+    assert manager.sync() == []
+
+
+def test_a_stateful_set_adopts_pods_of_its_names_only():
+    labels = {"app": "db"}
+    orphans = [pod("db-0", node="n1", labels=labels), pod("other-0", node="n1", labels=labels)]
+    manager = _manager([workload("StatefulSet", "db", 1)], orphans)
+    manager.touch("StatefulSet", "default/db")
+    ((adopted,),) = [each.sync.adopt for each in manager.sync()]
+    assert adopted.metadata.name == "db-0"
+
+
+def test_a_removed_workload_takes_its_pods_along_and_is_not_made_up_again():
+    manager = _manager([workload("ReplicaSet", replicas=1)], [_web("web-a")])
+    gone = manager.remove("ReplicaSet", "default/web")
+    assert [each.metadata.name for each in gone or ()] == ["web-a"]
+    manager.on_pod_gone(*_typed(_web("web-a")))
+    assert manager.sync() == []
+    assert manager.remove("ReplicaSet", "default/other") is None
+
+
+def test_an_applied_workload_keeps_its_number_of_replicas_unless_it_says_another():
+    manager = _manager([workload("ReplicaSet", replicas=3)], [_web(f"web-{letter}") for letter in "abc"])
+    manager.apply(workload("ReplicaSet"))
+    assert manager.sync() == []
+    manager.apply(workload("ReplicaSet", replicas=2))
+    assert _deleted(manager) == ["web-c"]
+
+
+def test_a_changed_template_of_a_stateful_set_rolls_its_pods():
+    pods = [owned(pod(f"db-{number}", node="n1", labels={"app": "db"}), "StatefulSet", "db") for number in range(2)]
+    manager = _manager([workload("StatefulSet", "db", 2)], pods)
+    manager.apply(workload("StatefulSet", "db", 2))
+    assert manager.sync() == []
+    manager.apply(workload("StatefulSet", "db", 2, cpu="2"))
+    assert _deleted(manager) == ["db-1"]
+
+
+def test_a_changed_template_of_a_deployment_gets_a_replica_set_of_its_own():
+    manager = _manager([workload("Deployment", replicas=2)])
+    manager.touch("Deployment", "default/web")
+    manager.sync()
+    manager.apply(workload("Deployment", replicas=2, cpu="2"))
+    manager.sync()
+    one, other = manager.new_replica_sets
+    assert one["metadata"]["name"] != other["metadata"]["name"]
+
+
+def test_a_daemon_set_is_synced_when_nodes_change():
+    nodes = [builders.node("n1")]
+    manager = _manager([workload("DaemonSet")], nodes=nodes)
+    manager.on_nodes()
+    assert len(_created(manager)) == 1
+    nodes.append(builders.node("n2"))
+    assert manager.sync() == []
+    manager.on_nodes()
+    assert len(_created(manager)) == 2  # the first was not reported
+
+
+def test_expected_pods_are_those_that_the_workloads_want():
+    pods = [_web("web-a"), _web("other-a", of="other"), pod("bare", node="n1")]
+    manager = _manager([workload("ReplicaSet", replicas=5)], pods)
+    assert manager.expected_pods(_typed(*pods)) == 6
+    assert manager.expected_pods(_typed(_web("sum-a", "Job"))) is None
+    assert manager.expected_pods(_typed(_web("agent-a", "DaemonSet"))) is None
+
+
+def test_a_replica_sets_deployment_says_how_many_pods_are_expected():
+    replica_set = owned(workload("ReplicaSet", "web-5d", 2), "Deployment", "web")
+    manager = _manager([replica_set, workload("Deployment", replicas=9)], [_web("web-a", of="web-5d")])
+    assert manager.expected_pods(_typed(_web("web-a", of="web-5d"))) == 9
+
+
+def test_only_pods_of_unknown_controllers_are_replaced_alike():
+    manager = _manager([workload("ReplicaSet")], [])
+    (known,), (unknown,) = _typed(_web("web-a")), _typed(_web("other-a", of="other"))
+    assert not manager.is_replaced_alike(known)
+    assert manager.is_replaced_alike(unknown)
+    for item in (pod("bare"), _web("db-0", "StatefulSet"), _web("agent-a", "DaemonSet")):
+        assert not manager.is_replaced_alike(*_typed(item))

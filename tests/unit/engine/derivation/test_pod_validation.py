@@ -1,0 +1,57 @@
+import pytest
+
+from podium.engine.derivation.pod_validation import invalid_fields
+
+REQUIRED, PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+
+
+def _container(request, limit):
+    return {"resources": {"requests": {"cpu": request}, "limits": {"cpu": limit}}}
+
+
+@pytest.mark.parametrize("group", ["containers", "initContainers"])
+def test_requests_above_limits_are_named_with_their_container(group):
+    spec = {group: [_container("1", "1"), _container("1500m", "1")]}
+    assert invalid_fields({}, spec) == [
+        f'spec.{group}[1].resources.requests: Invalid value: "1500m": must be less than or equal to cpu limit of 1'
+    ]
+
+
+def test_amounts_that_cannot_be_read_and_requests_without_a_limit_are_not_judged():
+    without = {"resources": {"requests": {"cpu": "9"}, "limits": {"memory": "1"}}}
+    assert invalid_fields({}, {"containers": [_container("x", "1"), without]}) == []
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [{"matchLabels": {"app": "web"}}, {"matchExpressions": [{"key": "app", "operator": "Exists"}]}],
+)
+def test_a_key_that_the_selector_has_too_is_named_with_its_field(selector):
+    term = {"labelSelector": selector, "matchLabelKeys": ["tier", "app"]}
+    said = 'Invalid value: "app": exists in both matchLabelKeys and labelSelector'
+    required = {"affinity": {"podAntiAffinity": {REQUIRED: [term]}}}
+    (error,) = invalid_fields(required, {})
+    assert error.endswith(said)
+    assert error.startswith(f"spec.affinity.podAntiAffinity.{REQUIRED}[0]")
+    preferred = {"affinity": {"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": term}]}}}
+    (error,) = invalid_fields(preferred, {})
+    assert error.startswith(f"spec.affinity.podAffinity.{PREFERRED}[0].podAffinityTerm")
+    (error,) = invalid_fields({"topologySpreadConstraints": [term]}, {})
+    assert error == f"spec.topologySpreadConstraints[0].matchLabelKeys[1]: {said}"
+
+
+def test_a_key_that_is_to_match_and_to_differ_is_refused():
+    term = {"labelSelector": {}, "matchLabelKeys": ["app"], "mismatchLabelKeys": ["app"]}
+    (error,) = invalid_fields({"affinity": {"podAffinity": {REQUIRED: [term]}}}, {})
+    assert error.endswith(
+        'matchLabelKeys[0]: Invalid value: "app": exists in both matchLabelKeys and mismatchLabelKeys'
+    )
+
+
+def test_merged_requirements_of_the_filled_spec_are_no_error():
+    term = {"labelSelector": {}, "matchLabelKeys": ["app"]}
+    merged = {"labelSelector": {"matchExpressions": [{"key": "app"}]}, "matchLabelKeys": ["app"]}
+    assert invalid_fields({"topologySpreadConstraints": [term]}, {"topologySpreadConstraints": [merged]}) == []

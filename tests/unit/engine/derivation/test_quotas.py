@@ -1,0 +1,113 @@
+import pytest
+
+from podium.engine.derivation.quotas import Quotas
+from podium.engine.manifests import read_manifest
+from podium.objects.resource_types import PODS
+from tests.manifests import pod
+from tests.workload_manifests import claim, quota
+
+
+def _refusals(quotas, *pods, existing=()):
+    typed = [read_manifest(each, PODS) for each in existing]
+    asked = Quotas(quotas, lambda namespace: [each for each in typed if each.metadata.namespace == namespace])
+    return [asked.refusal(read_manifest(each, PODS), each) for each in pods]
+
+
+def test_what_is_used_is_read_from_the_status():
+    limited = quota(used={"cpu": "3"}, hard={"cpu": "4"})
+    assert _refusals([limited], pod("a", "1"), existing=[pod("old", "4")]) == [""]
+    assert _refusals([limited], pod("a", "1500m")) == [
+        "exceeded quota: quota, requested: cpu=1500m, used: cpu=3, limited: cpu=4"
+    ]
+
+
+def test_what_is_used_is_counted_where_there_is_no_status():
+    limited = quota(hard={"pods": "2"})
+    other = pod("b")
+    other["metadata"]["namespace"] = "shop"
+    assert _refusals([limited], pod("c"), existing=[pod("a"), other]) == [""]
+    assert _refusals([limited], pod("c"), existing=[pod("a"), pod("b")]) == [
+        "exceeded quota: quota, requested: pods=1, used: pods=2, limited: pods=2"
+    ]
+
+
+def test_pods_that_are_taken_count_and_those_that_are_refused_do_not():
+    limited = quota(hard={"requests.memory": "3Gi"}, used={"requests.memory": "0"})
+    sizes = ("2Gi", "2Gi", "1Gi", "1Gi")
+    said = _refusals([limited], *(pod(f"p-{size}", memory=size) for size in sizes))
+    assert [bool(each) for each in said] == [False, True, False, True]
+    assert "requested: requests.memory=1Gi, used: requests.memory=3Gi, limited: requests.memory=3Gi" in said[-1]
+
+
+def test_a_pod_that_is_gone_gives_its_share_back():
+    asked = Quotas([quota(hard={"pods": "1"}, used={"pods": "1"})], lambda namespace: [])
+    manifest = pod("a")
+    typed = read_manifest(manifest, PODS)
+    assert asked.refusal(typed, manifest)
+    asked.on_pod_gone(typed)
+    assert asked.refusal(typed, manifest) == ""
+
+
+def test_containers_must_state_what_a_quota_limits():
+    limited = quota(hard={"limits.cpu": "9", "requests.memory": "9Gi"})
+    assert _refusals([limited], pod("a")) == ["failed quota: quota: must specify limits.cpu for: main"]
+    whole = pod("a", resources={"limits": {"cpu": "1"}, "requests": {"memory": "1Gi"}})
+    assert _refusals([limited], whole) == [""]
+
+
+@pytest.mark.parametrize(
+    ("scopes", "spec", "is_in"),
+    [
+        (["Terminating"], {"activeDeadlineSeconds": 5}, True),
+        (["Terminating"], {}, False),
+        (["NotTerminating"], {}, True),
+        (["BestEffort"], {}, False),
+        (["BestEffort"], {"containers": [{"name": "main"}]}, True),
+        (["NotBestEffort"], {}, True),
+        (["NotBestEffort"], {"containers": [{"name": "main"}]}, False),
+        (["Invented"], {}, False),
+    ],
+)
+def test_a_quota_counts_the_pods_of_its_scopes_only(scopes, spec, is_in):
+    (said,) = _refusals([quota(hard={"pods": "0"}, scopes=scopes)], pod("a", **spec))
+    assert bool(said) is is_in
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "name", "is_in"),
+    [
+        ("In", ["high"], "high", True),
+        ("In", ["high"], "low", False),
+        ("NotIn", ["high"], "low", True),
+        ("NotIn", ["high"], "high", False),
+        ("Exists", [], "low", True),
+        ("Exists", [], "", False),
+        ("DoesNotExist", [], "", True),
+        ("DoesNotExist", [], "low", False),
+    ],
+)
+def test_a_quota_may_be_for_priority_classes(operator, values, name, is_in):
+    expression = {"scopeName": "PriorityClass", "operator": operator, "values": values}
+    limited = quota(hard={"pods": "0"}, scopeSelector={"matchExpressions": [expression]})
+    (said,) = _refusals([limited], pod("a", priorityClassName=name))
+    assert bool(said) is is_in
+
+
+def test_claims_to_storage_are_counted_also_by_class():
+    hard = {"requests.storage": "8Gi", "slow.storageclass.storage.k8s.io/persistentvolumeclaims": "1"}
+    asked = Quotas([quota(hard=hard, used={"requests.storage": "0"})], lambda namespace: [])
+    assert asked.claim_refusal(claim("a", "5Gi")) == ""
+    name = "slow.storageclass.storage.k8s.io/persistentvolumeclaims"
+    assert asked.claim_refusal(claim("b", "1Gi")) == (
+        f"exceeded quota: quota, requested: {name}=1, used: {name}=1, limited: {name}=1"
+    )
+    assert asked.claim_refusal(claim("c", "4Gi", "fast")) == (
+        "exceeded quota: quota, requested: requests.storage=4Gi, used: requests.storage=5Gi, "
+        "limited: requests.storage=8Gi"
+    )
+
+
+def test_a_quota_of_another_namespace_or_an_amount_that_cannot_be_read_refuses_nothing():
+    other = quota(hard={"pods": "0"})
+    other["metadata"]["namespace"] = "shop"
+    assert _refusals([other, quota("broken", hard={"pods": "x"})], pod("a")) == [""]

@@ -1,0 +1,104 @@
+import pytest
+
+from podium.engine.derivation.volumes import bound_at_once, controller_writes
+from podium.engine.manifests import read_manifest
+from podium.engine.store import ObjectStore
+from podium.framework.contract.writing import ObjectWrite
+from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from tests.manifests import ZONE, node
+from tests.workload_manifests import claim, storage
+
+MANUAL = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "manual"},
+    "provisioner": "kubernetes.io/no-provisioner",
+    "volumeBindingMode": "Immediate",
+}
+
+
+def _volume(name="disk", size="10Gi", **spec):
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": size},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "manual",
+            **spec,
+        },
+        "status": {"phase": "Available"},
+    }
+
+
+def _claim(name="data", size="5Gi", storage_class="manual", **annotations):
+    manifest = claim(name, size, storage_class)
+    manifest["metadata"]["annotations"] = annotations
+    return manifest
+
+
+def _typed(manifest):
+    return read_manifest(manifest, PERSISTENT_VOLUME_CLAIMS)
+
+
+def _after(writes):
+    return {write.resource.kind: write.after for write in writes}
+
+
+def test_a_claim_of_a_class_that_does_not_wait_is_bound_to_the_smallest_volume_that_suits():
+    store = ObjectStore.of([MANUAL, _volume("large", "50Gi"), _volume("small", "10Gi"), _volume("tiny", "1Gi")])
+    after = _after(bound_at_once(store, _typed(_claim())))
+    assert after["PersistentVolumeClaim"].spec.volume_name == "small"
+    assert after["PersistentVolumeClaim"].status.phase == "Bound"
+    assert after["PersistentVolume"].spec.claim_ref.name == "data"
+
+
+def test_a_claim_that_no_volume_suits_stays():
+    store = ObjectStore.of([MANUAL, _volume("tiny", "1Gi"), _volume("other", storageClassName="slow")])
+    assert bound_at_once(store, _typed(_claim())) == ()
+
+
+def test_a_claim_of_a_class_that_waits_or_that_is_bound_stays():
+    volume = _volume(storageClassName="slow")
+    assert bound_at_once(ObjectStore.of([*storage("10Gi"), volume]), _typed(_claim(storage_class="slow"))) == ()
+    bound = _claim()
+    bound["spec"]["volumeName"] = "other"
+    assert bound_at_once(ObjectStore.of([MANUAL, _volume()]), _typed(bound)) == ()
+
+
+def test_a_volume_that_the_scheduler_has_chosen_is_bound():
+    reference = {"namespace": "default", "name": "data", "uid": "PersistentVolumeClaim/default/data"}
+    chosen = _volume(claimRef=reference)
+    store = ObjectStore.of([MANUAL, chosen, _claim()])
+    typed = read_manifest(chosen, PERSISTENT_VOLUMES)
+    after = _after(controller_writes(store, [ObjectWrite(PERSISTENT_VOLUMES, None, typed)], "n1"))
+    assert after["PersistentVolumeClaim"].spec.volume_name == "disk"
+    assert after["PersistentVolume"].status.phase == "Bound"
+    assert after["PersistentVolume"].metadata.resource_version != typed.metadata.resource_version
+
+
+@pytest.mark.parametrize(("topology_keys", "zones"), [([ZONE], [("a",)]), ([], []), (["absent"], [])])
+def test_a_volume_is_provisioned_in_reach_of_the_node_that_was_selected(topology_keys, zones):
+    selected = _claim(storage_class="slow", **{"volume.kubernetes.io/selected-node": "n1"})
+    csi_node = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": "n1"},
+        "spec": {"drivers": [{"name": "slow.example.com", "nodeID": "n1", "topologyKeys": topology_keys}]},
+    }
+    store = ObjectStore.of([*storage("10Gi"), node("n1", labels={ZONE: "a"}), csi_node, selected])
+    writes = list(controller_writes(store, [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _typed(selected))], "n1"))
+    made = writes[0].after
+    assert (made.spec.capacity, made.spec.csi.driver) == ({"storage": "5Gi"}, "slow.example.com")
+    affinity = made.spec.node_affinity
+    terms = affinity.required.node_selector_terms if affinity is not None else ()
+    assert [each.values for term in terms for each in term.match_expressions] == zones
+    bound = _after(writes[1:])["PersistentVolumeClaim"]
+    assert bound.spec.volume_name == made.metadata.name
+
+
+def test_nothing_follows_what_is_no_choice_of_a_volume():
+    store = ObjectStore.of([MANUAL, _claim()])
+    written = [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _typed(_claim()))]
+    assert list(controller_writes(store, written, "n1")) == []
