@@ -79,6 +79,7 @@ RESOURCES: tuple[ResourceType, ...] = (
     _type("v1", "secrets", "Secret"),
     _type("v1", "serviceaccounts", "ServiceAccount", short="sa", sub="token"),
     _type("v1", "services", "Service", short="svc", sub="status", every=True),
+    _type("apps/v1", "controllerrevisions", "ControllerRevision"),
     _type("apps/v1", "daemonsets", "DaemonSet", short="ds", sub="status", every=True),
     _type("apps/v1", "deployments", "Deployment", short="deploy", sub="scale status", every=True),
     _type("apps/v1", "replicasets", "ReplicaSet", short="rs", sub="scale status", every=True),
