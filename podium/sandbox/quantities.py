@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from enum import Enum, auto
 from fractions import Fraction
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d{1,3}))?", re.ASCII)
@@ -15,6 +16,7 @@ _DECIMAL = {
     prefix: Fraction(10) ** (3 * power)
     for power, prefix in zip((-3, -2, -1, 1, 2, 3, 4, 5, 6), "numkMGTPE", strict=True)
 }
+_EXPONENTS = dict(zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True))
 _LEAST = _DECIMAL["n"]
 
 
@@ -45,7 +47,7 @@ def canonical_text(value: object) -> str:
     Raises:
         ValueError: the value is not a quantity.
     """
-    return quantity_text(parse_quantity(value), is_binary=_is_binary(value))
+    return _text(parse_quantity(value), _form_of(value))
 
 
 def sum_text(values: Iterable[object]) -> str:
@@ -54,28 +56,40 @@ def sum_text(values: Iterable[object]) -> str:
     Raises:
         ValueError: one of the values is not a quantity.
     """
-    total, is_binary = Fraction(0), False
+    total, form = Fraction(0), _Form.DECIMAL
     for value in values:
         if not total:
-            is_binary = _is_binary(value)
+            form = _form_of(value)
         total += parse_quantity(value)
-    return quantity_text(total, is_binary=is_binary)
+    return _text(total, form)
 
 
-def quantity_text(amount: Fraction, *, is_binary: bool) -> str:
-    """An amount with the largest suffix that leaves a whole number; in powers of 1024 only from 1024 on."""
-    if is_binary and abs(amount) >= 1024 and amount.denominator == 1:
-        scales = [(name, Fraction(scale)) for name, scale in _BINARY.items()]
-        scales.insert(0, ("", Fraction(1)))
+class _Form(Enum):
+    """How a quantity is written: with a suffix of 1000 or 1024, or with an exponent."""
+
+    DECIMAL = auto()
+    BINARY = auto()
+    EXPONENT = auto()
+
+
+def _form_of(value: object) -> _Form:
+    text = str(value)
+    if text.endswith("i"):
+        return _Form.BINARY
+    return _Form.EXPONENT if re.search(r"[eE][+-]?\d", text) else _Form.DECIMAL
+
+
+def _text(amount: Fraction, form: _Form) -> str:
+    """An amount with the largest scale that leaves a whole number; in powers of 1024 only from 1024 on."""
+    if form is _Form.BINARY and abs(amount) >= 1024 and amount.denominator == 1:
+        scales = {"": Fraction(1)} | {prefix: Fraction(scale) for prefix, scale in _BINARY.items()}
     else:
-        scales = [*((prefix, scale) for prefix, scale in _DECIMAL.items() if scale < 1), ("", Fraction(1))]
-        scales += [(prefix, scale) for prefix, scale in _DECIMAL.items() if scale > 1]
+        scales = {"": Fraction(1)} | _DECIMAL
         amount = -(-amount // _LEAST) * _LEAST  # Smaller parts are rounded up.
     if not amount:
         return "0"
-    suffix, scale = next(pair for pair in reversed(scales) if (amount / pair[1]).denominator == 1)
-    return f"{amount / scale}{suffix}"
-
-
-def _is_binary(value: object) -> bool:
-    return isinstance(value, str) and value.endswith("i")
+    whole = [(scale, prefix) for prefix, scale in scales.items() if (amount / scale).denominator == 1]
+    scale, prefix = max(whole)
+    if form is _Form.EXPONENT and prefix:
+        prefix = f"e{_EXPONENTS[prefix]}"
+    return f"{amount / scale}{prefix}"
