@@ -1,6 +1,6 @@
-"""The defaults that the API server fills in: those of the types, and those of its admission plugins.
+"""The defaults of the types, which the API server fills in as it decodes an object.
 
-Source: kubernetes pkg/apis/core/v1/defaults.go, plugin/pkg/admission/{priority,defaulttolerationseconds} (v1.36).
+Source: kubernetes pkg/apis/core/v1/defaults.go (v1.36).
 Differs: only the defaults that schedulers and kubectl read; no service account token volumes.
 """
 
@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from podium.sandbox.errors import ApiError
-from podium.sandbox.quantities import parse_quantity
+from podium.sandbox.amounts import container_sums, is_hugepages, is_pod_level
+from podium.sandbox.fields import items_at, mapping_at
 from podium.sandbox.resources import ResourceType
 
 Json = dict[str, Any]
-PriorityLookup = Callable[[str | None], Json | None]  # a class by name; None asks for the global default
-
-_NODE_LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def set_defaults(resource: ResourceType, obj: Json) -> None:
@@ -24,79 +21,6 @@ def set_defaults(resource: ResourceType, obj: Json) -> None:
     setter = _SETTERS.get(resource.storage)
     if setter is not None:
         setter(obj)
-
-
-def admit_pod(pod: Json, priority_class: PriorityLookup) -> None:
-    """Apply admission to a pod that is being created, in place.
-
-    Raises:
-        ApiError: 403, its priority class does not exist.
-    """
-    spec = pod["spec"]
-    name = spec.get("priorityClassName")
-    found = priority_class(name)
-    if name and found is None:
-        message = f"no PriorityClass with name {name} was found"
-        raise ApiError(403, "Forbidden", f'pods "{pod["metadata"].get("name", "")}" is forbidden: {message}')
-    if found is not None:
-        spec["priorityClassName"] = found["metadata"]["name"]
-        spec["priority"] = found.get("value", 0)
-        spec.setdefault("preemptionPolicy", found.get("preemptionPolicy", "PreemptLowerPriority"))
-    spec.setdefault("priority", 0)
-    spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
-    add_node_lost_tolerations(spec)
-    pod["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
-    if spec.get("schedulingGates"):
-        message = "Scheduling is blocked due to non-empty scheduling gates"
-        gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": message}
-        pod["status"]["conditions"] = [gated | {"lastProbeTime": None, "lastTransitionTime": None}]
-
-
-def admit_pod_update(pod: Json, before: Json) -> None:
-    """Apply admission to an update of a pod, in place: an update cannot remove the priority."""
-    spec = pod["spec"]
-    for name in ("priority", "preemptionPolicy"):
-        if name in (before.get("spec") or {}):
-            spec.setdefault(name, before["spec"][name])
-    add_node_lost_tolerations(spec)
-
-
-def add_node_lost_tolerations(spec: Json) -> None:
-    """Tolerate an unready or unreachable node for 300 s, unless the pod has its own toleration for it."""
-    tolerations = list(spec.get("tolerations") or ())
-    for key in _NODE_LOST:
-        if not any(_speaks_about(toleration, key) for toleration in tolerations):
-            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
-    spec["tolerations"] = tolerations
-
-
-def _speaks_about(toleration: Json, key: str) -> bool:
-    return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
-
-
-def qos_class(spec: Json) -> str:
-    """Guaranteed, Burstable or BestEffort, from the containers' cpu and memory."""
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    requests = [_computing(container, "requests") for container in containers]
-    limits = [_computing(container, "limits") for container in containers]
-    if not any(requests) and not any(limits):
-        return "BestEffort"
-    if all(len(limit) == 2 and request == limit for request, limit in zip(requests, limits, strict=True)):
-        return "Guaranteed"
-    return "Burstable"
-
-
-def _computing(container: Json, which: str) -> Json:
-    listed = (container.get("resources") or {}).get(which) or {}
-    found = {}
-    for name in ("cpu", "memory"):
-        try:
-            amount = parse_quantity(listed.get(name))
-        except ValueError:
-            continue
-        if amount > 0:
-            found[name] = amount
-    return found
 
 
 def _pod(pod: Json) -> None:
@@ -114,6 +38,32 @@ def _pod(pod: Json) -> None:
     spec.setdefault("serviceAccount", spec["serviceAccountName"])
     for container in _containers(spec):
         _container(container, host_network=bool(spec.get("hostNetwork")))
+    if mapping_at(spec, "resources"):
+        _pod_level(spec)
+
+
+def _pod_level(spec: Json) -> None:
+    """Complete pod-level resources that are given in part.
+
+    A hugepages limit defaults to the containers' sum. If there is any limit, the requests of cpu and memory default to
+    the containers' sums, and what is still missing then to the limits.
+    """
+    limits, requests = (dict(mapping_at(spec, "resources", which)) for which in ("limits", "requests"))
+    if not limits and not requests:
+        return
+    try:
+        sums, limit_sums = container_sums(spec, "requests"), container_sums(spec, "limits")
+    except ValueError:
+        return  # Validation names the field.
+    for name, amount in limit_sums.items():
+        if is_hugepages(name) and name not in requests:
+            limits.setdefault(name, amount)
+    if limits:
+        of_containers = {name: amount for name, amount in sums.items() if name in ("cpu", "memory")}
+        of_limits = {name: amount for name, amount in limits.items() if is_pod_level(name)}
+        requests = of_limits | of_containers | requests
+    filled = {which: amounts for which, amounts in (("limits", limits), ("requests", requests)) if amounts}
+    spec["resources"] = spec["resources"] | filled
 
 
 def _containers(spec: Json) -> Iterable[Json]:
@@ -177,6 +127,15 @@ def _secret(secret: Json) -> None:
     secret.setdefault("type", "Opaque")
 
 
+def _limit_range(limit_range: Json) -> None:
+    """Complete the items for containers: from max to default to defaultRequest, then from min."""
+    for item in items_at(limit_range, "spec", "limits"):
+        if item.get("type") == "Container":
+            limits = mapping_at(item, "max") | mapping_at(item, "default")
+            item["defaultRequest"] = mapping_at(item, "min") | limits | mapping_at(item, "defaultRequest")
+            item["default"] = limits
+
+
 def _deployment(deployment: Json) -> None:
     spec = deployment.setdefault("spec", {})
     for name, value in (("replicas", 1), ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600)):
@@ -186,6 +145,26 @@ def _deployment(deployment: Json) -> None:
     if strategy["type"] == "RollingUpdate":
         limits = {"maxSurge": "25%", "maxUnavailable": "25%"}
         strategy["rollingUpdate"] = limits | (strategy.get("rollingUpdate") or {})
+
+
+def _stateful_set(stateful_set: Json) -> None:
+    spec = stateful_set.setdefault("spec", {})
+    for name, value in (("replicas", 1), ("podManagementPolicy", "OrderedReady"), ("revisionHistoryLimit", 10)):
+        spec.setdefault(name, value)
+    strategy = spec["updateStrategy"] = dict(mapping_at(spec, "updateStrategy"))
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        strategy["rollingUpdate"] = {"partition": 0} | mapping_at(strategy, "rollingUpdate")
+    retained = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    spec["persistentVolumeClaimRetentionPolicy"] = retained | mapping_at(spec, "persistentVolumeClaimRetentionPolicy")
+
+
+def _daemon_set(daemon_set: Json) -> None:
+    spec = daemon_set.setdefault("spec", {})
+    spec.setdefault("revisionHistoryLimit", 10)
+    strategy = spec["updateStrategy"] = dict(mapping_at(spec, "updateStrategy"))
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        limits = {"maxUnavailable": 1, "maxSurge": 0}
+        strategy["rollingUpdate"] = limits | mapping_at(strategy, "rollingUpdate")
 
 
 def _replicated(workload: Json) -> None:
@@ -232,9 +211,11 @@ _SETTERS: dict[str, Callable[[Json], None]] = {
     "resourceclaims.resource.k8s.io": _resource_claim,
     "resourceclaimtemplates.resource.k8s.io": _claim_template,
     "secrets": _secret,
+    "limitranges": _limit_range,
     "deployments.apps": _deployment,
     "replicasets.apps": _replicated,
-    "statefulsets.apps": _replicated,
+    "statefulsets.apps": _stateful_set,
+    "daemonsets.apps": _daemon_set,
     "replicationcontrollers": _replicated,
     "jobs.batch": _job,
 }

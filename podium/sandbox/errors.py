@@ -74,6 +74,13 @@ def nested_too_deep() -> ApiError:
     return bad_request("the body of the request is nested too deep")
 
 
+def forbidden(resource: ResourceType, obj: Json, why: str) -> ApiError:
+    """403: admission refuses the object."""
+    name = obj["metadata"].get("name") or obj["metadata"].get("generateName") or ""
+    message = f'{resource.group_resource} "{name}" is forbidden: {why}'
+    return ApiError(403, "Forbidden", message, details=_details(resource, name))
+
+
 def not_found(resource: ResourceType, name: str) -> ApiError:
     """404: the object does not exist."""
     message = f'{resource.group_resource} "{name}" not found'

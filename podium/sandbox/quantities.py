@@ -1,8 +1,13 @@
-"""Parse resource quantities, to refuse malformed ones and to compare requests with limits."""
+"""Parse resource quantities, to refuse malformed ones, to compare and add amounts, and write amounts canonically.
+
+Source: apimachinery pkg/api/resource/quantity.go (v0.36).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from enum import Enum, auto
 from fractions import Fraction
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d{1,3}))?", re.ASCII)
@@ -11,6 +16,8 @@ _DECIMAL = {
     prefix: Fraction(10) ** (3 * power)
     for power, prefix in zip((-3, -2, -1, 1, 2, 3, 4, 5, 6), "numkMGTPE", strict=True)
 }
+_EXPONENTS = dict(zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True))
+_LEAST = _DECIMAL["n"]
 
 
 def parse_quantity(value: object) -> Fraction:
@@ -32,3 +39,57 @@ def parse_quantity(value: object) -> Fraction:
     elif exponent:
         scale = Fraction(10) ** int(exponent)
     return Fraction(number) * scale
+
+
+def canonical_text(value: object) -> str:
+    """A quantity as the API server writes it.
+
+    Raises:
+        ValueError: the value is not a quantity.
+    """
+    return _text(parse_quantity(value), _form_of(value))
+
+
+def sum_text(values: Iterable[object]) -> str:
+    """The sum of quantities, in the form of the first that is not zero.
+
+    Raises:
+        ValueError: one of the values is not a quantity.
+    """
+    total, form = Fraction(0), _Form.DECIMAL
+    for value in values:
+        if not total:
+            form = _form_of(value)
+        total += parse_quantity(value)
+    return _text(total, form)
+
+
+class _Form(Enum):
+    """How a quantity is written: with a suffix of 1000 or 1024, or with an exponent."""
+
+    DECIMAL = auto()
+    BINARY = auto()
+    EXPONENT = auto()
+
+
+def _form_of(value: object) -> _Form:
+    text = str(value)
+    if text.endswith("i"):
+        return _Form.BINARY
+    return _Form.EXPONENT if re.search(r"[eE][+-]?\d", text) else _Form.DECIMAL
+
+
+def _text(amount: Fraction, form: _Form) -> str:
+    """An amount with the largest scale that leaves a whole number; in powers of 1024 only from 1024 on."""
+    if form is _Form.BINARY and abs(amount) >= 1024 and amount.denominator == 1:
+        scales = {"": Fraction(1)} | {prefix: Fraction(scale) for prefix, scale in _BINARY.items()}
+    else:
+        scales = {"": Fraction(1)} | _DECIMAL
+        amount = -(-amount // _LEAST) * _LEAST  # Smaller parts are rounded up.
+    if not amount:
+        return "0"
+    whole = [(scale, prefix) for prefix, scale in scales.items() if (amount / scale).denominator == 1]
+    scale, prefix = max(whole)
+    if form is _Form.EXPONENT and prefix:
+        prefix = f"e{_EXPONENTS[prefix]}"
+    return f"{amount / scale}{prefix}"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
-from podium.sandbox import defaults, deletion
+from podium.sandbox import admission, defaults, deletion
 from podium.sandbox.errors import ApiError, Cause, already_exists, bad_request, conflict, invalid, not_found
 from podium.sandbox.event_validation import validate_new_event
 from podium.sandbox.journal import ADDED, DELETED, MODIFIED, Change, Collection, Key, Record
@@ -71,6 +71,7 @@ class Store:
         self._collections = {resource.storage: Collection(history_limit, first_revision) for resource in RESOURCES}
         self._dry_run = False
         self._names = random.Random(0)
+        self._lookup = _Lookup(self._collections)
 
     # --- reading ---------------------------------------------------------------------------------------------
 
@@ -140,13 +141,13 @@ class Store:
         metadata = new_metadata(resource, namespace, obj, self._names)
         obj["metadata"] = metadata
         defaults.set_defaults(resource, obj)
+        admission.fill_in(resource, obj, self._lookup)
         causes = validate(resource, obj)
         if resource.storage == "events":
             causes += validate_new_event(resource, obj)
-        if resource.storage == "pods" and not causes:
-            defaults.admit_pod(obj, self._priority_class)
         if causes:
             raise invalid(resource, str(metadata.get("name", "")), causes)
+        admission.demand_allowed(resource, obj, self._lookup)
         if resource.storage == "poddisruptionbudgets.policy":
             obj["status"] = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
         key = _key(resource, metadata.get("namespace"), metadata["name"])
@@ -328,12 +329,14 @@ class Store:
         defaults.set_defaults(resource, obj)
         causes = validate(resource, obj)
         if resource.storage == "pods":
-            defaults.admit_pod_update(obj, before)
+            admission.admit_pod_update(obj, before)
             causes += validate_pod_update(before, obj)
         elif resource.storage == "resourceclaims.resource.k8s.io":
             causes += validate_claim_update(before, obj)
         if causes:
             raise invalid(resource, before["metadata"]["name"], causes)
+        if resource.storage == "persistentvolumeclaims" and "deletionTimestamp" not in before["metadata"]:
+            admission.demand_allowed(resource, obj, self._lookup)
         return obj
 
     def _orphan_dependents(self, owner_uid: str) -> None:
@@ -346,18 +349,29 @@ class Store:
                     freed = metadata | {"ownerReferences": kept}
                     self.replace_record(resource, record, record.obj | {"metadata": freed})
 
-    def _priority_class(self, name: str | None) -> Json | None:
-        records = self.collection(resource_named("priorityclasses")).records
-        if name:
-            found = records.get(("", name))
-            return found.obj if found else None
-        return next((record.obj for record in records.values() if record.obj.get("globalDefault")), None)
-
     def _empty_namespace(self, namespace: str) -> None:
         for resource in RESOURCES:
             records = self.collection(resource).records
             for record in [record for key, record in records.items() if resource.namespaced and key[0] == namespace]:
                 self.remove_record(resource, record)
+
+
+class _Lookup:
+    """The stored objects, as admission reads them."""
+
+    def __init__(self, collections: Mapping[str, Collection]) -> None:
+        self._collections = collections
+
+    def named(self, plural: str, name: str) -> Json | None:
+        record = self._records(plural).get(("", name))
+        return record.obj if record else None
+
+    def all_of(self, plural: str, namespace: str = "") -> list[Json]:
+        records = self._records(plural)
+        return [records[key].obj for key in sorted(records) if key[0] == namespace] if records else []
+
+    def _records(self, plural: str) -> dict[Key, Record]:
+        return self._collections[resource_named(plural).storage].records
 
 
 def _resolve(resource: str | ResourceType) -> ResourceType:

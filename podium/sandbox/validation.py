@@ -11,6 +11,8 @@ from typing import Any
 
 from podium.sandbox.defaults import exact_requests
 from podium.sandbox.errors import Cause, bad_request
+from podium.sandbox.fields import items_at, mapping_at
+from podium.sandbox.pod_validation import misfit_amounts, misused_label_keys
 from podium.sandbox.quantities import parse_quantity
 from podium.sandbox.resources import ResourceType
 from podium.sandbox.selectors import match_label_selector
@@ -58,7 +60,26 @@ _SHAPES: dict[tuple[str, ...], type] = {
     ("spec", "template", "spec", "resourceClaims"): list,
 }
 _SHAPES_BY_STORAGE: dict[str, dict[tuple[str, ...], type]] = {
-    "pods": {("status", "resourceClaimStatuses"): list, ("status", "extendedResourceClaimStatus"): dict},
+    "pods": {
+        ("status", "resourceClaimStatuses"): list,
+        ("status", "extendedResourceClaimStatus"): dict,
+        ("spec", "affinity"): dict,
+        ("spec", "nodeSelector"): dict,
+        ("spec", "overhead"): dict,
+        ("spec", "resources"): dict,
+        ("spec", "topologySpreadConstraints"): list,
+        ("spec", "volumes"): list,
+    },
+    "limitranges": {("spec", "limits"): list},
+    "runtimeclasses.node.k8s.io": {
+        ("overhead",): dict,
+        ("overhead", "podFixed"): dict,
+        ("scheduling",): dict,
+        ("scheduling", "nodeSelector"): dict,
+        ("scheduling", "tolerations"): list,
+    },
+    "statefulsets.apps": {("spec", "volumeClaimTemplates"): list, ("spec", "updateStrategy"): dict},
+    "daemonsets.apps": {("spec", "updateStrategy"): dict},
     "resourceclaims.resource.k8s.io": {
         ("spec", "devices"): dict,
         ("spec", "devices", "requests"): list,
@@ -110,7 +131,15 @@ def validate(resource: ResourceType, obj: Json) -> list[Cause]:
     check = _CHECKS.get(resource.storage)
     if check is not None:
         causes.extend(check(obj))
+    if not causes and resource.storage in _WITH_PODS:
+        # Only valid amounts can be compared.
+        path, spec = ("spec", obj["spec"]) if resource.storage == "pods" else _template(obj)
+        causes.extend(misfit_amounts(path, spec))
     return causes
+
+
+def _template(workload: Json) -> tuple[str, Json]:
+    return "spec.template.spec", mapping_at(workload, "spec", "template", "spec")
 
 
 def validate_pod_update(old: Json, new: Json) -> list[Cause]:
@@ -180,6 +209,9 @@ def pod_spec(path: str, spec: Json) -> Iterator[Cause]:
         for index, container in enumerate(spec.get(field) or ()):
             yield from _container(f"{path}.{field}[{index}]", container)
     yield from _quantities(f"{path}.overhead", spec.get("overhead"))
+    for which in ("requests", "limits"):
+        yield from _quantities(f"{path}.resources.{which}", mapping_at(spec, "resources", which))
+    yield from misused_label_keys(path, spec)
     for index, toleration in enumerate(spec.get("tolerations") or ()):
         yield from _toleration(f"{path}.tolerations[{index}]", toleration)
 
@@ -296,12 +328,40 @@ def _is_count(amount: object) -> bool:
     return isinstance(amount, int) and not isinstance(amount, bool) and amount >= 0
 
 
+def _limit_range(limit_range: Json) -> Iterator[Cause]:
+    for index, item in enumerate(items_at(limit_range, "spec", "limits")):
+        path = f"spec.limits[{index}]"
+        if item.get("type") not in ("Container", "Pod", "PersistentVolumeClaim"):
+            why = f'Unsupported value: "{item.get("type", "")}"'
+            yield Cause(f"{path}.type", why, "FieldValueNotSupported")
+        for which in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio"):
+            yield from _quantities(f"{path}.{which}", item.get(which))
+
+
+def _runtime_class(runtime_class: Json) -> Iterator[Cause]:
+    if not runtime_class.get("handler"):
+        yield Cause("handler", "Required value", "FieldValueRequired")
+    yield from _quantities("overhead.podFixed", mapping_at(runtime_class, "overhead", "podFixed"))
+    for index, toleration in enumerate(items_at(runtime_class, "scheduling", "tolerations")):
+        yield from _toleration(f"scheduling.tolerations[{index}]", toleration)
+
+
+def _volume_claim(claim: Json) -> Iterator[Cause]:
+    yield from _quantities("spec.resources.requests", mapping_at(claim, "spec", "resources", "requests"))
+
+
+_WITH_PODS = ("pods", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch")
 _CHECKS: dict[str, Callable[[Json], Iterator[Cause]]] = {
     "pods": _pod,
     "nodes": _node,
     "deployments.apps": _workload,
     "replicasets.apps": _workload,
+    "statefulsets.apps": _workload,
+    "daemonsets.apps": _workload,
     "jobs.batch": _job,
+    "limitranges": _limit_range,
+    "runtimeclasses.node.k8s.io": _runtime_class,
+    "persistentvolumeclaims": _volume_claim,
     "poddisruptionbudgets.policy": _budget,
     "resourceclaims.resource.k8s.io": _claim,
     "resourceclaimtemplates.resource.k8s.io": _claim_template,

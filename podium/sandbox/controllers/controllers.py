@@ -8,18 +8,22 @@ existed deletes no dependents, so pods may name fictitious owners.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
-from podium.sandbox.controllers import budgets, deployments, jobs, replica_sets
+from podium.sandbox.controllers import budgets, daemon_sets, deployments, jobs, replica_sets, stateful_sets
 from podium.sandbox.controllers.budgets import BUDGETS
 from podium.sandbox.controllers.claims import CLAIMS, TEMPLATES, Claims
+from podium.sandbox.controllers.daemon_sets import DAEMON_SETS, NODES, concerns_daemons
 from podium.sandbox.controllers.deployments import DEPLOYMENTS
+from podium.sandbox.controllers.ephemeral_claims import VOLUME_CLAIMS, give_claims, has_ephemeral_volumes
 from podium.sandbox.controllers.jobs import JOBS, TRACKING
 from podium.sandbox.controllers.ownership import Dependents, controller_of
 from podium.sandbox.controllers.pods import PODS
 from podium.sandbox.controllers.replica_sets import REPLICA_SETS
+from podium.sandbox.controllers.revisions import REVISIONS
+from podium.sandbox.controllers.stateful_sets import STATEFUL_SETS, is_member
 from podium.sandbox.feeds import Feed
 from podium.sandbox.journal import DELETED, Change, Key, Record
 from podium.sandbox.resources import BY_KIND, ResourceType, resource_named
@@ -31,11 +35,13 @@ _RECONCILERS: dict[str, Callable[[Store, Record, list[Record]], bool]] = {
     DEPLOYMENTS.storage: deployments.reconcile,
     REPLICA_SETS.storage: replica_sets.reconcile,
     JOBS.storage: jobs.reconcile,
+    STATEFUL_SETS.storage: stateful_sets.reconcile,
+    DAEMON_SETS.storage: daemon_sets.reconcile,
 }
 _NAMESPACES = resource_named("namespaces")
 _FOLLOWED = (
-    *(DEPLOYMENTS, REPLICA_SETS, JOBS, BUDGETS, PODS, CLAIMS, TEMPLATES, _NAMESPACES),
-    *(resource_named(name) for name in ("daemonsets", "statefulsets", "replicationcontrollers")),
+    *(DEPLOYMENTS, REPLICA_SETS, JOBS, STATEFUL_SETS, DAEMON_SETS, REVISIONS, BUDGETS),
+    *(NODES, PODS, CLAIMS, TEMPLATES, VOLUME_CLAIMS, _NAMESPACES, resource_named("replicationcontrollers")),
 )
 _RETRY_S = 1.0
 # The interval between two rounds: changes that arrive together are handled together.
@@ -86,6 +92,10 @@ class Controllers:
 
     def _note(self, resource: ResourceType, change: Change) -> None:
         obj, namespace = change.record.obj, change.record.key[0]
+        if resource is NODES:
+            if concerns_daemons(change):
+                self._due |= dict.fromkeys((DAEMON_SETS.storage, key) for key in self._keys(DAEMON_SETS))
+            return
         self._dependents.note(resource, change)
         self._claims.note(resource, change)
         self._budgets_due[namespace] = None
@@ -93,7 +103,7 @@ class Controllers:
             self._gone.append(obj["metadata"]["uid"])
         elif resource is _NAMESPACES:
             self._give_account(obj["metadata"]["name"])
-        elif resource.storage in _RECONCILERS:
+        elif resource.storage in _RECONCILERS or (resource is PODS and has_ephemeral_volumes(obj)):
             self._due[resource.storage, change.record.key] = None
         for concerned in (obj, change.previous.obj if change.previous else obj):
             self._note_owner(concerned)
@@ -102,7 +112,7 @@ class Controllers:
         reference = controller_of(obj)
         if reference is not None:
             owner = BY_KIND.get((reference.get("apiVersion", ""), reference.get("kind", "")))
-            if owner is not None and owner.storage in _RECONCILERS:
+            if owner is not None and (owner is PODS or owner.storage in _RECONCILERS):
                 self._due[owner.storage, (obj["metadata"].get("namespace", ""), reference.get("name", ""))] = None
 
     def _reconcile(self, storage: str, key: Key) -> None:
@@ -110,10 +120,18 @@ class Controllers:
         record = self._store.collection(resource).records.get(key)
         if record is None or "deletionTimestamp" in record.obj["metadata"]:
             return
-        pods = self._dependents.controlled_by(record, resource)
-        record = self._store.collection(resource).records[key]
-        if _RECONCILERS[storage](self._store, record, pods):
+        if resource is PODS:
+            is_refused = give_claims(self._store, record)
+        else:
+            member = is_member if resource is STATEFUL_SETS else None
+            pods = self._dependents.controlled_by(record, resource, member)
+            record = self._store.collection(resource).records[key]
+            is_refused = _RECONCILERS[storage](self._store, record, pods)
+        if is_refused:
             self._try_later(storage, key)
+
+    def _keys(self, resource: ResourceType) -> Iterable[Key]:
+        return self._store.collection(resource).records
 
     def _try_later(self, storage: str, key: Key) -> None:
         if (storage, key) not in self._retried:

@@ -1,14 +1,17 @@
 """Run the pods of a Job until enough of them have succeeded.
 
 Source: kubernetes pkg/controller/job (v1.36); a finalizer holds each pod until it has been counted, as upstream's does.
-Differs: Indexed Jobs run as if they were NonIndexed; failed pods are replaced at once; no deadlines, no policies.
+Differs: failed pods are replaced at once; no deadlines, no policies, no limits for one index.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 from podium.sandbox.controllers.pods import FINISHED, PODS, create_pod, is_active, is_ready, phase_of
+from podium.sandbox.controllers.scale_down import job_victims
 from podium.sandbox.errors import ApiError
 from podium.sandbox.journal import Record
 from podium.sandbox.pods import with_condition
@@ -19,6 +22,8 @@ Json = dict[str, Any]
 
 JOBS = resource_named("jobs")
 TRACKING = "batch.kubernetes.io/job-tracking"
+_INDEX = "batch.kubernetes.io/job-completion-index"
+_INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 
 
 def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
@@ -27,18 +32,19 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
     status = dict(job.get("status") or {})
     is_halted = is_over(status) or bool(spec.get("suspend"))
     for pod in pods:
-        _count(store, pod, status, is_halted=is_halted)
+        _count(store, pod, spec, status, is_halted=is_halted)
     active = [pod for pod in pods if is_active(pod.obj)]
     if not is_over(status):
         _conclude(store, spec, status, is_idle=not active)
     wanted = _wanted(spec, status, len(active))
-    for pod in active[wanted:]:
+    victims = surplus(spec, active, wanted)
+    for pod in victims:
         store.delete_record(PODS, pod, {})
-    active = active[:wanted]
+    active = [pod for pod in active if pod not in victims]
     running, refused = len(active), False
     try:
-        while running < wanted:
-            create_pod(store, job, labels=_labels(job["metadata"]), finalizers=[TRACKING])
+        for index in _missing_indexes(spec, status, active, wanted - running):
+            _create(store, job, index)
             running += 1
     except ApiError:
         refused = True
@@ -61,7 +67,7 @@ def release(store: Store, pod: Record) -> Record:
     return store.replace_record(PODS, pod, pod.obj | {"metadata": metadata | {"finalizers": finalizers}})
 
 
-def _count(store: Store, pod: Record, status: Json, *, is_halted: bool) -> None:
+def _count(store: Store, pod: Record, spec: Json, status: Json, *, is_halted: bool) -> None:
     """Count a pod in the status, once: one that has ended, or that a client deleted before its end."""
     metadata = pod.obj["metadata"]
     if TRACKING not in (metadata.get("finalizers") or ()):
@@ -69,7 +75,12 @@ def _count(store: Store, pod: Record, status: Json, *, is_halted: bool) -> None:
     has_ended = phase_of(pod.obj) in FINISHED
     if not has_ended and "deletionTimestamp" not in metadata:
         return
-    if has_ended or not is_halted:
+    if phase_of(pod.obj) == "Succeeded" and _is_indexed(spec):
+        index = index_of(pod.obj)
+        if index is not None and index < spec.get("completions", 0):
+            done = indexes_in(status.get("completedIndexes", "")) | {index}
+            status |= {"completedIndexes": indexes_text(done), "succeeded": len(done)}
+    elif has_ended or not is_halted:
         field = "succeeded" if phase_of(pod.obj) == "Succeeded" else "failed"
         status[field] = status.get(field, 0) + 1
     release(store, pod)
@@ -98,6 +109,90 @@ def _wanted(spec: Json, status: Json, active: int) -> int:
         return min(active, parallelism) if status.get("succeeded") else parallelism
     missing: int = spec["completions"] - status.get("succeeded", 0)
     return min(parallelism, missing)
+
+
+def surplus(spec: Json, active: list[Record], wanted: int) -> list[Record]:
+    """The pods that a Job deletes: of an Indexed one first those beyond its completions or with another's index."""
+    misplaced: list[Record] = []
+    if _is_indexed(spec):
+        taken: set[int] = set()
+        for pod in sorted(active, key=lambda each: each.revision):
+            index = index_of(pod.obj)
+            if index is None or index in taken or index >= spec.get("completions", 0):
+                misplaced.append(pod)
+            else:
+                taken.add(index)
+    placed = [pod for pod in active if pod not in misplaced]
+    return [*misplaced, *job_victims(placed, max(0, len(placed) - wanted))]
+
+
+def _missing_indexes(spec: Json, status: Json, active: list[Record], count: int) -> Iterable[int | None]:
+    """The indexes of the pods to create; None is a pod without an index."""
+    if not _is_indexed(spec):
+        return [None] * count
+    taken = {index_of(pod.obj) for pod in active} | indexes_in(status.get("completedIndexes", ""))
+    free = (index for index in range(spec.get("completions", 0)) if index not in taken)
+    return itertools.islice(free, max(0, count))
+
+
+def _create(store: Store, job: Json, index: int | None) -> None:
+    labels, name = _labels(job["metadata"]), job["metadata"]["name"]
+    if index is None:
+        create_pod(store, job, labels=labels, finalizers=[TRACKING])
+        return
+    mark = {_INDEX: str(index)}
+    template = job["spec"]["template"]
+    spec = {"hostname": f"{name}-{index}"} | template["spec"]
+    for group in ("containers", "initContainers"):
+        if spec.get(group):
+            spec[group] = [_told_its_index(container) for container in spec[group]]
+    create_pod(
+        store,
+        job,
+        template=template | {"spec": spec},
+        prefix=f"{name}-{index}-",
+        labels=labels | mark,
+        annotations=mark,
+        finalizers=[TRACKING],
+    )
+
+
+def _told_its_index(container: Json) -> Json:
+    variables = container.get("env") or []
+    if any(each.get("name") == _INDEX_VARIABLE for each in variables):
+        return container
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{_INDEX}']"}}
+    return container | {"env": [*variables, {"name": _INDEX_VARIABLE, "valueFrom": source}]}
+
+
+def _is_indexed(spec: Json) -> bool:
+    return bool(spec.get("completionMode") == "Indexed")
+
+
+def index_of(pod: Json) -> int | None:
+    """The completion index of a pod; None if it has none."""
+    text = str((pod["metadata"].get("annotations") or {}).get(_INDEX, ""))
+    return int(text) if text.isascii() and text.isdecimal() else None
+
+
+def indexes_in(text: str) -> set[int]:
+    """The indexes in a text such as `1,3-5,7`."""
+    indexes: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        indexes.update(range(int(first), int(last or first) + 1))
+    return indexes
+
+
+def indexes_text(indexes: Iterable[int]) -> str:
+    """Indexes as text: the reverse of `indexes_in`. Runs of three or more are written as ranges."""
+    runs: list[list[int]] = []
+    for index in sorted(indexes):
+        if runs and runs[-1][-1] == index - 1:
+            runs[-1][1:] = [index]
+        else:
+            runs.append([index])
+    return ",".join(("-" if run[-1] - run[0] > 1 else ",").join(map(str, run)) for run in runs)
 
 
 def _labels(metadata: Json) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from podium.sandbox.journal import DELETED, Change, Key, Record
@@ -12,7 +12,13 @@ from podium.sandbox.store import Store
 
 Json = dict[str, Any]
 
-_DEPENDENTS = {"replicasets.apps": "pods", "deployments.apps": "replicasets.apps", "jobs.batch": "pods"}
+_DEPENDENTS = {
+    "replicasets.apps": "pods",
+    "deployments.apps": "replicasets.apps",
+    "jobs.batch": "pods",
+    "statefulsets.apps": "pods",
+    "daemonsets.apps": "pods",
+}
 
 
 def controller_of(obj: Json) -> Json | None:
@@ -56,24 +62,31 @@ class Dependents:
             if record is not None:
                 yield resource, record
 
-    def controlled_by(self, owner: Record, resource: ResourceType) -> list[Record]:
-        """Adopt and release objects by a workload's selector, and return the objects that it then controls."""
+    def controlled_by(
+        self, owner: Record, resource: ResourceType, is_member: Callable[[Json, Json], bool] | None = None
+    ) -> list[Record]:
+        """Adopt and release objects by a workload's selector, and return the objects that it then controls.
+
+        Args:
+            is_member: whether an object, the second argument, may belong to the owner besides; None for all.
+        """
         uid, dependents = owner.obj["metadata"]["uid"], resource_named(_DEPENDENTS[resource.storage])
         selector = owner.obj["spec"].get("selector")
+
+        def is_selected(record: Record) -> bool:
+            labels = record.obj["metadata"].get("labels") or {}
+            return match_label_selector(selector, labels) and (is_member is None or is_member(owner.obj, record.obj))
+
         kept = []
         for kind, record in self.of(uid):
             if kind is not dependents or (controller_of(record.obj) or {}).get("uid") != uid:
                 continue
-            if selector and not _is_selected(selector, record):
+            if selector and not is_selected(record):
                 self._release(dependents, record, uid)
             else:
                 kept.append(record)
         for kind, record in self.of(_orphans_of(owner.key[0])) if selector else ():
-            if (
-                kind is dependents
-                and _is_selected(selector, record)
-                and "deletionTimestamp" not in record.obj["metadata"]
-            ):
+            if kind is dependents and is_selected(record) and "deletionTimestamp" not in record.obj["metadata"]:
                 kept.append(self._claim(dependents, record, owner.obj))
         return kept
 
@@ -99,7 +112,3 @@ def _owners(obj: Json) -> Iterator[str]:
 
 def _orphans_of(namespace: str) -> str:
     return f"without a controller, in {namespace}"
-
-
-def _is_selected(selector: Json, record: Record) -> bool:
-    return match_label_selector(selector, record.obj["metadata"].get("labels") or {})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from podium.sandbox.controllers.ownership import owner_reference
-from podium.sandbox.journal import Record
 from podium.sandbox.resources import resource_named
 from podium.sandbox.store import Store
 
@@ -15,18 +14,34 @@ PODS = resource_named("pods")
 FINISHED = ("Succeeded", "Failed")
 
 
-def create_pod(store: Store, owner: Json, *, labels: Json | None = None, finalizers: list[str] | None = None) -> None:
+def create_pod(
+    store: Store,
+    owner: Json,
+    *,
+    template: Json | None = None,
+    name: str = "",
+    prefix: str = "",
+    labels: Json | None = None,
+    annotations: Json | None = None,
+    finalizers: list[str] | None = None,
+) -> None:
     """Create one pod from a workload's template.
+
+    Args:
+        template: another template than the workload's own.
+        name: the name of the pod; without it, a name is generated.
+        prefix: how a generated name begins, if not with the name of the workload.
 
     Raises:
         ApiError: the store refuses the pod.
     """
-    template = owner["spec"].get("template") or {}
+    template = template or owner["spec"].get("template") or {}
     given = template.get("metadata") or {}
     metadata = {
-        "generateName": f"{owner['metadata']['name']}-",
+        "name": name,
+        "generateName": "" if name else prefix or f"{owner['metadata']['name']}-",
         "labels": (given.get("labels") or {}) | (labels or {}),
-        "annotations": given.get("annotations") or {},
+        "annotations": (given.get("annotations") or {}) | (annotations or {}),
         "finalizers": finalizers or [],
         "ownerReferences": [owner_reference(owner)],
     }
@@ -49,10 +64,3 @@ def is_ready(pod: Json) -> bool:
     """Whether a pod's Ready condition is true."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
-
-
-def deletion_order(record: Record) -> tuple[bool, bool, bool, int]:
-    """Sort key for deleting surplus pods: first pods without a node, then pending, then unready, then newer ones."""
-    pod = record.obj
-    has_node = bool((pod.get("spec") or {}).get("nodeName"))
-    return has_node, phase_of(pod) == "Running", is_ready(pod), -record.revision

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.sandbox.controllers.pods import PODS, create_pod, deletion_order, is_active, is_ready
+from podium.sandbox.controllers.ownership import controller_of
+from podium.sandbox.controllers.pods import PODS, create_pod, is_active, is_ready
+from podium.sandbox.controllers.scale_down import replica_set_victims
 from podium.sandbox.errors import ApiError
 from podium.sandbox.journal import Record
 from podium.sandbox.resources import resource_named
@@ -23,7 +25,7 @@ _BURST = 500  # pods created per round
 
 def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
     """Create or delete pods and write the status. Returns whether to retry without a further change."""
-    active = sorted((pod for pod in pods if is_active(pod.obj)), key=deletion_order)
+    active = [pod for pod in pods if is_active(pod.obj)]
     missing = record.obj["spec"].get("replicas", 1) - len(active)
     refused = ""
     try:
@@ -31,11 +33,30 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
             create_pod(store, record.obj)
     except ApiError as error:
         refused = error.message
-    surplus = max(0, -missing)
-    for pod in active[:surplus]:
-        store.delete_record(PODS, pod, {})
-    _write_status(store, record, active[surplus:], refused)
+    if missing < 0:
+        victims = replica_set_victims(active, _related(store, record), -missing, store.now())
+        for pod in victims:
+            store.delete_record(PODS, pod, {})
+        active = [pod for pod in active if pod not in victims]
+    _write_status(store, record, active, refused)
     return bool(refused)
+
+
+def _related(store: Store, record: Record) -> list[Record]:
+    """The pods of all ReplicaSets of the same Deployment; none without a Deployment."""
+    owner = controller_of(record.obj)
+    if owner is None:
+        return []
+    siblings = {
+        sibling.obj["metadata"]["uid"]
+        for key, sibling in store.collection(REPLICA_SETS).records.items()
+        if key[0] == record.key[0] and (controller_of(sibling.obj) or {}).get("uid") == owner.get("uid")
+    }
+    return [
+        pod
+        for key, pod in store.collection(PODS).records.items()
+        if key[0] == record.key[0] and (controller_of(pod.obj) or {}).get("uid") in siblings
+    ]
 
 
 def _write_status(store: Store, record: Record, pods: list[Record], refused: str) -> None:

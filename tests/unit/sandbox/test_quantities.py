@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sandbox.quantities import parse_quantity
+from podium.sandbox.quantities import canonical_text, parse_quantity, sum_text
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,32 @@ def test_anything_else_is_refused(text):
 @given(st.integers(-(10**6), 10**6), st.sampled_from(["", "m", "k", "Ki", "M", "Mi", "G", "Gi"]))
 def test_suffixes_scale_the_number(number, suffix):
     assert parse_quantity(f"{number}{suffix}") == number * parse_quantity(f"1{suffix}")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1000m", "1"),
+        ("0.5", "500m"),
+        ("2048Mi", "2Gi"),
+        ("1000Mi", "1000Mi"),
+        ("1.5Gi", "1536Mi"),
+        ("1000", "1k"),
+        ("1023", "1023"),
+        ("0.5Ki", "512"),
+        ("0", "0"),
+        ("0.1n", "1n"),
+        (3, "3"),
+        ("1e3", "1e3"),
+        ("1200E3", "1200e3"),
+        ("5e0", "5"),
+    ],
+)
+def test_a_quantity_is_written_as_the_api_server_writes_it(value, expected):
+    assert canonical_text(value) == expected
+
+
+def test_a_sum_has_the_form_of_its_first_part():
+    assert sum_text(["1450Mi", "1450Mi"]) == "2900Mi"
+    assert sum_text(["0", "1Gi", "1024Mi"]) == "2Gi"
+    assert sum_text(["1900m", "1"]) == "2900m"

@@ -35,10 +35,10 @@ class ControllersBench:
                 return
         raise AssertionError("the controllers come to no end")
 
-    def run(self, pod: Json) -> None:
+    def run(self, pod: Json, node: str = "n1") -> None:
         """Bind a pod and have it ready."""
         if "nodeName" not in pod["spec"]:
-            bind(self.store, "default", pod["metadata"]["name"], {"target": {"name": "n1"}})
+            bind(self.store, "default", pod["metadata"]["name"], {"target": {"name": node}})
             ready = [{"type": "Ready", "status": "True"}]
             self.set_phase(pod["metadata"]["name"], "Running", conditions=ready)
 

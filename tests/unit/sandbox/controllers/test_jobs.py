@@ -1,3 +1,8 @@
+import pytest
+
+from podium.sandbox.controllers.jobs import indexes_in, indexes_text
+
+
 def conditions(bench):
     status = bench.store.get("jobs", "web").get("status") or {}
     return [each["type"] for each in status.get("conditions") or ()]
@@ -63,6 +68,49 @@ def test_a_work_queue_is_done_when_one_has_succeeded_and_the_others_have_ended(b
     bench.set_phase(second, "Succeeded")
     bench.settle()
     assert "Complete" in conditions(bench)
+
+
+def indexes(bench):
+    annotations = (pod["metadata"]["annotations"] for pod in bench.pods() if pod["status"]["phase"] != "Succeeded")
+    return sorted(each["batch.kubernetes.io/job-completion-index"] for each in annotations)
+
+
+def test_an_indexed_job_runs_each_index_until_it_has_succeeded(bench, workload):
+    bench.store.create(workload("Job", restart="Never", parallelism=2, completions=4, completionMode="Indexed"))
+    bench.settle(running=True)
+    assert indexes(bench) == ["0", "1"]
+    pod = next(pod for pod in bench.pods() if pod["metadata"]["name"].startswith("web-1-"))
+    assert pod["spec"]["hostname"] == "web-1"
+    assert pod["spec"]["containers"][0]["env"][0]["name"] == "JOB_COMPLETION_INDEX"
+    bench.set_phase(pod["metadata"]["name"], "Succeeded")
+    bench.settle(running=True)
+    assert indexes(bench) == ["0", "2"]
+    # A failed pod is replaced by one of its index.
+    failed = next(pod["metadata"]["name"] for pod in bench.pods() if "-2-" in pod["metadata"]["name"])
+    bench.set_phase(failed, "Failed")
+    bench.settle(running=True)
+    assert indexes(bench) == ["0", "2", "2"]
+    while bench.store.get("jobs", "web")["status"].get("succeeded", 0) < 4:
+        for each in bench.pods():
+            if each["status"]["phase"] == "Running":
+                bench.set_phase(each["metadata"]["name"], "Succeeded")
+        bench.settle(running=True)
+    status = bench.store.get("jobs", "web")["status"]
+    assert (status["completedIndexes"], status["succeeded"], status["failed"]) == ("0-3", 4, 1)
+    assert "Complete" in conditions(bench)
+
+
+def test_indexes_beyond_the_completions_are_given_up(bench, workload):
+    bench.store.create(workload("Job", restart="Never", parallelism=3, completions=3, completionMode="Indexed"))
+    bench.settle(running=True)
+    bench.store.patch("jobs", "web", {"spec": {"completions": 2, "parallelism": 2}})
+    bench.settle()
+    assert indexes(bench) == ["0", "1"]
+
+
+@pytest.mark.parametrize("text", ["", "3", "0,1", "0-2", "1,3-5,7"])
+def test_indexes_are_written_as_they_are_read(text):
+    assert indexes_text(indexes_in(text)) == text
 
 
 def test_the_pods_of_a_job_go_with_it(bench, workload):

@@ -1,3 +1,6 @@
+import pytest
+
+
 def test_there_are_as_many_pods_as_replicas_whatever_happens_to_them(bench, workload):
     bench.store.create(workload("ReplicaSet", replicas=3))
     bench.settle(running=True)
@@ -21,6 +24,30 @@ def test_pods_without_a_node_go_first(bench, workload):
     bench.store.update(workload("ReplicaSet", replicas=1))
     bench.settle()
     assert bench.names() == runs
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
+def test_only_a_deployment_gives_up_a_node_with_several_of_its_pods_first(bench, workload, kind):
+    bench.store.create(workload(kind, replicas=3))
+    bench.settle()
+    oldest, *others = bench.pods()
+    bench.run(oldest, node="n2")
+    for pod in others:
+        bench.run(pod, node="n1")
+        cost = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "0"}}}
+        bench.store.patch("pods", pod["metadata"]["name"], cost)
+    bench.settle()
+    # The pod that is alone on its node has been ready for the shortest time.
+    alone = bench.store.get("pods", oldest["metadata"]["name"])
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T11:59:59Z"}
+    bench.store.update(alone | {"status": alone["status"] | {"conditions": [ready]}}, subresource="status")
+    for pod in others:
+        stored = bench.store.get("pods", pod["metadata"]["name"])
+        since = ready | {"lastTransitionTime": "2026-01-01T09:00:00Z"}
+        bench.store.update(stored | {"status": stored["status"] | {"conditions": [since]}}, subresource="status")
+    bench.store.patch(kind, "web", {"spec": {"replicas": 2}})
+    bench.settle()
+    assert (oldest["metadata"]["name"] in bench.names()) == (kind == "Deployment")
 
 
 def test_a_pod_that_is_refused_is_told_and_tried_again(bench, workload, monkeypatch):

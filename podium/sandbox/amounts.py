@@ -1,0 +1,71 @@
+"""What the containers of a pod request together, and what they are limited to.
+
+Source: component-helpers resource/helpers.go (v0.36); KEP-753 (sidecars), KEP-2837 (pod-level resources).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from podium.sandbox.fields import items_at, mapping_at
+from podium.sandbox.quantities import canonical_text, parse_quantity, sum_text
+
+Json = dict[str, Any]
+
+
+def container_sums(spec: Json, which: str) -> dict[str, str]:
+    """The requests or limits of all containers together: init containers run one by one, sidecars go on.
+
+    Raises:
+        ValueError: an amount is not a quantity.
+    """
+    total: dict[str, str] = {}
+    for container in items_at(spec, "containers"):
+        total = _added(total, mapping_at(container, "resources", which))
+    sidecars: dict[str, str] = {}
+    most: dict[str, str] = {}
+    for container in items_at(spec, "initContainers"):
+        amounts = mapping_at(container, "resources", which)
+        if container.get("restartPolicy") == "Always":
+            total, sidecars = _added(total, amounts), _added(sidecars, amounts)
+            most = _larger(most, sidecars)
+        else:
+            most = _larger(most, _added(sidecars, amounts))
+    return _larger(total, most)
+
+
+def pod_amounts(spec: Json, which: str) -> dict[str, str]:
+    """The requests or limits of the pod as a whole: its own, else those of its containers together.
+
+    Raises:
+        ValueError: an amount is not a quantity.
+    """
+    own = mapping_at(spec, "resources", which)
+    return container_sums(spec, which) | {name: amount for name, amount in own.items() if is_pod_level(name)}
+
+
+def is_pod_level(name: str) -> bool:
+    """Whether a pod as a whole may request this resource."""
+    return name in ("cpu", "memory") or is_hugepages(name)
+
+
+def is_hugepages(name: str) -> bool:
+    """Whether this resource is huge pages."""
+    return name.startswith("hugepages-")
+
+
+def _added(amounts: dict[str, str], more: Json) -> dict[str, str]:
+    return amounts | {
+        name: sum_text([amounts[name], amount]) if name in amounts else canonical_text(amount)
+        for name, amount in more.items()
+    }
+
+
+def _larger(amounts: dict[str, str], others: dict[str, str]) -> dict[str, str]:
+    none = Fraction(-1)
+    return amounts | {
+        name: amount
+        for name, amount in others.items()
+        if parse_quantity(amount) > (parse_quantity(amounts[name]) if name in amounts else none)
+    }

@@ -1,0 +1,127 @@
+"""The pods of a DaemonSet: one on each of its nodes, also on those that are added later.
+
+Source: kubernetes pkg/controller/daemon (v1.36).
+Differs: a DaemonSet with maxSurge is updated as one without; a ready pod is available at once, whatever
+minReadySeconds says; pods of deleted nodes are deleted here, which upstream's garbage collector of pods does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.sandbox.controllers.daemon_nodes import daemon_spec, for_node, may_stay, should_run, target_node
+from podium.sandbox.controllers.pods import FINISHED, PODS, create_pod, is_ready, phase_of
+from podium.sandbox.controllers.revisions import HASH_LABEL, forget_old, newest_revision
+from podium.sandbox.controllers.rollout import share
+from podium.sandbox.errors import ApiError
+from podium.sandbox.fields import mapping_at
+from podium.sandbox.journal import MODIFIED, Change, Record
+from podium.sandbox.resources import resource_named
+from podium.sandbox.store import Store
+
+Json = dict[str, Any]
+
+DAEMON_SETS = resource_named("daemonsets")
+NODES = resource_named("nodes")
+_GENERATION = "pod-template-generation"
+
+
+def concerns_daemons(change: Change) -> bool:
+    """Whether a change of a node may change which daemons run on it: heartbeats do not."""
+    if change.previous is None or change.type != MODIFIED:
+        return True
+    return _selected_by(change.previous.obj) != _selected_by(change.record.obj)
+
+
+def _selected_by(node: Json) -> tuple[Any, Any]:
+    return node["metadata"].get("labels"), mapping_at(node, "spec").get("taints")
+
+
+def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
+    """Create, delete or replace pods, and write the status. Returns whether to retry without a further change."""
+    daemon_set = record.obj
+    try:
+        revision = newest_revision(store, daemon_set)
+    except ApiError:
+        return True
+    digest = str(revision["metadata"]["labels"][HASH_LABEL])
+    template = daemon_set["spec"]["template"]
+    spec = daemon_spec(mapping_at(template, "spec"))
+    nodes = {key[1]: node.obj for key, node in sorted(store.collection(NODES).records.items())}
+    selected = [name for name, node in nodes.items() if should_run(spec, node)]
+    kept = _kept(store, pods, {name for name, node in nodes.items() if may_stay(spec, node)})
+    busy = {target_node(pod.obj) for pod in pods if pod.key in store.collection(PODS).records}
+    labels = {HASH_LABEL: digest, _GENERATION: str(daemon_set["metadata"].get("generation", 1))}
+    refused = False
+    try:
+        for name in selected:
+            if name not in busy:
+                create_pod(store, daemon_set, template=template | {"spec": for_node(spec, name)}, labels=labels)
+    except ApiError:
+        refused = True
+    if not refused and busy.issuperset(selected):
+        _replace_outdated(store, daemon_set, kept, digest, len(selected))
+    _write_status(store, record, selected, digest)
+    forget_old(store, daemon_set, {digest})
+    return refused
+
+
+def _kept(store: Store, pods: list[Record], allowed: set[str]) -> dict[str, Record]:
+    """The pods that stay, by node. Deletes ended ones, those that may not stay, and all but the oldest of a node."""
+    kept: dict[str, Record] = {}
+    for pod in sorted(pods, key=lambda each: (not each.obj["spec"].get("nodeName"), each.revision)):
+        node = target_node(pod.obj)
+        if "deletionTimestamp" in pod.obj["metadata"]:
+            continue
+        if node not in allowed or node in kept or phase_of(pod.obj) in FINISHED:
+            store.delete_record(PODS, pod, {} if node in allowed else {"gracePeriodSeconds": 0})
+        else:
+            kept[node] = pod
+    return kept
+
+
+def _replace_outdated(store: Store, daemon_set: Json, pods: Mapping[str, Record], digest: str, desired: int) -> None:
+    """Delete pods of older templates: the unready ones, and of the others as many as may be unavailable."""
+    strategy = mapping_at(daemon_set, "spec", "updateStrategy")
+    if strategy.get("type") == "OnDelete":
+        return
+    most = max(share(mapping_at(strategy, "rollingUpdate").get("maxUnavailable", 1), desired, up=True), 1)
+    old = [pod for pod in pods.values() if not _is_new(pod, digest)]
+    unready = [pod for pod in old if not is_ready(pod.obj)]
+    unready_new = sum(not is_ready(pod.obj) for pod in pods.values() if _is_new(pod, digest))
+    missing = max(0, desired - len(pods))
+    ready = [pod for pod in old if is_ready(pod.obj)]
+    spare = max(0, most - unready_new - len(unready) - missing)
+    for pod in [*unready, *ready[:spare]]:
+        store.delete_record(PODS, pod, {})
+
+
+def _is_new(pod: Record, digest: str) -> bool:
+    return bool(mapping_at(pod.obj, "metadata", "labels").get(HASH_LABEL) == digest)
+
+
+def _write_status(store: Store, record: Record, selected: list[str], digest: str) -> None:
+    daemon_set = record.obj
+    uid = daemon_set["metadata"]["uid"]
+    by_node = {
+        target_node(pod.obj): pod
+        for key, pod in store.collection(PODS).records.items()
+        if key[0] == record.key[0]
+        and "deletionTimestamp" not in pod.obj["metadata"]
+        and any(each.get("uid") == uid for each in pod.obj["metadata"].get("ownerReferences") or ())
+    }
+    running = [by_node[node] for node in selected if node in by_node]
+    ready = sum(is_ready(pod.obj) for pod in running)
+    status = {
+        "currentNumberScheduled": len(running),
+        "desiredNumberScheduled": len(selected),
+        "numberMisscheduled": len(by_node) - len(running),
+        "numberReady": ready,
+        "numberAvailable": ready,
+        "numberUnavailable": len(selected) - ready,
+        "updatedNumberScheduled": sum(_is_new(pod, digest) for pod in running),
+        "observedGeneration": daemon_set["metadata"].get("generation", 1),
+    }
+    changed = daemon_set | {"metadata": dict(daemon_set["metadata"]), "status": status}
+    store.replace_record(DAEMON_SETS, record, changed)

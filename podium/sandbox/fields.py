@@ -1,0 +1,26 @@
+"""Read fields of objects that clients sent: what has the wrong type counts as absent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def mapping_at(obj: object, *path: str) -> Json:
+    """The object at a path; empty if there is none."""
+    for name in path:
+        obj = obj.get(name) if isinstance(obj, dict) else None
+    return obj if isinstance(obj, dict) else {}
+
+
+def items_at(obj: object, *path: str) -> list[Json]:
+    """The objects in the list at a path; empty if there is no list."""
+    listed = mapping_at(obj, *path[:-1]).get(path[-1])
+    return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+
+
+def texts_at(obj: object, *path: str) -> list[str]:
+    """The strings in the list at a path; empty if there is no list."""
+    listed = mapping_at(obj, *path[:-1]).get(path[-1])
+    return [item for item in listed if isinstance(item, str)] if isinstance(listed, list) else []
