@@ -280,6 +280,25 @@ def test_a_quota_lets_only_some_pods_exist_until_others_are_gone():
     assert trial.refused == {}
 
 
+@pytest.mark.parametrize("change", [_apply(quota(hard={"pods": "5"})), Remove("ResourceQuota", "", "quota")])
+def test_pods_are_created_once_a_quota_allows_them(change):
+    trial = _after([*nodes(1), quota(hard={"pods": "1"})], _apply(workload("Deployment", replicas=3)), change)
+    assert _count(trial) == (3, 0)
+    assert trial.refused == {}
+
+
+def test_a_quota_that_is_applied_counts_from_then_on():
+    trial = _after(nodes(1), _apply(_pod("old"), quota(hard={"pods": "2"}), workload("Deployment", replicas=3)))
+    assert _count(trial) == (2, 0)
+
+
+def test_pods_that_a_class_that_is_applied_allows_are_created():
+    objects = [*nodes(1), priority_class("other", 1)]
+    named = workload("Deployment", pod_spec={"priorityClassName": "urgent"})
+    assert _count(_after(objects, _apply(named))) == (0, 0)
+    assert _count(_after(objects, _apply(named), _apply(priority_class("urgent", 5)))) == (1, 0)
+
+
 def test_a_quota_for_storage_keeps_the_pod_of_a_stateful_set_from_being_created():
     database = workload("StatefulSet", "db", 2, volumeClaimTemplates=[claim_template(size="5Gi")])
     objects = [*nodes(1), *storage("10Gi"), quota(hard={"requests.storage": "8Gi"})]
