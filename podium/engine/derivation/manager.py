@@ -362,18 +362,14 @@ class ControllerManager:
     def _ensure(self, kind: str, key: str) -> None:
         """Make up a workload of which only pods are known."""
         # A DaemonSet's pods do not say on which other nodes it runs.
-        is_removed = (kind, key) in self._removed
-        if kind not in KINDS or kind == "DaemonSet" or is_removed or self._is_complete((kind, key)):
+        if kind not in KINDS or kind == "DaemonSet" or (kind, key) in self._removed:
+            return
+        # The ReplicaSets of a Deployment may be unknown though it is known itself.
+        pods = self._pods_below(key) if kind == "Deployment" else list(self._pods.get((kind, key), {}).values())
+        if self._is_complete((kind, key)):
             return
         known = self._objects.get(kind, key)
         self._made_up.add((kind, key))
-        pods = list(self._pods.get((kind, key), {}).values())
-        if kind == "Deployment":
-            owned = [owner for owner, pods in self._pods.items() if pods and (kind, key) in self._owners(owner, pods)]
-            replica_sets = [owner for owner in owned if owner[0] == "ReplicaSet"]
-            for replica_set in replica_sets:
-                self._ensure(*replica_set)
-            pods = [pod for owner in replica_sets for pod in self._pods[owner].values()]
         if not pods:
             return
         name = key.partition("/")[2]
@@ -400,6 +396,16 @@ class ControllerManager:
                 "spec": {**counts, "volumeClaimTemplates": claims, "template": template},
             }
         )
+
+    def _pods_below(self, key: str) -> list[Pod]:
+        """The pods of a Deployment's ReplicaSets, which are made up if they are not known."""
+        owners = [
+            owner for owner, pods in self._pods.items() if pods and ("Deployment", key) in self._owners(owner, pods)
+        ]
+        replica_sets = [owner for owner in owners if owner[0] == "ReplicaSet"]
+        for replica_set in replica_sets:
+            self._ensure(*replica_set)
+        return [pod for owner in replica_sets for pod in self._pods[owner].values()]
 
     def _is_complete(self, workload: _WorkloadId) -> bool:
         """Whether the workload is known with its template."""
