@@ -72,11 +72,11 @@ def accurate_answer(
     if isinstance(replica, Found):
         admission.demand_admission(replica.manifest)
         named = admission.missing_kinds(replica.manifest)
-        replica = read_object(replica, PODS, admission)
-    cluster, waiting = cluster_for(store, admission, replica)
-    replicas = accurate_replicas(
-        cluster.engine, cluster.framework_for(replica), replica, waiting, cluster.create_claims
-    )
+        pod: Pod = read_object(replica, PODS, admission)
+    else:
+        pod = replica
+    cluster, waiting = cluster_for(store, admission, pod)
+    replicas = accurate_replicas(cluster.engine, cluster.framework_for(pod), pod, waiting, cluster.create_claims)
     return {"replicas": replicas}, sorted({*named, *(resource.plural for resource in store.missed())})
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from podium.config import KubeSchedulerConfiguration
-from podium.engine.derivation.control_objects import is_control_kind, mapping_at, namespace_of
+from podium.engine.derivation.control_objects import is_control_kind, key_in, mapping_at, namespace_of
 from podium.engine.derivation.manager import KINDS
 from podium.engine.derivation.pods import named_pod, pod_of, sample_pod
 from podium.engine.derivation.workload_kinds import REPLICAS_MAX, replicas_of, templates_in
@@ -220,7 +220,7 @@ class Remove:
         if resource is PODS:
             trial.delete(pod_named(world, self.name, namespace))
             return
-        owned = trial.controllers.remove(kind, f"{namespace}/{self.name}")
+        owned = trial.controllers.remove(kind, key_in(kind, namespace, self.name))
         pods = pods_of(world, namespace, kind, self.name) if owned is None else owned
         for pod in pods:
             trial.delete(pod, is_replaced=False)

@@ -112,8 +112,13 @@ class Trial:
             lambda key: self.world.store.get(PERSISTENT_VOLUME_CLAIMS, key),
         )
         self._quotas = Quotas(
-            self.world.admission.objects.of_kind("ResourceQuota").values(),
+            self.world.admission.objects,
             lambda namespace: [pod for pod in self.world.pods if pod.metadata.namespace == namespace],
+            lambda namespace: [
+                claim
+                for claim in self.world.store.objects(PERSISTENT_VOLUME_CLAIMS).values()
+                if claim.metadata.namespace == namespace
+            ],
         )
 
     # ------------------------------------------------------------ pods
@@ -175,9 +180,7 @@ class Trial:
     def _after_deletion(self, pod: Pod, *, is_replaced: bool = True) -> None:
         self._release_claims(pod)
         self._quotas.on_pod_gone(pod)
-        for refused in self.refused.values():
-            self.controllers.touch(refused.kind, refused.key)
-        self.refused.clear()
+        self._try_refused_again()
         self.controllers.on_pod_gone(pod)
         self._hopeless.clear()
         self._has_deleted = True
@@ -185,6 +188,11 @@ class Trial:
             self._deleted.setdefault(_owner(pod), []).append(pod.key)
             if is_replaced and self.controllers.is_replaced_alike(pod) and not stays_on_node(pod):
                 self._create_alike(pod, len(self._order))
+
+    def _try_refused_again(self) -> None:
+        for refused in self.refused.values():
+            self.controllers.touch(refused.kind, refused.key)
+        self.refused.clear()
 
     def _create_alike(self, pod: Pod, number: int) -> None:
         """Create another pod of a workload whose controller is not known."""
@@ -207,6 +215,7 @@ class Trial:
                 volume_claim = store.get(PERSISTENT_VOLUME_CLAIMS, f"{namespace}/{pod.metadata.name}-{volume.name}")
                 if volume_claim is not None:
                     self.world.drop(PERSISTENT_VOLUME_CLAIMS, volume_claim)
+                    self._quotas.on_claim_gone(volume_claim)
         derived = {status.resource_claim_name for status in pod.status.resource_claim_statuses}
         named = {use.resource_claim_name for use in pod.spec.resource_claims}
         for name in filter(None, derived | named):
@@ -328,6 +337,7 @@ class Trial:
     def on_objects(self, resource: ResourceType[Any] | None) -> None:
         """Objects other than pods were changed."""
         self._hopeless.clear()
+        self._try_refused_again()
         if resource is NODES:
             self.controllers.on_nodes()
 

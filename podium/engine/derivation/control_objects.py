@@ -151,7 +151,12 @@ def key_of(manifest: Manifest) -> str:
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
         return ""
-    return name if manifest.get("kind") in _CLUSTER_SCOPED else f"{namespace_of(manifest)}/{name}"
+    return key_in(str(manifest.get("kind")), namespace_of(manifest), name)
+
+
+def key_in(kind: str, namespace: str, name: str) -> str:
+    """The key of an object of that kind; cluster-scoped kinds have no namespace."""
+    return name if kind in _CLUSTER_SCOPED else f"{namespace}/{name}"
 
 
 def namespace_of(manifest: Manifest) -> str:

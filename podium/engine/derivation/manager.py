@@ -22,6 +22,7 @@ from podium.engine.derivation.controllers import (
     Sync,
     SyncContext,
     desired_replicas,
+    scale_in_proportion,
     sync_daemon_set,
     sync_deployment,
     sync_job,
@@ -89,6 +90,8 @@ class ControllerManager:
         self._made_up: set[_WorkloadId] = set()
         """The workloads that are known by their pods only."""
         self._removed: set[_WorkloadId] = set()
+        self._scaled_from: dict[str, Manifest] = {}
+        """By key of a Deployment that was scaled: the Deployment before."""
         self._changed: set[str] = set()
         """The keys of Deployments whose template was changed here."""
         self._current: dict[str, str] = {}
@@ -146,6 +149,8 @@ class ControllerManager:
             after = {**after, "spec": {**mapping_at(after, "spec"), **_only(mapping_at(before, "spec"), "replicas")}}
         self._objects.put(after)
         self._dirty[kind, key] = None
+        if kind == "Deployment" and before is not None:
+            self._note_scaling(key, before, after)
         templates = [mapping_at(workload, "spec", "template") for workload in (before, after)]
         if before is None or is_same(*templates):
             return
@@ -162,9 +167,17 @@ class ControllerManager:
         if workload is None:
             return False
         field = "parallelism" if kind == "Job" else "replicas"
-        self._objects.put({**workload, "spec": {**mapping_at(workload, "spec"), field: count}})
+        scaled = {**workload, "spec": {**mapping_at(workload, "spec"), field: count}}
+        self._objects.put(scaled)
         self._dirty[kind, key] = None
+        if kind == "Deployment":
+            self._note_scaling(key, workload, scaled)
         return True
+
+    def _note_scaling(self, key: str, before: Manifest, after: Manifest) -> None:
+        """Remember the size of a Deployment before it was scaled: its ReplicaSets are scaled in proportion."""
+        if desired_replicas(before) != desired_replicas(after):
+            self._scaled_from.setdefault(key, before)
 
     def remove(self, kind: str, key: str) -> list[Pod] | None:
         """A workload was removed; returns the pods that go with it, None if it is not known."""
@@ -236,6 +249,9 @@ class ControllerManager:
             return Sync()
         adopted = self._adopted(workload, key)
         if adopted:
+            if kind in ("StatefulSet", "DaemonSet"):
+                # They carry no label of the workload's revision.
+                self._outdated.update(pod.key for pod in adopted)
             self._dirty[kind, key] = None
             return Sync(adopt=adopted)
         self._serial += 1
@@ -269,6 +285,14 @@ class ControllerManager:
     # ------------------------------------------------------------ Deployments
 
     def _sync_deployment(self, deployment: Manifest, key: str) -> None:
+        before = self._scaled_from.pop(key, None)
+        active = [owned for owned in self._replica_sets(key) if desired_replicas(owned)]
+        if before is not None and active:
+            # Scaling comes first, and a rollout goes on from there.
+            self._dirty["Deployment", key] = None
+            for name, replicas in scale_in_proportion(deployment, before, active).items():
+                self.scale("ReplicaSet", f"{namespace_of(deployment)}/{name}", replicas)
+            return
         current = self._current_replica_set(deployment, key)
         states = [
             ReplicaSetState(owned, sum(map(is_ready, self._pods.get(("ReplicaSet", key_of(owned)), {}).values())))
@@ -370,18 +394,14 @@ class ControllerManager:
     def _ensure(self, kind: str, key: str) -> None:
         """Make up a workload of which only pods are known."""
         # A DaemonSet's pods do not say on which other nodes it runs.
-        is_removed = (kind, key) in self._removed
-        if kind not in KINDS or kind == "DaemonSet" or is_removed or self._is_complete((kind, key)):
+        if kind not in KINDS or kind == "DaemonSet" or (kind, key) in self._removed:
+            return
+        # The ReplicaSets of a Deployment may be unknown though it is known itself.
+        pods = self._pods_below(key) if kind == "Deployment" else list(self._pods.get((kind, key), {}).values())
+        if self._is_complete((kind, key)):
             return
         partial = self._objects.get(kind, key)
         self._made_up.add((kind, key))
-        pods = list(self._pods.get((kind, key), {}).values())
-        if kind == "Deployment":
-            owned = [owner for owner, pods in self._pods.items() if pods and (kind, key) in self._owners(owner, pods)]
-            replica_sets = [owner for owner in owned if owner[0] == "ReplicaSet"]
-            for replica_set in replica_sets:
-                self._ensure(*replica_set)
-            pods = [pod for owner in replica_sets for pod in self._pods[owner].values()]
         if not pods:
             return
         name = key.partition("/")[2]
@@ -408,6 +428,16 @@ class ControllerManager:
                 "spec": {**counts, "volumeClaimTemplates": claims, "template": template},
             }
         )
+
+    def _pods_below(self, key: str) -> list[Pod]:
+        """The pods of a Deployment's ReplicaSets, which are made up if they are not known."""
+        owners = [
+            owner for owner, pods in self._pods.items() if pods and ("Deployment", key) in self._owners(owner, pods)
+        ]
+        replica_sets = [owner for owner in owners if owner[0] == "ReplicaSet"]
+        for replica_set in replica_sets:
+            self._ensure(*replica_set)
+        return [pod for owner in replica_sets for pod in self._pods[owner].values()]
 
     def _is_complete(self, workload: _WorkloadId) -> bool:
         """Whether the workload is known with its template."""

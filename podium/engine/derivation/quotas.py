@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from podium.engine.derivation.control_objects import items_at, key_of, mapping_at
-from podium.engine.manifests import Manifest
-from podium.objects.core import Pod, PodSpec
+from podium.engine.derivation.control_objects import ControlObjects, items_at, key_of, mapping_at, namespace_of
+from podium.engine.manifests import Manifest, as_manifest
+from podium.objects.core import Pod
 from podium.objects.errors import FieldError
 from podium.objects.quantity import QuantityError, canonical_text, parse
 from podium.objects.requests import exact_limits, exact_requests
 from podium.objects.resource_names import is_hugepages
+from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS
+from podium.objects.storage import PersistentVolumeClaim
 
 _NANO: Final = 10**9
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
@@ -26,15 +28,23 @@ Usage = dict[str, int]
 
 
 class Quotas:
-    """The ResourceQuotas of a cluster, and what pods use of them.
+    """The ResourceQuotas of a cluster, and what pods and claims to storage use of them.
 
     Args:
+        objects: asked for the quotas as they are whenever something is created.
         pods: the pods of a namespace, for quotas without a status.
+        claims: the claims to storage of a namespace, as well.
     """
 
-    def __init__(self, manifests: Iterable[Manifest], pods: Callable[[str], Iterable[Pod]]) -> None:
-        self._quotas = {key_of(manifest): manifest for manifest in manifests}
+    def __init__(
+        self,
+        objects: ControlObjects,
+        pods: Callable[[str], Iterable[Pod]],
+        claims: Callable[[str], Iterable[PersistentVolumeClaim]],
+    ) -> None:
+        self._objects = objects
         self._pods = pods
+        self._claims = claims
         self._used: dict[str, Usage] = {}
 
     def refusal(self, pod: Pod, manifest: Manifest) -> str:
@@ -47,7 +57,7 @@ class Quotas:
         for quota in quotas:
             if missing := _missing(_hard(quota), mapping_at(manifest, "spec")):
                 return f"failed quota: {_name(quota)}: must specify {missing}"
-        return self._exceeded(quotas, _usage_of(pod.spec))
+        return self._exceeded(quotas, _usage_of(pod))
 
     def claim_refusal(self, claim: Manifest) -> str:
         """Why a quota refuses the claim to storage; "" if none does, and the claim then counts.
@@ -55,13 +65,7 @@ class Quotas:
         Args:
             claim: after admission.
         """
-        namespace = str(mapping_at(claim, "metadata").get("namespace") or "")
-        quotas = [
-            quota
-            for key, quota in sorted(self._quotas.items())
-            if key.partition("/")[0] == namespace and not _scopes(quota)
-        ]
-        return self._exceeded(quotas, _usage_of_claim(claim))
+        return self._exceeded(self._without_scopes(namespace_of(claim)), _usage_of_claim(claim))
 
     def _exceeded(self, quotas: Sequence[Manifest], usage: Usage) -> str:
         """Which quota the usage exceeds; "" if none, and the usage then counts."""
@@ -81,9 +85,17 @@ class Quotas:
 
     def on_pod_gone(self, pod: Pod) -> None:
         """A pod was deleted: it stops counting, at least for quotas that count every pod."""
-        for key, quota in self._quotas.items():
-            if key.partition("/")[0] == pod.metadata.namespace and not _scopes(quota):
-                self._add(quota, _usage_of(pod.spec), -1)
+        self._give_back(pod.metadata.namespace, _usage_of(pod))
+
+    def on_claim_gone(self, claim: PersistentVolumeClaim) -> None:
+        """A claim to storage was deleted: it stops counting."""
+        self._give_back(claim.metadata.namespace, _usage_of_claim(as_manifest(PERSISTENT_VOLUME_CLAIMS, claim)))
+
+    def _give_back(self, namespace: str, usage: Usage) -> None:
+        for quota in self._without_scopes(namespace):
+            # What is counted later is counted without it.
+            if key_of(quota) in self._used or _status(quota):
+                self._add(quota, usage, -1)
 
     def _add(self, quota: Manifest, usage: Usage, sign: int) -> None:
         used = self._used_of(quota)
@@ -93,23 +105,31 @@ class Quotas:
     def _used_of(self, quota: Manifest) -> Usage:
         key = key_of(quota)
         if key not in self._used:
-            status = mapping_at(quota, "status", "used")
-            self._used[key] = _parsed(status) if status else self._counted(key.partition("/")[0])
+            status = _status(quota)
+            self._used[key] = _parsed(status) if status else self._counted(namespace_of(quota))
         return self._used[key]
 
     def _counted(self, namespace: str) -> Usage:
         total: Usage = {}
-        for pod in self._pods(namespace):
-            for name, amount in _usage_of(pod.spec).items():
+        claims = (as_manifest(PERSISTENT_VOLUME_CLAIMS, claim) for claim in self._claims(namespace))
+        for usage in (*map(_usage_of, self._pods(namespace)), *map(_usage_of_claim, claims)):
+            for name, amount in usage.items():
                 total[name] = total.get(name, 0) + amount
         return total
 
     def _matching(self, pod: Manifest, namespace: str) -> list[Manifest]:
         return [
             quota
-            for key, quota in sorted(self._quotas.items())
-            if key.partition("/")[0] == namespace and all(_is_in_scope(pod, *scope) for scope in _scopes(quota))
+            for quota in self._objects.in_namespace("ResourceQuota", namespace)
+            if all(_is_in_scope(pod, *scope) for scope in _scopes(quota))
         ]
+
+    def _without_scopes(self, namespace: str) -> list[Manifest]:
+        return [quota for quota in self._objects.in_namespace("ResourceQuota", namespace) if not _scopes(quota)]
+
+
+def _status(quota: Manifest) -> Mapping[str, Any]:
+    return mapping_at(quota, "status", "used")
 
 
 def _scopes(quota: Manifest) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -156,10 +176,14 @@ def _missing(hard: Usage, spec: Mapping[str, Any]) -> str:
     return "; ".join(f"{name} for: {','.join(sorted(containers))}" for name, containers in sorted(names.items()))
 
 
-def _usage_of(spec: PodSpec) -> Usage:
-    usage = {"pods": _NANO, "count/pods": _NANO}
+def _usage_of(pod: Pod) -> Usage:
+    """What the pod uses; one that has ended is an object still, but takes nothing else."""
+    usage = {"count/pods": _NANO}
+    if pod.has_ended:
+        return usage
+    usage["pods"] = _NANO
     try:
-        requests, limits = exact_requests(spec), exact_limits(spec)
+        requests, limits = exact_requests(pod.spec), exact_limits(pod.spec)
     except FieldError:
         return usage
     for name, amount in requests.items():

@@ -280,6 +280,25 @@ def test_a_quota_lets_only_some_pods_exist_until_others_are_gone():
     assert trial.refused == {}
 
 
+@pytest.mark.parametrize("change", [_apply(quota(hard={"pods": "5"})), Remove("ResourceQuota", "", "quota")])
+def test_pods_are_created_once_a_quota_allows_them(change):
+    trial = _after([*nodes(1), quota(hard={"pods": "1"})], _apply(workload("Deployment", replicas=3)), change)
+    assert _count(trial) == (3, 0)
+    assert trial.refused == {}
+
+
+def test_a_quota_that_is_applied_counts_from_then_on():
+    trial = _after(nodes(1), _apply(_pod("old"), quota(hard={"pods": "2"}), workload("Deployment", replicas=3)))
+    assert _count(trial) == (2, 0)
+
+
+def test_pods_that_a_class_that_is_applied_allows_are_created():
+    objects = [*nodes(1), priority_class("other", 1)]
+    named = workload("Deployment", pod_spec={"priorityClassName": "urgent"})
+    assert _count(_after(objects, _apply(named))) == (0, 0)
+    assert _count(_after(objects, _apply(named), _apply(priority_class("urgent", 5)))) == (1, 0)
+
+
 def test_a_quota_for_storage_keeps_the_pod_of_a_stateful_set_from_being_created():
     database = workload("StatefulSet", "db", 2, volumeClaimTemplates=[claim_template(size="5Gi")])
     objects = [*nodes(1), *storage("10Gi"), quota(hard={"requests.storage": "8Gi"})]
@@ -318,6 +337,13 @@ def test_a_rollout_that_may_give_up_pods_first_needs_no_room():
     assert _rolled({"type": "Recreate"}, room=4) == (0, 4, 0)
 
 
+def test_a_rollout_replaces_the_pods_of_a_replica_set_that_is_not_known():
+    old = [_web(f"web-5d-{letter}", "web-5d", node="node-0") for letter in "ab"]
+    trial = _after([*nodes(1), workload("Deployment", replicas=2), *old], _apply(workload("Deployment", cpu="2")))
+    assert _count(trial) == (2, 0)
+    assert not _placed(trial).keys() & {"web-5d-a", "web-5d-b"}
+
+
 def test_an_update_of_a_stateful_set_stops_at_its_partition():
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
     before, after = (workload("StatefulSet", "db", 3, cpu=cpu, updateStrategy=strategy) for cpu in ("1", "2"))
@@ -352,6 +378,19 @@ def test_a_resumed_job_gets_its_pods():
 def test_a_removed_workload_is_not_replaced():
     trial = _after(nodes(1), _apply(workload("Deployment", replicas=2)), Remove("Deployment", "default", "web"))
     assert _placed(trial) == {}
+
+
+def test_classes_and_limits_can_be_removed():
+    named = workload("Deployment", pod_spec={"runtimeClassName": "kata"})
+    objects = [node("n1", "1"), runtime_class(overhead={"podFixed": {"cpu": "1"}}), runtime_class("other")]
+    assert _count(_after(objects, _apply(named))) == (0, 1)
+    (reason,) = _refusals(_after(objects, Remove("RuntimeClass", "", "kata"), _apply(named)))
+    assert reason.endswith('RuntimeClass "kata" not found')
+    trial = _after([node("n1"), limit_range({"type": "Pod", "min": {"cpu": "2"}})], _apply(workload("Job")))
+    assert _refusals(trial)
+    Remove("LimitRange", "default", "limits").carry_out(trial)
+    trial.settle()
+    assert _count(trial) == (1, 0)
 
 
 def test_the_pods_of_a_removed_node_come_back_elsewhere():

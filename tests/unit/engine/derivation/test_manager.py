@@ -62,6 +62,18 @@ def test_a_deployment_is_made_up_through_the_name_of_its_replica_set():
     assert _deleted(manager) == ["web-5d-b"]
 
 
+def test_a_known_deployment_owns_the_pods_of_replica_sets_that_are_not_known():
+    pods = [owned(pod(f"web-5d-{letter}", node="n1"), "ReplicaSet", "web-5d") for letter in "ab"]
+    manager = _manager([workload("Deployment", replicas=2)], pods)
+    assert manager.scale("Deployment", "default/web", 3)
+    manager.sync()
+    assert len(_created(manager)) == 1
+    assert manager.new_replica_sets == []
+    manager = _manager([workload("Deployment", replicas=2)], pods)
+    gone = manager.remove("Deployment", "default/web")
+    assert [each.metadata.name for each in gone or ()] == ["web-5d-a", "web-5d-b"]
+
+
 def test_a_stateful_set_is_made_up_with_the_claims_of_its_pods():
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}
     database = owned(pod("db-0", node="n1", volumes=[volume]), "StatefulSet", "db")

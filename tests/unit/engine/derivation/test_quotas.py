@@ -1,15 +1,24 @@
 import pytest
 
+from podium.engine.derivation.control_objects import ControlObjects
 from podium.engine.derivation.quotas import Quotas
 from podium.engine.manifests import read_manifest
-from podium.objects.resource_types import PODS
+from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PODS
 from tests.manifests import pod
 from tests.workload_manifests import claim, quota
 
 
+def _quotas(*quotas, existing=(), claims=()):
+    def of_namespace(manifests, resource):
+        typed = [read_manifest(each, resource) for each in manifests]
+        return lambda namespace: [each for each in typed if each.metadata.namespace == namespace]
+
+    pods = of_namespace(existing, PODS)
+    return Quotas(ControlObjects(quotas), pods, of_namespace(claims, PERSISTENT_VOLUME_CLAIMS))
+
+
 def _refusals(quotas, *pods, existing=()):
-    typed = [read_manifest(each, PODS) for each in existing]
-    asked = Quotas(quotas, lambda namespace: [each for each in typed if each.metadata.namespace == namespace])
+    asked = _quotas(*quotas, existing=existing)
     return [asked.refusal(read_manifest(each, PODS), each) for each in pods]
 
 
@@ -40,12 +49,33 @@ def test_pods_that_are_taken_count_and_those_that_are_refused_do_not():
 
 
 def test_a_pod_that_is_gone_gives_its_share_back():
-    asked = Quotas([quota(hard={"pods": "1"}, used={"pods": "1"})], lambda namespace: [])
+    asked = _quotas(quota(hard={"pods": "1"}, used={"pods": "1"}))
     manifest = pod("a")
     typed = read_manifest(manifest, PODS)
     assert asked.refusal(typed, manifest)
     asked.on_pod_gone(typed)
     assert asked.refusal(typed, manifest) == ""
+
+
+def test_a_pod_that_is_gone_is_not_given_back_twice_where_pods_are_counted():
+    existing = [pod("a"), pod("b")]
+    asked = _quotas(quota(hard={"pods": "2"}), existing=existing)
+    gone = read_manifest(pod("gone"), PODS)  # the others are those that are left
+    asked.on_pod_gone(gone)
+    assert asked.refusal(read_manifest(pod("c"), PODS), pod("c"))
+
+
+def test_a_pod_that_has_ended_takes_nothing_but_is_an_object():
+    ended = pod("ended", "4", status={"phase": "Succeeded"})
+    assert _refusals([quota(hard={"pods": "1", "cpu": "1"})], pod("a", "1"), existing=[ended]) == [""]
+    assert _refusals([quota(hard={"count/pods": "1"})], pod("a"), existing=[ended]) != [""]
+
+
+def test_claims_that_exist_count_where_there_is_no_status_until_they_are_gone():
+    asked = _quotas(quota(hard={"requests.storage": "8Gi"}), claims=[claim("old", "5Gi")])
+    assert "used: requests.storage=5Gi" in asked.claim_refusal(claim("new", "4Gi"))
+    asked.on_claim_gone(read_manifest(claim("old", "5Gi"), PERSISTENT_VOLUME_CLAIMS))
+    assert asked.claim_refusal(claim("new", "4Gi")) == ""
 
 
 def test_containers_must_state_what_a_quota_limits():
@@ -95,7 +125,7 @@ def test_a_quota_may_be_for_priority_classes(operator, values, name, is_in):
 
 def test_claims_to_storage_are_counted_also_by_class():
     hard = {"requests.storage": "8Gi", "slow.storageclass.storage.k8s.io/persistentvolumeclaims": "1"}
-    asked = Quotas([quota(hard=hard, used={"requests.storage": "0"})], lambda namespace: [])
+    asked = _quotas(quota(hard=hard, used={"requests.storage": "0"}))
     assert asked.claim_refusal(claim("a", "5Gi")) == ""
     name = "slow.storageclass.storage.k8s.io/persistentvolumeclaims"
     assert asked.claim_refusal(claim("b", "1Gi")) == (
