@@ -231,6 +231,39 @@ def sync_deployment(
     return _scaled_down(new, active, total, wanted - unavailable)
 
 
+def scale_in_proportion(deployment: Manifest, before: Manifest, replica_sets: Sequence[Manifest]) -> dict[str, int]:
+    """The new numbers of replicas of a Deployment's ReplicaSets after it was scaled, by name.
+
+    A single one gets all. Amid a rolling update each keeps its share, and the largest gets what rounding leaves.
+
+    Args:
+        before: the Deployment as it was.
+        replica_sets: those with replicas, the oldest first.
+    """
+    wanted = desired_replicas(deployment)
+    if len(replica_sets) == 1:
+        return {_name(replica_sets[0]): wanted}
+    strategy = mapping_at(deployment, "spec", "strategy")
+    if strategy.get("type") == "Recreate":
+        return {}
+    most = wanted + _fenceposts(strategy, wanted)[0] if wanted else 0
+    most_before = desired_replicas(before) + _fenceposts(strategy, desired_replicas(before))[0]
+    more = most - sum(map(desired_replicas, replica_sets))
+    # The largest first; of equal ones the newest gets pods first, and the oldest loses them first.
+    by_age = list(reversed(replica_sets)) if more > 0 else list(replica_sets)
+    largest_first = sorted(by_age, key=desired_replicas, reverse=True)
+    sizes, added = {}, 0
+    for replica_set in largest_first:
+        size = desired_replicas(replica_set)
+        share = math.floor(size * most / max(most_before, 1) + 0.5) - size if wanted else -size
+        change = min(share, more - added) if more > 0 else max(share, more - added)
+        sizes[_name(replica_set)] = size + change
+        added += change
+    largest = _name(largest_first[0])
+    sizes[largest] = max(sizes[largest] + more - added, 0)
+    return sizes
+
+
 def _scaled_down(new: ReplicaSetState, old: Sequence[ReplicaSetState], total: int, least_ready: int) -> dict[str, int]:
     """First the unready pods of old ReplicaSets go, then the ready ones that may."""
     room = total - least_ready - (new.replicas - new.ready)
