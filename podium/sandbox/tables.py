@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from podium.sandbox.fields import mapping_at
 from podium.sandbox.resources import ResourceType
 
 Json = dict[str, Any]
@@ -201,6 +202,11 @@ def _job_duration(job: Json, now: datetime) -> str:
     return _since(status["startTime"], _moment(ended) if ended else now)
 
 
+def _node_selector(daemon_set: Json, _now: datetime) -> str:
+    selector = mapping_at(daemon_set, "spec", "template", "spec", "nodeSelector")
+    return ",".join(f"{key}={value}" for key, value in sorted(selector.items())) or "<none>"
+
+
 def _claim_state(claim: Json, _now: datetime) -> str:
     status, is_deleted = claim.get("status") or {}, "deletionTimestamp" in claim["metadata"]
     states = {
@@ -279,6 +285,17 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Desired", _field("spec.replicas", 1), type="integer"),
         Column("Current", _field("status.replicas", 0), type="integer"),
         Column("Ready", _field("status.readyReplicas", 0), type="integer"),
+        _AGE,
+    ),
+    "statefulsets.apps": (_NAME, Column("Ready", _ready_of_wanted), _AGE),
+    "daemonsets.apps": (
+        _NAME,
+        Column("Desired", _field("status.desiredNumberScheduled", 0), type="integer"),
+        Column("Current", _field("status.currentNumberScheduled", 0), type="integer"),
+        Column("Ready", _field("status.numberReady", 0), type="integer"),
+        Column("Up-to-date", _field("status.updatedNumberScheduled", 0), type="integer"),
+        Column("Available", _field("status.numberAvailable", 0), type="integer"),
+        Column("Node Selector", _node_selector),
         _AGE,
     ),
     "jobs.batch": (

@@ -79,7 +79,9 @@ def _planned(fleet: Fleet, search: Search) -> ConsolidationPlan:
 
 
 async def _carry_out(fleet: Fleet, plan: ConsolidationPlan, found: CheckedConsolidation) -> None:
-    async with sandbox_of(fleet.objects, controllers=True) as sandbox, daemon_beside(sandbox, found.seed):
+    # Daemons are created and deleted here, as the plan foresees, not by a controller.
+    objects = [each for each in fleet.objects if each["kind"] != "DaemonSet"]
+    async with sandbox_of(objects, controllers=True) as sandbox, daemon_beside(sandbox, found.seed):
         await at_rest(sandbox)
         cost = _cost(sandbox)
         pools = {each: fleet.pool_of(each) for each in _nodes(sandbox)}

@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from podium.sandbox import Sandbox
+from podium.sandbox.controllers.daemon_nodes import target_node
 from podium.sandbox.fill import varied_nodes
 from podium.sandbox.pods import bind
 from tests.integration.sandbox.kubectl import Kubectl
@@ -125,7 +126,8 @@ async def scheduled(cluster: Sandbox) -> AsyncIterator[Sandbox]:
             nodes = [node for node in cluster.store.list("nodes") if not node["spec"].get("unschedulable")]
             pending = cluster.store.list("pods", field_selector="spec.nodeName=")
             for pod in pending if nodes else ():
-                target = {"name": nodes[turn % len(nodes)]["metadata"]["name"]}
+                # A daemon is meant for one node, cordoned or not.
+                target = {"name": target_node(pod) or nodes[turn % len(nodes)]["metadata"]["name"]}
                 bind(cluster.store, pod["metadata"]["namespace"], pod["metadata"]["name"], {"target": target})
 
     scheduling = asyncio.create_task(schedule())

@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from podium.sandbox.fill import sample_pod
-from podium.sandbox.pods import bind
 from tests.integration.sandbox.kubectl import rows
 from tests.patience import PATIENCE_S
 
@@ -106,17 +105,37 @@ async def test_create_token_gives_a_token_for_an_account_that_exists(kubectl, cl
 
 async def test_drain_moves_the_pods_of_workloads_and_asks_about_the_others(kubectl, scheduled):
     store = scheduled.store
-    agent = store.create(_daemon_set("agent"))
-    store.create(_pod_of("agent-1", agent))
-    bind(store, "default", "agent-1", {"target": {"name": "node-00000"}})
+    store.create(_daemon_set("agent"))
+    await kubectl("rollout", "status", "daemonset/agent", WITHIN)
     await kubectl("create", "deployment", "web", "--image=web:1", "--replicas=4")
     await kubectl("wait", AVAILABLE, "deployment/web", WITHIN)
     assert "--ignore-daemonsets" in await kubectl.fail("drain", "node-00000")
     await kubectl("drain", "node-00000", "--ignore-daemonsets", WITHIN)
     await kubectl("rollout", "status", "deployment/web", WITHIN)
-    there = {pod["metadata"]["name"] for pod in store.list("pods", field_selector="spec.nodeName=node-00000")}
-    assert there == {"agent-1"}
+    [there] = store.list("pods", field_selector="spec.nodeName=node-00000")
+    assert there["metadata"]["labels"]["app"] == "agent"
     assert len(store.list("pods", label_selector="app=web")) == 4
+
+
+async def test_a_stateful_set_rolls_out_and_keeps_its_claims(kubectl, scheduled):
+    store = scheduled.store
+    template = {"metadata": {"labels": {"app": "db"}}, "spec": sample_pod("")["spec"]}
+    claim = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "db"}}, "template": template}
+    manifest = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}}
+    store.create(manifest | {"spec": spec | {"volumeClaimTemplates": [claim]}})
+    await kubectl("rollout", "status", "statefulset/db", WITHIN)
+    await kubectl("set", "image", "statefulset/db", "*=db:2")
+    await kubectl("rollout", "status", "statefulset/db", WITHIN)
+    assert {pod["spec"]["containers"][0]["image"] for pod in store.list("pods")} == {"db:2"}
+    assert "2/2" in await kubectl("get", "statefulset", "db")
+    await kubectl("rollout", "undo", "statefulset/db")
+    await kubectl("rollout", "status", "statefulset/db", WITHIN)
+    images = {pod["spec"]["containers"][0]["image"] for pod in store.list("pods")}
+    assert images == {template["spec"]["containers"][0]["image"]}
+    await kubectl("scale", "statefulset/db", "--replicas=1")
+    await kubectl("wait", "--for=delete", "pod/db-1", WITHIN)
+    assert [claim["metadata"]["name"] for claim in store.list("pvc")] == ["data-db-0", "data-db-1"]
 
 
 async def test_drain_waits_for_what_a_budget_protects(kubectl, scheduled):
@@ -137,12 +156,6 @@ async def test_drain_waits_for_what_a_budget_protects(kubectl, scheduled):
 
 def _daemon_set(name):
     labels = {"app": name}
-    spec = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {}}}
+    template = {"metadata": {"labels": labels}, "spec": sample_pod("")["spec"]}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
     return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": name}, "spec": spec}
-
-
-def _pod_of(name, owner):
-    pod = sample_pod(name, app="agent")
-    identity = {"apiVersion": "apps/v1", "kind": owner["kind"], "name": owner["metadata"]["name"]}
-    pod["metadata"]["ownerReferences"] = [identity | {"uid": owner["metadata"]["uid"], "controller": True}]
-    return pod

@@ -73,3 +73,12 @@ def test_an_event_names_its_object():
 
 def test_a_type_without_columns_of_its_own_shows_name_and_age():
     assert cells("configmaps", {"metadata": {"name": "c"}}) == ["c", "<unknown>"]
+
+
+def test_daemon_sets_are_shown_with_their_counts_and_their_node_selector():
+    template = {"spec": {"nodeSelector": {"disk": "ssd"}}}
+    status = {"desiredNumberScheduled": 3, "currentNumberScheduled": 3, "numberReady": 2}
+    metadata = {"name": "agent", "creationTimestamp": "2026-01-01T11:59:00Z"}
+    daemon_set = {"metadata": metadata, "spec": {"template": template}, "status": status}
+    shown = table(resource_named("daemonsets"), [(daemon_set, None)], {}, NOW)
+    assert shown["rows"][0]["cells"] == ["agent", 3, 3, 2, 0, 0, "disk=ssd", "60s"]
