@@ -150,7 +150,7 @@ def outcome_of(trial: Trial) -> Outcome:
         was = before.get(key) or before.get(replaced)
         node_before = was.node_name if was is not None else ""
         if not pod.node_name:
-            is_old = key in before and not node_before
+            is_old = key in before and not node_before and not replaced
             entries = still_pending if is_old else pending
             entries.append(Pending(key, node_before, trial.why.get(key, ""), replaced))
         elif node_before and node_before != pod.node_name:

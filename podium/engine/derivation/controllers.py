@@ -4,8 +4,7 @@ Each function is one sync of one controller, a pure function of the workload, it
 the answers out, decides when pods become ready, and syncs again until nothing is left to do.
 
 Source: kubernetes pkg/controller/{replicaset,deployment,statefulset,daemon,job}, v1.36.2.
-Differs: no time passes: minReadySeconds, backoffs, deadlines and progress are not considered. A DaemonSet with maxSurge
-is updated as one without.
+Differs: no time passes: minReadySeconds, backoffs, deadlines and progress are not considered.
 """
 
 from __future__ import annotations
@@ -131,26 +130,71 @@ def sync_daemon_set(
     Args:
         outdated: as in `sync_stateful_set`.
     """
-    daemon_nodes, name = DaemonNodes(daemon_set), _name(daemon_set)
-    on_node = {_target_node(pod): pod for pod in pods if not pod.is_terminating}
+    daemon_nodes = DaemonNodes(daemon_set)
+    on_node: dict[str, list[Pod]] = {}
+    for pod in pods:
+        if not pod.is_terminating:
+            on_node.setdefault(_target_node(pod), []).append(pod)
     names = {node.name for node in daemon_nodes.selected(nodes)}
-    create = tuple(
-        daemon_set_pod(daemon_set, generated_name(f"{name}-", node, context.serial), node)
-        for node in sorted(names - on_node.keys())
-    )
+    create = _new_daemons(daemon_set, names - on_node.keys(), context)
     kept = {node.name for node in daemon_nodes.kept(nodes)}
-    misplaced = tuple(pod for node, pod in sorted(on_node.items()) if node not in kept)
+    misplaced = tuple(pod for node, daemons in sorted(on_node.items()) if node not in kept for pod in daemons)
     if create or misplaced:
         return Sync(create, misplaced)
     strategy = mapping_at(daemon_set, "spec", "updateStrategy")
     if strategy.get("type") == "OnDelete":
         return Sync()
-    old = [pod for _, pod in sorted(on_node.items()) if pod.key in outdated]
-    unready_new = sum(not is_ready(pod) for pod in on_node.values() if pod.key not in outdated)
+    update = mapping_at(strategy, "rollingUpdate")
+    surge = _scaled(update.get("maxSurge", 0), len(names), up=True)
+    daemons_by_node = [
+        _NodeDaemons(
+            node,
+            next((pod for pod in daemons if pod.key in outdated), None),
+            next((pod for pod in daemons if pod.key not in outdated), None),
+        )
+        for node, daemons in sorted(on_node.items())
+    ]
+    if surge:
+        return _surged(daemon_set, daemons_by_node, surge, context)
+    return _replaced(daemons_by_node, max(_scaled(update.get("maxUnavailable", 1), len(names), up=True), 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeDaemons:
+    """The pods of a DaemonSet on a node: of an older revision of the template, and of the newest."""
+
+    node: str
+    old: Pod | None
+    new: Pod | None
+
+
+def _new_daemons(daemon_set: Manifest, nodes: Collection[str], context: SyncContext) -> tuple[Manifest, ...]:
+    prefix = f"{_name(daemon_set)}-"
+    return tuple(
+        daemon_set_pod(daemon_set, generated_name(prefix, node, context.serial), node) for node in sorted(nodes)
+    )
+
+
+def _replaced(daemons: Sequence[_NodeDaemons], most: int) -> Sync:
+    """Old pods go before new ones come: unready ones at once, ready ones as far as no more than `most` are unready."""
+    old = [daemon.old for daemon in daemons if daemon.old is not None]
     unready_old = [pod for pod in old if not is_ready(pod)]
-    most = max(_scaled(mapping_at(strategy, "rollingUpdate").get("maxUnavailable", 1), len(names), up=True), 1)
+    unready_new = sum(daemon.new is not None and not is_ready(daemon.new) for daemon in daemons)
     room = max(most - unready_new - len(unready_old), 0)
     return Sync(delete=(*unready_old, *[pod for pod in old if is_ready(pod)][:room]))
+
+
+def _surged(daemon_set: Manifest, daemons: Sequence[_NodeDaemons], surge: int, context: SyncContext) -> Sync:
+    """New pods come before old ones go: beside unready old ones at once, beside ready ones `surge` at a time."""
+    both = [daemon for daemon in daemons if daemon.old is not None and daemon.new is not None]
+    delete = tuple(
+        daemon.old for daemon in both if daemon.old is not None and daemon.new is not None and is_ready(daemon.new)
+    )
+    room = max(surge - (len(both) - len(delete)), 0)
+    old_only = [daemon for daemon in daemons if daemon.old is not None and daemon.new is None]
+    urgent = [daemon.node for daemon in old_only if daemon.old is not None and not is_ready(daemon.old)]
+    others = [daemon.node for daemon in old_only if daemon.node not in urgent]
+    return Sync(_new_daemons(daemon_set, {*urgent, *others[:room]}, context), delete)
 
 
 def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
