@@ -180,7 +180,7 @@ class Cluster(insight.Cluster):
         state = self._state
 
         def rebuilt(cluster: insight.Cluster, config: KubeSchedulerConfiguration) -> insight.Cluster:
-            return type(cluster)(config, cluster.store.fork(), state.classes, admission=state.admission)
+            return type(cluster)(config, cluster.store.fork(), state.classes, admission=cluster.admission)
 
         name = str(config) if isinstance(config, (str, os.PathLike)) else "another configuration"
         return UseProfiles(name, read_config(config, state.classes), rebuilt)

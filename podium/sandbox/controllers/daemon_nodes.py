@@ -89,7 +89,7 @@ def _meets(requirement: Json, labels: Mapping[str, str]) -> bool:
     if operator == "NotIn":
         return bool(value not in values)
     if operator in ("Exists", "DoesNotExist"):
-        return (value is not None) == (operator == "Exists")
+        return (value is not None) is bool(operator == "Exists")
     try:
         amount, bound = int(str(value)), int(values[0])
     except (IndexError, ValueError):

@@ -86,3 +86,15 @@ def test_daemons_take_their_part_of_nodes_that_are_bought():
     web = workload("Deployment", replicas=4)
     assert _planned(web)[1] == 1
     assert _planned(web, workload("DaemonSet", "agent", cpu="600m"))[1] == 3
+
+
+def test_classes_that_were_applied_count_after_another_configuration_decides():
+    cluster = Cluster.load([*nodes(1), priority_class("other", 1)])
+    web = workload("Deployment", pod_spec={"priorityClassName": "urgent"})
+    profile = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "default-scheduler"}],
+    }
+    outcome = cluster.what_if([{"apply": priority_class("urgent", 5)}, {"profile": profile}, {"apply": web}])
+    assert (len(outcome.placed), outcome.refused) == (1, ())
