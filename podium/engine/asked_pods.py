@@ -45,3 +45,12 @@ def pod_manifest(manifest: object) -> object:
     kind = str(manifest.get("kind"))
     pod, _ = asked_pod([Found(manifest, kind)], kind)
     return pod.manifest
+
+
+def objects_beside(asked: object) -> list[Manifest]:
+    """The workload that is asked about and what is made for it, which its pods depend on; none for a pod."""
+    if not isinstance(asked, Mapping) or template_of(asked) is None:
+        return []
+    kind = str(asked.get("kind"))
+    _, others = asked_pod([Found(asked, kind)], kind)
+    return [other.manifest for other in others]

@@ -15,7 +15,7 @@ import msgspec
 
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
-from podium.engine.asked_pods import PodLike, pod_manifest, pod_named
+from podium.engine.asked_pods import PodLike, objects_beside, pod_manifest, pod_named
 from podium.engine.cluster_state import SEED, ClusterState
 from podium.engine.configurations import Config, read_config
 from podium.engine.derivation.admission import Admission
@@ -446,12 +446,24 @@ class Cluster:
         Raises:
             ManifestError: the pod cannot be read, or the API server would refuse it.
         """
-        typed = self.read_pod(pod)
-        claimed, claims = self.claims_of(typed)
+        world = self.with_workload_of(pod)
+        typed = world.read_pod(pod)
+        claimed, claims = world.claims_of(typed)
         if not claims:
-            return self, claimed
-        world = self.fork()
+            return world, claimed
+        world = self.fork() if world is self else world
         return world, world.create_claims(typed)
+
+    def with_workload_of(self, pod: PodLike) -> Self:
+        """This cluster, or a fork of it with the workload that is asked about: its pods and claims depend on it."""
+        manifests = objects_beside(pod)
+        if not manifests:
+            return self
+        world = self.fork()
+        world.admit_by(Admission(self.admission.objects.fork(manifests)))
+        for manifest in filter(resource_of, manifests):
+            world.put(*world.read(manifest))
+        return world
 
     def create_claims(self, pod: Pod) -> Pod:
         """Create the claims that exist because the pod does, and return the pod with their names.

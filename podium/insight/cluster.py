@@ -131,7 +131,7 @@ class Cluster(EngineCluster):
 
         Raises: as `evaluate`.
         """
-        return score_table(self, self.read_pod(pod))
+        return score_table(*self.asked(pod))
 
     def scores_frame(self, pod: PodLike) -> Any:
         """As `scores`, as a pandas DataFrame with the nodes as its index. Needs the extra `podium[notebook]`.
@@ -155,9 +155,10 @@ class Cluster(EngineCluster):
             ScheduleError: an attempt failed for a reason other than that the pod does not fit.
             ClusterError: no profile serves the pod, or it cannot be read.
         """
-        pod = self.read_pod(pod)
-        gang = gang_of(self, pod)
-        world = self if gang is None else with_siblings(self, pod, gang)
+        world = self.with_workload_of(pod)
+        pod = world.read_pod(pod)
+        gang = gang_of(world, pod)
+        world = world if gang is None else with_siblings(world, pod, gang)
         (found,) = world.capacity_together([pod], most, limit)
         if gang is None:
             return found
@@ -192,8 +193,12 @@ class Cluster(EngineCluster):
 
     def _asked_copies(self, pods: Sequence[PodLike]) -> tuple[Cluster, list[Asked]]:
         """The pods whose copies are placed, and a cluster in which claims may be created for them."""
-        typed = [self.read_pod(pod) for pod in pods]
-        world = self.fork() if any(map(may_have_claims, typed)) else self
+        world = self
+        for pod in pods:
+            world = world.with_workload_of(pod)
+        typed = [world.read_pod(pod) for pod in pods]
+        if world is self and any(map(may_have_claims, typed)):
+            world = self.fork()
         _ = world.engine  # owns its state from here on, so that its profiles see the claims
         return world, [Asked.of(pod, world.framework_for) for pod in typed]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from podium.config import KubeSchedulerConfiguration
+from podium.engine.asked_pods import PodLike, pod_manifest
 from podium.engine.configurations import Config, read_config
 from podium.engine.derivation.control_objects import mapping_at, namespace_of
 from podium.engine.derivation.workload_kinds import template_of
@@ -21,6 +22,7 @@ from podium.insight.trial import Trial
 from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
 from podium.library.planned_objects import to_keep
 from podium.objects.amounts import amount_text
+from podium.objects.core import Pod
 
 if TYPE_CHECKING:
     from podium.library.plans import InstanceTypes, Plan, Rules
@@ -67,6 +69,18 @@ class Cluster(insight.Cluster):
         self._keep([Found(manifest, "add")])
 
     # ------------------------------------------------------------ questions
+
+    def read_pod(self, pod: PodLike) -> Pod:
+        """The typed pod, with missing fields filled in; of a workload one of its pods.
+
+        Raises:
+            ManifestError: the pod cannot be read, or the API server would refuse it.
+            ClusterError: the cluster has no pod of that name.
+        """
+        typed = super().read_pod(pod)
+        if isinstance(pod, Mapping) and isinstance(manifest := pod_manifest(pod), Mapping):
+            self.admission.demand_admission(manifest)
+        return typed
 
     def what_if(self, *steps: Mapping[str, Any] | Iterable[Mapping[str, Any]], **named: Any) -> Outcome:
         """What would move, become pending or be preempted if these steps were carried out. Nothing changes.
@@ -166,7 +180,7 @@ class Cluster(insight.Cluster):
         state = self._state
 
         def rebuilt(cluster: insight.Cluster, config: KubeSchedulerConfiguration) -> insight.Cluster:
-            return type(cluster)(config, cluster.store.fork(), state.classes, admission=state.admission)
+            return type(cluster)(config, cluster.store.fork(), state.classes, admission=cluster.admission)
 
         name = str(config) if isinstance(config, (str, os.PathLike)) else "another configuration"
         return UseProfiles(name, read_config(config, state.classes), rebuilt)

@@ -14,7 +14,8 @@ import msgspec
 
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.claims import with_claims
-from podium.engine.derivation.control_objects import ControlObjects, count_at, key_of, mapping_at
+from podium.engine.derivation.control_objects import ControlObjects, count_at, group_of, key_of, mapping_at
+from podium.engine.derivation.controllers import SyncContext, sync_job
 from podium.engine.derivation.pods import named_pod, sample_pod, stateful_set_pod
 from podium.engine.derivation.workload_kinds import PodTemplate, replicas_of, templates_in
 from podium.engine.files import Found
@@ -140,7 +141,13 @@ def _planned(workload: Found, template: PodTemplate, *, is_only: bool) -> Iterat
     name = str(mapping_at(workload.manifest, "metadata").get("name") or "")
     prefix = name if is_only or not template.name else f"{name}-{template.name}"
     first = count_at(workload.manifest, "spec", "ordinals", "start", default=0) if kind == "StatefulSet" else 0
-    for ordinal in range(first, first + replicas_of(workload, template, default=1)):
+    count = replicas_of(workload, template, default=1)
+    if kind == "Job" and group_of(workload.manifest) == "batch":
+        context = SyncContext(now_s=0.0, restarts=ControlObjects().restarts_of, serial=0)
+        for ordinal, pod in enumerate(sync_job(workload.manifest, (), context).create):
+            yield _unbound({**pod, "metadata": {**mapping_at(pod, "metadata"), "name": f"{prefix}-{ordinal}"}})
+        return
+    for ordinal in range(first, first + count):
         if kind == "StatefulSet":
             yield _unbound(stateful_set_pod(workload.manifest, ordinal))
         else:

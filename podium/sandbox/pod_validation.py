@@ -84,7 +84,7 @@ def _label_keys(path: str, term: Json) -> Iterator[Cause]:
         if key in keys and key in selected:
             why = f'Invalid value: "{key}": exists in both matchLabelKeys and labelSelector'
             yield Cause(f"{path}[{keys.index(key)}]", why)
-        selected.add(key)
+        selected.add(str(key))
     mismatched = texts_at(term, "mismatchLabelKeys")
     for index, key in enumerate(keys):
         if key in mismatched:

@@ -49,11 +49,13 @@ class ControlObjects:
         for manifest in manifests:
             self.put(manifest)
 
-    def fork(self) -> ControlObjects:
-        """A copy that can be changed independently."""
+    def fork(self, more: Iterable[Manifest] = ()) -> ControlObjects:
+        """A copy that can be changed independently, with more objects."""
         twin = ControlObjects()
-        twin._restarts, twin._latest = self._restarts, self._latest
+        twin._restarts, twin._latest = dict(self._restarts), self._latest
         twin._by_kind = {kind: dict(manifests) for kind, manifests in self._by_kind.items()}
+        for manifest in more:
+            twin.put(manifest)
         return twin
 
     def put(self, manifest: Manifest) -> None:

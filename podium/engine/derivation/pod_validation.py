@@ -47,14 +47,23 @@ def _label_keys(spec: Mapping[str, Any]) -> Iterator[str]:
         for name, inner in TERM_LISTS:
             for index, item in enumerate(items_at(spec, "affinity", kind, name)):
                 path = f"spec.affinity.{kind}.{name}[{index}]" + (f".{inner}" if inner else "")
-                yield from _duplicates(mapping_at(item, inner) if inner else item, path)
+                term = mapping_at(item, inner) if inner else item
+                for keys in ("matchLabelKeys", "mismatchLabelKeys"):
+                    yield from _without_selector(term, keys, f"{path}.{keys}")
+                yield from _duplicates(term, path)
     for index, constraint in enumerate(items_at(spec, "topologySpreadConstraints")):
         path = f"spec.topologySpreadConstraints[{index}].matchLabelKeys"
+        yield from _without_selector(constraint, "matchLabelKeys", path)
         yield from _duplicates(constraint, path)
 
 
+def _without_selector(term: Mapping[str, Any], keys: str, path: str) -> Iterator[str]:
+    if term.get("labelSelector") is None and _texts(term, keys):
+        yield f"{path}: Forbidden: must not be specified when labelSelector is not set"
+
+
 def _duplicates(term: Mapping[str, Any], path: str) -> Iterator[str]:
-    """The keys that the term also selects by itself."""
+    """The keys that the term also selects by itself, and those of both lists."""
     selector = mapping_at(term, "labelSelector")
     selected = {
         *mapping_at(selector, "matchLabels"),

@@ -90,7 +90,7 @@ def sample_pod(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
     name: Any = mapping_at(workload, "metadata").get("name") or ""
     if kind == "DaemonSet":
         return daemon_set_pod(workload, name)
-    if kind == "Job":
+    if kind == "Job" and group_of(workload) == "batch":
         return job_pod(workload, name)
     if kind == "Deployment" and group_of(workload) == "apps":
         replica_set = replica_set_of(workload)

@@ -85,11 +85,11 @@ def _meets(requirement: Json, labels: Mapping[str, str]) -> bool:
     key, operator, values = requirement.get("key"), requirement.get("operator"), requirement.get("values") or []
     value = labels.get(str(key))
     if operator == "In":
-        return value in values
+        return bool(value in values)
     if operator == "NotIn":
-        return value not in values
+        return bool(value not in values)
     if operator in ("Exists", "DoesNotExist"):
-        return (value is not None) == (operator == "Exists")
+        return (value is not None) is bool(operator == "Exists")
     try:
         amount, bound = int(str(value)), int(values[0])
     except (IndexError, ValueError):

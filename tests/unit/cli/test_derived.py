@@ -220,7 +220,8 @@ FARM = {
 @FACES
 @pytest.mark.parametrize("manifest", [VOLCANO, JOB_SET, POD_TEMPLATE], ids=lambda manifest: manifest["kind"])
 def test_kinds_whose_templates_are_known_are_read(ask, face, manifest):
-    assert _fits(face, ask(face, manifest, *nodes(1))[0])
+    assert _fits(face, ask(face, manifest, node("n1", "1"))[0])
+    assert not _fits(face, ask(face, manifest, node("n1", "900m"))[0])
 
 
 @pytest.mark.parametrize(("manifest", "count"), [(VOLCANO, 3), (JOB_SET, 3), (POD_TEMPLATE, 1)])

@@ -1,7 +1,9 @@
 import pytest
 
-from podium.engine.derivation.admission import Admission
-from podium.objects.resource_types import NAMESPACES, NODES, PODS, SERVICES
+from podium.engine.derivation.admission import Admission, RefusedError, with_node_lost_tolerations
+from podium.objects.resource_types import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES
+from tests.manifests import pod
+from tests.workload_manifests import claim, claims_from, limit_range, runtime_class, storage
 
 LIMITED = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}
 FULL = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi"}}
@@ -80,3 +82,131 @@ def test_malformed_parts_are_left_to_those_who_read_them():
     broken = {"containers": [3, {"resources": [], "ports": [4]}], "hostNetwork": True, "priorityClassName": 5}
     assert _spec(broken)["containers"] == [3, {"resources": {}, "ports": [4]}]
     assert _spec("x") == "x"
+
+
+# ---------------------------------------------------------------- what exists already
+
+
+def _existing(**spec):
+    made = pod("old", **spec)
+    made["metadata"]["uid"] = "u"
+    return made
+
+
+LIMITS = limit_range({"type": "Container", "default": {"example.com/gpu": "1"}, "max": {"cpu": "50m"}})
+KATA = runtime_class(overhead={"podFixed": {"cpu": "1"}})
+
+
+def test_limits_and_classes_that_came_later_do_not_change_what_exists():
+    admission = Admission([LIMITS, KATA])
+    old = admission.admit(_existing(runtimeClassName="kata"), PODS)["spec"]
+    new = admission.admit(pod("new", runtimeClassName="kata"), PODS)["spec"]
+    assert "overhead" not in old
+    assert new["overhead"] == {"cpu": "1"}
+    assert "limits" not in old["containers"][0]["resources"]
+    assert new["containers"][0]["resources"]["limits"]["example.com/gpu"] == "1"
+
+
+def test_what_exists_is_never_refused():
+    admission = Admission([LIMITS, runtime_class("other")])
+    admission.demand_admission(_existing(runtimeClassName="kata"))
+    with pytest.raises(RefusedError):
+        admission.demand_admission(pod("new", runtimeClassName="kata"))
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("spec", "objects", "said"),
+    [
+        (
+            {"priorityClassName": "urgent"},
+            [_priority_class("other", 1)],
+            'pods "new" is forbidden: no PriorityClass with name urgent was found',
+        ),
+        (
+            {"priority": 7},
+            [_priority_class("other", 1)],
+            (
+                'pods "new" is forbidden: the integer value of priority (7) must not be provided in pod spec; '
+                "priority admission controller computed 0 from the given PriorityClass name"
+            ),
+        ),
+        (
+            {"runtimeClassName": "kata"},
+            [runtime_class("other")],
+            'pods "new" is forbidden: pod rejected: RuntimeClass "kata" not found',
+        ),
+        (
+            {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}]},
+            [],
+            (
+                'Pod "new" is invalid: spec.containers[0].resources.requests: Invalid value: "2": must be less than '
+                "or equal to cpu limit of 1"
+            ),
+        ),
+        (
+            {},
+            [limit_range({"type": "Container", "min": {"cpu": "1"}})],
+            'pods "new" is forbidden: minimum cpu usage per Container is 1, but request is 100m',
+        ),
+    ],
+)
+def test_pods_are_refused_in_the_words_of_the_api_server(spec, objects, said):
+    with pytest.raises(RefusedError) as refusal:
+        Admission(objects).demand_admission(pod("new", **spec))
+    assert str(refusal.value) == said
+
+
+def test_a_class_of_which_the_files_hold_no_kind_refuses_nothing_but_is_missing():
+    asked = pod("new", priorityClassName="urgent", runtimeClassName="kata", resourceClaims=claims_from("gpu"))
+    Admission([]).demand_admission(asked)
+    assert Admission([]).missing_kinds(asked) == ["priorityclasses", "runtimeclasses", "resourceclaimtemplates"]
+    assert Admission([]).missing_kinds(pod("new", priorityClassName="system-node-critical")) == []
+    assert Admission([_priority_class("urgent", 7), KATA]).missing_kinds(asked) == ["resourceclaimtemplates"]
+
+
+# ---------------------------------------------------------------- claims and tolerations
+
+
+def _class_of(manifest, *objects):
+    return Admission(objects).admit(manifest, PERSISTENT_VOLUME_CLAIMS)["spec"].get("storageClassName")
+
+
+def test_a_new_claim_that_names_no_class_gets_the_default_one():
+    default, other = storage("1Gi", "fast", is_default=True)[0], storage("1Gi")[0]
+    assert _class_of(claim("data", storage_class=None), default, other) == "fast"
+    assert _class_of(claim("data", storage_class=None), other) is None
+    assert _class_of(claim("data", storage_class=""), default) == ""
+    assert _class_of(claim("data", storage_class="slow"), default) == "slow"
+    old = claim("data", storage_class=None)
+    old["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    assert _class_of(old, default) is None
+    annotated = claim("data", storage_class=None)
+    annotated["metadata"]["annotations"] = {"volume.beta.kubernetes.io/storage-class": "slow"}
+    assert _class_of(annotated, default) is None
+
+
+def test_the_newest_of_several_default_classes_counts_and_then_the_first_name():
+    classes = [storage("1Gi", name, is_default=True)[0] for name in ("c", "b", "a")]
+    for item, time in zip(
+        classes, ("2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z", "2026-01-01T00:00:00Z"), strict=True
+    ):
+        item["metadata"]["creationTimestamp"] = time
+    assert _class_of(claim("data", storage_class=None), *classes) == "b"
+
+
+def test_created_pods_tolerate_lost_nodes_for_a_while_unless_they_say_otherwise():
+    added = with_node_lost_tolerations(pod("new"))["spec"]["tolerations"]
+    assert [(each["key"], each["tolerationSeconds"]) for each in added] == [
+        ("node.kubernetes.io/not-ready", 300),
+        ("node.kubernetes.io/unreachable", 300),
+    ]
+    own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+    keys = [each["key"] for each in with_node_lost_tolerations(pod("new", tolerations=[own]))["spec"]["tolerations"]]
+    assert keys == ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
+    everything = pod("new", tolerations=[{"operator": "Exists"}])
+    assert with_node_lost_tolerations(everything) is everything
+    old = _existing()
+    assert with_node_lost_tolerations(old) is old

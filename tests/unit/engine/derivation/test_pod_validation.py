@@ -55,3 +55,13 @@ def test_merged_requirements_of_the_filled_spec_are_no_error():
     term = {"labelSelector": {}, "matchLabelKeys": ["app"]}
     merged = {"labelSelector": {"matchExpressions": [{"key": "app"}]}, "matchLabelKeys": ["app"]}
     assert invalid_fields({"topologySpreadConstraints": [term]}, {"topologySpreadConstraints": [merged]}) == []
+
+
+@pytest.mark.parametrize("keys", ["matchLabelKeys", "mismatchLabelKeys"])
+def test_keys_without_a_selector_are_forbidden(keys):
+    said = "Forbidden: must not be specified when labelSelector is not set"
+    required = {"affinity": {"podAffinity": {REQUIRED: [{keys: ["app"]}]}}}
+    assert invalid_fields(required, {}) == [f"spec.affinity.podAffinity.{REQUIRED}[0].{keys}: {said}"]
+    spread = invalid_fields({"topologySpreadConstraints": [{keys: ["app"]}]}, {})
+    field = "spec.topologySpreadConstraints[0].matchLabelKeys"
+    assert spread == ([f"{field}: {said}"] if keys == "matchLabelKeys" else [])

@@ -1,0 +1,100 @@
+"""The library asks about the pods that would exist, as the commands do."""
+
+import pytest
+
+from podium import Cluster
+from podium.engine.errors import ManifestError
+from tests.device_manifests import device_class, devices, exactly, resource_slice
+from tests.manifests import node, nodes
+from tests.workload_manifests import (
+    claim_template,
+    claims_from,
+    device_claim_template,
+    priority_class,
+    runtime_class,
+    storage,
+    workload,
+)
+
+
+def _planned(manifest, *objects):
+    """The pods for which nodes would be bought beside one that is too small for any."""
+    cluster = Cluster.load([node("n1", "2"), node("n2", "0"), *objects])
+    plan = cluster.plan(adopt_nodes=True, assume_unschedulable=True, rules="podium", add=manifest).as_dict()
+    return [name for each in plan["new_nodes"] for name in each["pods"]], len(plan["new_nodes"])
+
+
+@pytest.mark.parametrize("question", ["evaluate", "capacity", "why", "fixes"])
+@pytest.mark.parametrize(
+    ("field", "other"),
+    [("priorityClassName", priority_class("other", 1)), ("runtimeClassName", runtime_class("other"))],
+)
+def test_pods_that_the_api_server_refuses_are_no_question(question, field, other):
+    cluster = Cluster.load([*nodes(1), other])
+    with pytest.raises(ManifestError, match=r"is forbidden: .*absent"):
+        getattr(cluster, question)(workload("Deployment", pod_spec={field: "absent"}))
+    getattr(cluster, question)(workload("Deployment", pod_spec={field: "other"}))
+
+
+@pytest.mark.parametrize(("size", "fits"), [("20Gi", 0), ("5Gi", 32)])
+def test_the_claims_of_a_stateful_set_need_room(size, fits):
+    database = workload("StatefulSet", "db", volumeClaimTemplates=[claim_template(size=size)])
+    cluster = Cluster.load([*nodes(2), *storage("10Gi")])
+    assert cluster.capacity(database).fits == fits
+    assert bool(cluster.evaluate(database).node) is bool(fits)
+    assert bool(cluster.why(database).node) is bool(fits)
+    assert len(cluster.scores(database)) == (2 if fits else 0)
+    assert cluster.headroom(database, 2).fits is bool(fits)
+
+
+def test_a_question_leaves_no_workload_behind():
+    database = workload("StatefulSet", "db", volumeClaimTemplates=[claim_template()])
+    cluster = Cluster.load([*nodes(2), *storage("10Gi")])
+    cluster.capacity(database)
+    cluster.why(workload("Deployment"))
+    cluster.add(database)
+    cluster.add(workload("Deployment"))
+    assert next(each.metadata.name for each in cluster.pods) == "db-0"
+
+
+def test_claims_from_templates_need_devices():
+    objects = device_class(), resource_slice("gpus", devices(3), node="node-0"), device_claim_template("gpu", exactly())
+    train = workload("Deployment", pod_spec={"resourceClaims": claims_from("gpu")})
+    cluster = Cluster.load([*nodes(2), *objects])
+    assert cluster.capacity(train).fits == 3
+    assert cluster.why(train).node == "node-0"
+
+
+def test_a_daemon_fits_once_on_each_node():
+    assert Cluster.load(nodes(3)).capacity(workload("DaemonSet", "agent")).fits == 3
+
+
+@pytest.mark.parametrize(
+    ("spec", "count"),
+    [
+        ({"parallelism": 5, "completions": 3}, 1),
+        ({"parallelism": 5}, 3),
+        ({"parallelism": 5, "suspend": True}, 0),
+        ({"parallelism": 5, "completions": 4, "completionMode": "Indexed"}, 2),
+    ],
+)
+def test_plans_are_for_the_pods_that_a_job_allows(spec, count):
+    assert len(_planned(workload("Job", **spec))[0]) == count
+
+
+def test_daemons_take_their_part_of_nodes_that_are_bought():
+    web = workload("Deployment", replicas=4)
+    assert _planned(web)[1] == 1
+    assert _planned(web, workload("DaemonSet", "agent", cpu="600m"))[1] == 3
+
+
+def test_classes_that_were_applied_count_after_another_configuration_decides():
+    cluster = Cluster.load([*nodes(1), priority_class("other", 1)])
+    web = workload("Deployment", pod_spec={"priorityClassName": "urgent"})
+    profile = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "default-scheduler"}],
+    }
+    outcome = cluster.what_if([{"apply": priority_class("urgent", 5)}, {"profile": profile}, {"apply": web}])
+    assert (len(outcome.placed), outcome.refused) == (1, ())
