@@ -110,9 +110,8 @@ class Predicted:
         for pending in answer["pending"]:
             key = pending["pod"]
             self.node_of[key] = ""
-            if before.get(key) != "":
-                text = naming.plain_message(pending["why"])
-                self.messages.setdefault(naming.workload_named(key), []).append(text)
+            text = naming.plain_message(pending["why"])
+            self.messages.setdefault(naming.workload_named(key), []).append(text)
         self.blocked = Counter(naming.workload_named(blocked["pod"]) for blocked in answer["blocked"])
         self.refused = {
             naming.top_of(*refusal["workload"].split("/")): _reason_in(naming.plain_message(refusal["reason"]))
