@@ -12,9 +12,10 @@ from podium.client.advice import diagnosis_of
 from podium.client.credentials import ConnectionConfigError, load
 from podium.client.listing import all_objects
 from podium.client.session import ApiSession
-from podium.engine.derivation.control_objects import CONTROL_RESOURCES
+from podium.engine.derivation.control_objects import CONTROL_RESOURCES, empty_list
 from podium.engine.errors import ClusterError
 from podium.engine.files import Found
+from podium.engine.manifests import Manifest
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, Forbidden, Unauthorized, Unreachable
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, WITHOUT_GATES, ResourceType
@@ -41,12 +42,15 @@ async def listed(
         try:
             found = []
             for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES, *_GROUPS)):
+                items: Sequence[Manifest]
                 try:
                     items = await all_objects(session, resource)
                 except Forbidden:
                     if resource in resources:
                         raise
                     continue
+                if not items and resource in CONTROL_RESOURCES:
+                    items = [empty_list(resource)]
                 found += [Found(item, f"{credentials.base_url}{resource.path}") for item in items]
             return found
         except (Unreachable, Unauthorized, Forbidden) as error:

@@ -74,7 +74,7 @@ class Admission:
         spec, admitted = mapping_at(pod, "spec"), mapping_at(self.admit(pod, PODS), "spec")
         mutating = (self._priority_refusal(pod), runtime_class_refusal(spec, self._runtime_class(pod)))
         demand_allowed(pod, next(filter(None, mutating), ""))
-        if invalid := invalid_fields(spec, admitted):
+        if invalid := invalid_fields(spec, admitted, mapping_at(pod, "metadata", "labels")):
             errors = f"[{', '.join(invalid)}]" if len(invalid) > 1 else invalid[0]
             raise RefusedError(f'Pod "{mapping_at(pod, "metadata").get("name") or ""}" is invalid: {errors}')
         demand_allowed(pod, limit_range_refusals(admitted, self._limit_ranges(pod)))

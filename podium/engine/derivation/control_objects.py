@@ -39,13 +39,25 @@ CONTROL_RESOURCES: Final = (
 """The kinds that derivation reads and schedulers do not. They are read as manifests only."""
 
 
+_LIST: Final = "List"
+
+
+def empty_list(resource: ResourceType[Any]) -> Manifest:
+    """What stands for the objects of a kind of which a running cluster has none."""
+    return {"apiVersion": resource.api_version, "kind": f"{resource.kind}{_LIST}", "metadata": {}}
+
+
 class ControlObjects:
-    """The manifests of one cluster that derivation reads. Other kinds are ignored."""
+    """The manifests of one cluster that derivation reads. Other kinds are ignored.
+
+    An empty list of a kind says that the cluster has none, see `empty_list`.
+    """
 
     def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
         self._restarts: dict[str, tuple[int, int]] = {}
         self._latest = ""
         self._by_kind: dict[str, dict[str, Manifest]] = {}
+        self._empty: set[str] = set()
         for manifest in manifests:
             self.put(manifest)
 
@@ -53,6 +65,7 @@ class ControlObjects:
         """A copy that can be changed independently, with more objects."""
         twin = ControlObjects()
         twin._restarts, twin._latest = dict(self._restarts), self._latest
+        twin._empty = set(self._empty)
         twin._by_kind = {kind: dict(manifests) for kind, manifests in self._by_kind.items()}
         for manifest in more:
             twin.put(manifest)
@@ -65,7 +78,11 @@ class ControlObjects:
         if kind == "Pod":
             self._note_restarts(manifest)
             return
-        if not isinstance(kind, str) or _GROUPS.get(kind) != group_of(manifest):
+        if not isinstance(kind, str):
+            return
+        if kind.endswith(_LIST) and _GROUPS.get(kind.removesuffix(_LIST)) == group_of(manifest):
+            self._empty.add(kind.removesuffix(_LIST))
+        if _GROUPS.get(kind) != group_of(manifest):
             return
         key = key_of(manifest)
         if key:
@@ -121,7 +138,7 @@ class ControlObjects:
 
     def is_unknown(self, kind: str) -> bool:
         """Whether there is no object of the kind, so that it may be missing from the files."""
-        return not self._by_kind.get(kind)
+        return kind not in self._empty and not self._by_kind.get(kind)
 
     def of_kind(self, kind: str) -> Mapping[str, Manifest]:
         """All objects of a kind, by key."""

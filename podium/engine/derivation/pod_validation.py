@@ -17,13 +17,14 @@ from podium.objects.quantity import QuantityError, canonical_text, parse
 _IN_BOTH: Final = "exists in both matchLabelKeys and labelSelector"
 
 
-def invalid_fields(before: Mapping[str, Any], spec: Mapping[str, Any]) -> list[str]:
+def invalid_fields(before: Mapping[str, Any], spec: Mapping[str, Any], labels: Mapping[str, Any]) -> list[str]:
     """What is wrong, each with its field.
 
     Args:
         before: the spec as it was given, whose label keys have not been merged yet.
+        labels: of the pod; a label key that it lacks is not merged, and so stands nowhere twice.
     """
-    return [*_label_keys(before), *_requests_above_limits(spec)]
+    return [*_label_keys(before, labels), *_requests_above_limits(spec)]
 
 
 def _requests_above_limits(spec: Mapping[str, Any]) -> Iterator[str]:
@@ -42,7 +43,7 @@ def _requests_above_limits(spec: Mapping[str, Any]) -> Iterator[str]:
                     )
 
 
-def _label_keys(spec: Mapping[str, Any]) -> Iterator[str]:
+def _label_keys(spec: Mapping[str, Any], labels: Mapping[str, Any]) -> Iterator[str]:
     for kind in ("podAffinity", "podAntiAffinity"):
         for name, inner in TERM_LISTS:
             for index, item in enumerate(items_at(spec, "affinity", kind, name)):
@@ -50,11 +51,11 @@ def _label_keys(spec: Mapping[str, Any]) -> Iterator[str]:
                 term = mapping_at(item, inner) if inner else item
                 for keys in ("matchLabelKeys", "mismatchLabelKeys"):
                     yield from _without_selector(term, keys, f"{path}.{keys}")
-                yield from _duplicates(term, path)
+                yield from _duplicates(term, path, labels)
     for index, constraint in enumerate(items_at(spec, "topologySpreadConstraints")):
         path = f"spec.topologySpreadConstraints[{index}].matchLabelKeys"
         yield from _without_selector(constraint, "matchLabelKeys", path)
-        yield from _duplicates(constraint, path)
+        yield from _duplicates(constraint, path, labels)
 
 
 def _without_selector(term: Mapping[str, Any], keys: str, path: str) -> Iterator[str]:
@@ -62,7 +63,7 @@ def _without_selector(term: Mapping[str, Any], keys: str, path: str) -> Iterator
         yield f"{path}: Forbidden: must not be specified when labelSelector is not set"
 
 
-def _duplicates(term: Mapping[str, Any], path: str) -> Iterator[str]:
+def _duplicates(term: Mapping[str, Any], path: str, labels: Mapping[str, Any]) -> Iterator[str]:
     """The keys that the term also selects by itself, and those of both lists."""
     selector = mapping_at(term, "labelSelector")
     selected = {
@@ -71,7 +72,7 @@ def _duplicates(term: Mapping[str, Any], path: str) -> Iterator[str]:
     }
     keys = _texts(term, "matchLabelKeys")
     for index, key in enumerate(keys):
-        if key in selected:
+        if key in selected and key in labels:
             yield f'{path}[{index}]: Invalid value: "{key}": {_IN_BOTH}'
     mismatched = _texts(term, "mismatchLabelKeys")
     for index, key in enumerate(keys):

@@ -1,8 +1,10 @@
 import pytest
 
 from podium.engine.derivation.control_objects import (
+    CONTROL_RESOURCES,
     ControlObjects,
     count_at,
+    empty_list,
     is_control_kind,
     items_at,
     key_of,
@@ -20,6 +22,15 @@ def test_objects_are_found_by_kind_and_name():
     assert objects.get("Deployment", "web", "shop") is None
     assert objects.get("Node", "n1") is None
     assert objects.is_unknown("RuntimeClass")
+
+
+def test_an_empty_list_says_that_the_cluster_has_none_of_a_kind():
+    (resource,) = [each for each in CONTROL_RESOURCES if each.kind == "RuntimeClass"]
+    objects = ControlObjects([empty_list(resource)])
+    assert not objects.is_unknown("RuntimeClass")
+    assert not objects.fork().is_unknown("RuntimeClass")
+    assert objects.is_unknown("PriorityClass")
+    assert not objects.of_kind("RuntimeClass")
 
 
 def test_a_kind_of_the_same_name_in_another_group_is_ignored():

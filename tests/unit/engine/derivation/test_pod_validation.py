@@ -1,6 +1,10 @@
+from functools import partial
+
 import pytest
 
-from podium.engine.derivation.pod_validation import invalid_fields
+from podium.engine.derivation import pod_validation
+
+invalid_fields = partial(pod_validation.invalid_fields, labels={"app": "web", "tier": "front"})
 
 REQUIRED, PREFERRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",
@@ -41,6 +45,13 @@ def test_a_key_that_the_selector_has_too_is_named_with_its_field(selector):
     assert error.startswith(f"spec.affinity.podAffinity.{PREFERRED}[0].podAffinityTerm")
     (error,) = invalid_fields({"topologySpreadConstraints": [term]}, {})
     assert error == f"spec.topologySpreadConstraints[0].matchLabelKeys[1]: {said}"
+
+
+def test_a_key_that_the_pod_lacks_as_a_label_stands_nowhere_twice():
+    term = {"labelSelector": {"matchLabels": {"app": "web"}}, "matchLabelKeys": ["app"]}
+    spec = {"affinity": {"podAntiAffinity": {REQUIRED: [term]}}}
+    assert pod_validation.invalid_fields(spec, {}, {}) == []
+    assert len(pod_validation.invalid_fields(spec, {}, {"app": "web"})) == 1
 
 
 def test_a_key_that_is_to_match_and_to_differ_is_refused():
