@@ -80,7 +80,7 @@ def _label_keys(path: str, term: Json) -> Iterator[Cause]:
     keys = texts_at(term, "matchLabelKeys")
     selected = set(mapping_at(selector, "matchLabels"))
     for expression in items_at(selector, "matchExpressions"):
-        key = expression.get("key")
+        key = str(expression.get("key", ""))
         if key in keys and key in selected:
             why = f'Invalid value: "{key}": exists in both matchLabelKeys and labelSelector'
             yield Cause(f"{path}[{keys.index(key)}]", why)

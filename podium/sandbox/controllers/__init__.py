@@ -1,7 +1,7 @@
-"""Stand-in controllers: what kube-controller-manager would do for Deployments, ReplicaSets, Jobs and budgets.
+"""Stand-in controllers: what kube-controller-manager would do for workloads, budgets and the claims of pods.
 
-Owns: the pods of workloads, garbage collection, the status of budgets, the default service accounts. Must never: bind
-a pod to a node, which is the scheduler's task.
+Owns: the pods of workloads, their claims, garbage collection, the status of budgets, the default service accounts.
+Must never: bind a pod to a node, which is the scheduler's task.
 """
 
 from podium.sandbox.controllers.controllers import Controllers

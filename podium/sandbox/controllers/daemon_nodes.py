@@ -94,7 +94,7 @@ def _meets(requirement: Json, labels: Mapping[str, str]) -> bool:
         amount, bound = int(str(value)), int(values[0])
     except (IndexError, ValueError):
         return False
-    return amount > bound if operator == "Gt" else operator == "Lt" and amount < bound
+    return amount > bound if operator == "Gt" else (operator == "Lt" and amount < bound)
 
 
 def _tolerates(spec: Json, node: Json, effects: tuple[str, ...]) -> bool:
