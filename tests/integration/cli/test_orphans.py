@@ -105,6 +105,7 @@ def test_workers_of_a_sweep_end_when_its_terminal_is_closed(
     arguments, there = sweep_with(_SPINS, "Spins", day, tmp_path)
     pid, terminal = pty.fork()
     if not pid:  # pragma: no cover - it becomes the command
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it
         os.execvpe(PODIUM[0], [*PODIUM, *map(str, arguments), "--workers", "2"], environment)
     try:
         wait_until(there.exists)
