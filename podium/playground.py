@@ -130,7 +130,7 @@ class Dump:
             asked, _ = asked_pod([found], found.where)
             loaded = self.loaded([asked])
             pod = loaded.read_pod(asked)
-        source = "" if self.config is None else "the configuration"
+        source = "" if self.config is None else "configuration"
         return pod_answer(loaded, pod, source=source, fix=True).as_dict() | loaded.unknown()
 
     def capacity(self, found: Found) -> dict[str, Any]:

@@ -75,7 +75,8 @@ def test_a_guarded_command_has_its_number_exit_code_and_output() -> None:
 def test_the_guard_ends_with_the_command(tmp_path: Path) -> None:
     before = guards()
     server = ServerProcess("server", ["sleep", "1000"], tmp_path / "log")
-    server.wait_ready(lambda: server.pid not in guards())
+    # The server itself is a guard until it becomes the command.
+    server.wait_ready(lambda: bool(guards() - before) and server.pid not in guards())
     started = guards() - before
     assert started
     server.stop()

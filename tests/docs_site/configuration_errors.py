@@ -82,6 +82,7 @@ WRONG: Final = tuple(
     for each in (
         # The form of the file.
         Wrong("profiles: [", is_whole=True),
+        Wrong("kind: ConfigMap\nmetadata: {name: podium}\ndata: {log: debug, lease: podium}", is_whole=True),
         Wrong("[" * 3000, is_whole=True),
         Wrong("- a list", is_whole=True),
         Wrong(f"kind: {KIND}", is_whole=True),

@@ -17,6 +17,7 @@ from typing import Any, Final
 from unittest.mock import Mock, patch
 
 from hypothesis import strategies as st
+from multidict import CIMultiDict
 
 from podium.client import list_body
 from podium.client.informer import Informer
@@ -267,6 +268,7 @@ class _Response:
     """As much of aiohttp's as a stream uses."""
 
     connection = None
+    headers = CIMultiDict[str]()
 
     def __init__(self, pieces: Sequence[bytes], lasts: bool) -> None:
         self.content = self

@@ -13,6 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from podium.cli.main import main
+from podium.engine.derivation.control_objects import CONTROL_RESOURCES
 from podium.objects import resource_types
 from podium.sandbox.fill import varied_nodes
 from tests.integration.cli.conftest import ROOT, Start, environment, read_until, start
@@ -123,4 +124,4 @@ def test_the_page_names_every_kind_that_a_decision_may_depend_on() -> None:
         "resourceclaims",
         "resourceslices",
     }
-    assert named == watched | {"priorityclasses"}
+    assert named == watched | {resource.plural for resource in CONTROL_RESOURCES}

@@ -13,6 +13,7 @@ import grpc
 import pytest
 from structlog.testing import capture_logs
 
+from podium.engine.derivation.admission import Admission
 from podium.engine.placing import Engine
 from podium.engine.store import ObjectStore
 from podium.estimator.accurate import accurate_replicas, replica_of
@@ -126,7 +127,7 @@ async def test_recorded_members_tried_out_have_the_numbers_that_podium_estimate_
 
 
 def _engine_and(objects: list[Any], replica: Pod) -> tuple[Engine, Framework, Pod, list[Pod]]:
-    cluster, waiting = cluster_for(ObjectStore.of(objects), replica)
+    cluster, waiting = cluster_for(ObjectStore.of(objects), Admission(objects), replica)
     return cluster.engine, cluster.framework_for(replica), replica, waiting
 
 
