@@ -85,6 +85,6 @@ def test_the_guard_ends_with_the_command(tmp_path: Path) -> None:
 
 def guards() -> set[int]:
     """The processes that watch what this process has started."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True).stdout
     mark = f"lifeline_guard.py {lifeline.PASSED[0]} sleep"
     return {int(line.split()[0]) for line in listed.splitlines() if mark in line}
