@@ -227,7 +227,8 @@ async def test_selectors_that_take_long_or_fail_affect_only_their_own_pods(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
     """The real API server would not take them."""
-    await set_up(sandbox_cluster)
+    # Enough of them that selectors are still evaluated when one is taken, in later attempts, too.
+    await set_up(sandbox_cluster, *({"name": f"gpu-{number}"} for number in range(4)))
     loops = "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))"
     many = " && ".join(f"device.driver != 'driver-{number}.example.com'" for number in range(500))
     failing = {
