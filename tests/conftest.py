@@ -43,6 +43,11 @@ def _without_cache(**values: Any) -> None:
 structlog.configure = _without_cache
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are named by their argument: gzip writes the second into its header, and all workers collect one name."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.fixture(autouse=True)
 def log_as_before() -> Iterator[None]:
     """What a test, or podium in it, changes about the log does not hide what the next one logs, nor adds to it."""
