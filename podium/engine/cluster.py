@@ -39,6 +39,7 @@ from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
 from podium.framework.profile.runtime import Framework
 from podium.lib.error_text import error_text
+from podium.lib.garbage_collection import collection_disabled
 from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod, PodResourceClaimStatus, PodStatus
 from podium.objects.errors import FieldError
@@ -109,12 +110,13 @@ class Cluster:
         """
         classes = {**IN_TREE, **{each.name: each for each in plugins}}
         configuration = read_config(config, classes, plugins)
-        found = objects_given(objects)
-        admission = Admission(each.manifest for each in found)
-        try:
-            cluster = cls(configuration, ObjectStore(read_all(found, admission)), classes, admission=admission)
-        except CacheError as error:
-            raise ManifestError(str(error)) from error
+        with collection_disabled():
+            found = objects_given(objects)
+            admission = Admission(each.manifest for each in found)
+            try:
+                cluster = cls(configuration, ObjectStore(read_all(found, admission)), classes, admission=admission)
+            except CacheError as error:
+                raise ManifestError(str(error)) from error
         cluster._keep(found)
         return cluster
 
@@ -528,8 +530,6 @@ class Cluster:
         if resource is not PODS:
             raise ManifestError(f"kind: expected a Pod, got a {resource.kind}")
         return cast(Pod, item)
-
-    # ------------------------------------------------------------ inside
 
     def _own(self) -> ClusterState:
         """The state, copied first if another cluster or an evaluation still reads it."""

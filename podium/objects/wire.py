@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, Generic, TypeAlias
 
 import msgspec
@@ -365,19 +365,27 @@ _LEVELS_READ: Final = 16
 
 
 def without_nulls(content: Any) -> Any:
-    """Parsed JSON without nulls, which Go treats as absent fields."""
+    """Parsed JSON without nulls, which Go treats as absent fields; the same object if it contains none."""
+    # Encoding takes a tenth of the time of the copy, and most content has no null.
+    with suppress(TypeError, ValueError, OverflowError, RecursionError):
+        if b"null" not in msgspec.json.encode(content):
+            return content
+    return _copy_without_nulls(content)
+
+
+def _copy_without_nulls(content: Any) -> Any:
     # Loops, since a comprehension would take a second frame for each level of nesting.
     if isinstance(content, dict):
         fields = {}
         for key, value in content.items():
             if value is not None:
-                fields[key] = without_nulls(value) if type(value) in _NESTING else value
+                fields[key] = _copy_without_nulls(value) if type(value) in _NESTING else value
         return fields
     if isinstance(content, list):
         items = []
         for value in content:
             if value is not None:
-                items.append(without_nulls(value) if type(value) in _NESTING else value)  # noqa: PERF401
+                items.append(_copy_without_nulls(value) if type(value) in _NESTING else value)  # noqa: PERF401
         return items
     return content
 

@@ -11,7 +11,7 @@ Differs: ResourceQuotas, webhooks and admission policies are not consulted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from podium.engine.derivation.control_objects import ControlObjects, items_at, mapping_at, namespace_of
 from podium.engine.derivation.label_keys import with_label_keys
@@ -61,7 +61,7 @@ class Admission:
         """The object with its missing fields filled in. Malformed fields are left for the decoder to report."""
         fill = self._fill.get(resource)
         is_broken = any(not isinstance(manifest.get(field) or {}, dict) for field in ("metadata", "spec", "status"))
-        return manifest if fill is None or is_broken else fill(without_nulls(dict(manifest)))
+        return manifest if fill is None or is_broken else fill(cast(dict[str, Any], without_nulls(manifest)))
 
     def demand_admission(self, pod: Manifest) -> None:
         """Refuse a pod that the API server would refuse.

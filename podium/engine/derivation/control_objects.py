@@ -73,10 +73,10 @@ class ControlObjects:
 
     def put(self, manifest: Manifest) -> None:
         """Add an object, or replace the one of its name. Objects without a name are ignored."""
-        kind = manifest.get("kind")
-        self._note_time(manifest)
+        kind, status = manifest.get("kind"), mapping_at(manifest, "status")
+        self._note_time(mapping_at(manifest, "metadata"), status)
         if kind == "Pod":
-            self._note_restarts(manifest)
+            self._note_restarts(manifest, status)
             return
         if not isinstance(kind, str):
             return
@@ -105,34 +105,24 @@ class ControlObjects:
         """The most restarts of a container of the pod, and of a sidecar."""
         return self._restarts.get(pod.key, (0, 0))
 
-    def _note_time(self, manifest: Manifest) -> None:
-        created = mapping_at(manifest, "metadata").get("creationTimestamp")
-        if isinstance(created, str) and created > self._latest:
-            self._latest = created
-        for condition in items_at(manifest, "status", "conditions"):
-            changed = condition.get("lastTransitionTime")
-            if isinstance(changed, str) and changed > self._latest:
-                self._latest = changed
+    def _note_time(self, metadata: Mapping[str, Any], status: Mapping[str, Any]) -> None:
+        times = [metadata.get("creationTimestamp")]
+        times += [condition.get("lastTransitionTime") for condition in items_at(status, "conditions")]
+        for time in times:
+            if isinstance(time, str) and time > self._latest:
+                self._latest = time
 
-    def _note_restarts(self, pod: Manifest) -> None:
-        status = mapping_at(pod, "status")
-        statuses = items_at(status, "containerStatuses") + items_at(status, "initContainerStatuses")
-        if not any(container.get("restartCount") for container in statuses):
+    def _note_restarts(self, pod: Manifest, status: Mapping[str, Any]) -> None:
+        containers, init_containers = (items_at(status, f"{kind}Statuses") for kind in ("container", "initContainer"))
+        if not any(container.get("restartCount") for container in containers + init_containers):
             return
         sidecars = {
             container.get("name")
             for container in items_at(pod, "spec", "initContainers")
             if container.get("restartPolicy") == "Always"
         }
-        most = max((_restarts(status) for status in items_at(pod, "status", "containerStatuses")), default=0)
-        most_of_sidecars = max(
-            (
-                _restarts(status)
-                for status in items_at(pod, "status", "initContainerStatuses")
-                if status.get("name") in sidecars
-            ),
-            default=0,
-        )
+        most = max(map(_restarts, containers), default=0)
+        most_of_sidecars = max((_restarts(item) for item in init_containers if item.get("name") in sidecars), default=0)
         if most or most_of_sidecars:
             self._restarts[key_of(pod)] = most, most_of_sidecars
 

@@ -24,6 +24,16 @@ def test_collector_does_not_look_while_modules_are_loaded():
     assert gc.isenabled()
 
 
+def test_a_collector_that_was_disabled_before_stays_disabled():
+    gc.disable()
+    try:
+        with garbage_collection.collection_disabled():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
 def test_collections_are_rare_during_one_piece_of_work():
     # An earlier test may have left collections as rare as they get.
     thresholds = gc.get_threshold()

@@ -82,6 +82,18 @@ def test_nulls_are_taken_out_wherever_they_are_and_texts_are_left_alone(spec: di
     )
 
 
+def test_content_without_nulls_is_not_copied() -> None:
+    spec = {"nodeName": "null and void", "containers": [{"image": "a", "args": ["b"]}]}
+    assert without_nulls(spec) == spec
+    whole = {"containers": [{"image": "a"}]}
+    assert without_nulls(whole) is whole
+
+
+@pytest.mark.parametrize("odd", [{(1, 2): "a"}, {"a": object()}, {"a": "\ud800"}], ids=["keys", "object", "surrogate"])
+def test_nulls_are_taken_out_of_content_that_json_cannot_hold(odd: dict[Any, Any]) -> None:
+    assert without_nulls({"odd": odd, "gone": None}) == {"odd": odd}
+
+
 def test_an_object_that_does_not_decode_is_named_with_the_field() -> None:
     change = PODS_DECODER.event(event("MODIFIED", pod_item(spec={"tolerations": [{"key": 1}]})))
     assert isinstance(change, BrokenChange)
