@@ -13,7 +13,7 @@ from podium.client.reflector_states import TRANSITIONS
 from podium.cluster.pod_states import POD_STATES
 from podium.lib.state_table import StateTable
 from podium.queues import QUEUE_STATES
-from podium.service.election import LEASE
+from podium.server.election import LEASE
 
 PAGE = Path(__file__).parents[1] / "ARCHITECTURE.md"
 TABLES: tuple[StateTable[Any, Any], ...] = (QUEUE_STATES, POD_STATES, BINDING_CYCLE, TRANSITIONS, LEASE)

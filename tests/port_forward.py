@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 from aiohttp import WSMsgType, web
 
-from podium.service.serving import self_signed
+from podium.server.serving import self_signed
 
 PROTOCOL = "v4.channel.k8s.io"
 _DATA, _ERROR = 0, 1

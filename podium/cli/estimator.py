@@ -121,8 +121,8 @@ def serve(
         ) from error
     from podium.client.credentials import ConnectionConfigError
     from podium.estimator.server.members import OnUnsynced
-    from podium.service.serving import CertificateError, ServingError
-    from podium.service.supervision import ComponentFailedError
+    from podium.server.serving import CertificateError, ServingError
+    from podium.server.supervision import ComponentFailedError
 
     _warn_of_flags(kube_api_qps=kube_api_qps, kube_api_burst=kube_api_burst, parallelism=parallelism)
     gates = gates_of(feature_gates)

@@ -128,9 +128,9 @@ def run(
     from podium.objects.api_errors import ApiError
     from podium.provisioner.controller.app import Options, Placing, ProvisionerApp
     from podium.provisioner.controller.provider import ProviderUnusableError
-    from podium.service.election import LeadershipLostError, Timings
-    from podium.service.serving import ServingError
-    from podium.service.supervision import ComponentFailedError
+    from podium.server.election import LeadershipLostError, Timings
+    from podium.server.serving import ServingError
+    from podium.server.supervision import ComponentFailedError
 
     question = Question(**purchase)
     files.demand_one_stdin((question.node_pools, question.catalogue))

@@ -46,7 +46,7 @@ def command(
     from podium.recording.hashed_names import NameHasher
     from podium.recording.segments import RecordingError
     from podium.recording.watched import Options, RecordApp
-    from podium.service.supervision import ComponentFailedError
+    from podium.server.supervision import ComponentFailedError
 
     with exit_0_at_sigterm():
         good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))

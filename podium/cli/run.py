@@ -45,7 +45,7 @@ def _address(_: click.Context, parameter: click.Parameter, text: str) -> str:
 def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
     if not text:
         return ()
-    from podium.service.tls_limits import TlsLimits
+    from podium.server.tls_limits import TlsLimits
 
     names = tuple(filter(None, text.split(",")))
     try:
@@ -214,10 +214,10 @@ def command(
         from podium.daemon.configuration_source import ConfigurationSource
         from podium.daemon.options import Options
         from podium.framework.contract.status import PluginError
-        from podium.service.election import LeadershipLostError, LeaseTakenError
-        from podium.service.serving import CertificateError, ServingError
-        from podium.service.supervision import ComponentFailedError
-        from podium.service.tls_limits import TlsLimits
+        from podium.server.election import LeadershipLostError, LeaseTakenError
+        from podium.server.serving import CertificateError, ServingError
+        from podium.server.supervision import ComponentFailedError
+        from podium.server.tls_limits import TlsLimits
 
         garbage_collection.exempt_present_objects()
 

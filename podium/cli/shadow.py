@@ -85,8 +85,8 @@ def command(
     from podium.lib.system_clock import SystemClock
     from podium.recording.shadow.app import Options, ShadowApp
     from podium.recording.timeline import Onlooker
-    from podium.service.serving import ServingError
-    from podium.service.supervision import ComponentFailedError
+    from podium.server.serving import ServingError
+    from podium.server.supervision import ComponentFailedError
 
     with exit_0_at_sigterm():
         good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))

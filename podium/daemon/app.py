@@ -49,7 +49,7 @@ from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SuspendAwareClock, SystemClock
-from podium.service.election import (
+from podium.server.election import (
     Elector,
     LeaseLock,
     Term,
@@ -57,7 +57,7 @@ from podium.service.election import (
     ending_if_stopped_for_too_long,
     request_deadline_s,
 )
-from podium.service.serving import (
+from podium.server.serving import (
     Access,
     Check,
     Health,
@@ -69,8 +69,8 @@ from podium.service.serving import (
     serve,
     serving_tls,
 )
-from podium.service.signals import stop_on_signal
-from podium.service.supervision import Supervisor
+from podium.server.signals import stop_on_signal
+from podium.server.supervision import Supervisor
 from podium.telemetry import Metrics
 
 log = get_logger("daemon")

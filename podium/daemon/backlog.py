@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from podium.service.wakeup import WakeUp
+from podium.server.wakeup import WakeUp
 
 REQUESTS_WAITING_MAX: Final = 16
 """How many requests may wait before decisions pause: the longer they wait, the older the state that decisions use."""

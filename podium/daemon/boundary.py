@@ -15,7 +15,7 @@ from podium.binder import ApiClient
 from podium.client.dispatcher import Dispatcher
 from podium.client.informer import Informer
 from podium.lib.clock import Clock
-from podium.service.supervision import Tasks
+from podium.server.supervision import Tasks
 
 T = TypeVar("T")
 

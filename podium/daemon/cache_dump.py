@@ -24,7 +24,7 @@ from podium.lib.log import get_logger
 from podium.lib.turns import Turns
 from podium.objects.core import Node, Pod
 from podium.queues import SchedulingQueue
-from podium.service.wakeup import WakeUp
+from podium.server.wakeup import WakeUp
 from podium.telemetry import lines_waiting
 
 log = get_logger("debugger")

@@ -18,7 +18,7 @@ from podium.lib.expiring import ExpiringCache
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod
-from podium.service.wakeup import WakeUp
+from podium.server.wakeup import WakeUp
 from podium.telemetry import Metrics
 
 log = get_logger("conflicts")

@@ -13,8 +13,8 @@ from podium.client.informer import Handler
 from podium.daemon.observers import Observer
 from podium.daemon.scheduler import Scheduler
 from podium.objects.resource_types import ResourceType
-from podium.service.serving.server import Pages
-from podium.service.supervision import Tasks
+from podium.server.serving.server import Pages
+from podium.server.supervision import Tasks
 
 
 @dataclass(frozen=True, slots=True)

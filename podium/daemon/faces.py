@@ -18,7 +18,7 @@ from podium.daemon.stray_pods import StrayPods
 from podium.daemon.tracing import tracing
 from podium.engine.flight_recorder import FlightRecorder
 from podium.objects.resource_types import NODES, PODS
-from podium.service.stall_watch import StallWatch
+from podium.server.stall_watch import StallWatch
 
 
 def debug_queue(scheduler: Scheduler) -> Face:

@@ -38,7 +38,7 @@ from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.queues import SchedulingQueue
-from podium.service.wakeup import WakeUp
+from podium.server.wakeup import WakeUp
 from podium.telemetry import Metrics
 
 log = get_logger("scheduler")

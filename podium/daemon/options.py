@@ -11,8 +11,8 @@ from podium.daemon.configuration_source import ConfigurationSource
 from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
 from podium.framework.contract.interface import Plugin
 from podium.plugins import IN_TREE
-from podium.service.access_options import AccessOptions
-from podium.service.tls_limits import TlsLimits
+from podium.server.access_options import AccessOptions
+from podium.server.tls_limits import TlsLimits
 
 RECORDER_BYTES: Final = 32 << 20
 """The memory of the flight recorder unless told otherwise."""

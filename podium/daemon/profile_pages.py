@@ -17,8 +17,8 @@ import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from podium.service.profiling import Document, cpu_profile, memory_profile
-from podium.service.serving.server import Pages
+from podium.server.profiling import Document, cpu_profile, memory_profile
+from podium.server.serving.server import Pages
 
 _SECONDS_MAX: Final = 60.0
 

@@ -35,8 +35,8 @@ from podium.lib.turns import Turns
 from podium.objects.core import Node, Pod
 from podium.objects.times import format_micro_time
 from podium.queues import QueueListing
-from podium.service.serving import failure
-from podium.service.serving.server import Pages
+from podium.server.serving import failure
+from podium.server.serving.server import Pages
 
 _LIMIT: Final = 100
 _LIMIT_MAX: Final = 1000

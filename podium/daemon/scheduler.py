@@ -78,9 +78,9 @@ from podium.queues import (
     SchedulingQueue,
     build_hint_map,
 )
-from podium.service.election import Term
-from podium.service.supervision import Tasks
-from podium.service.wakeup import WakeUp
+from podium.server.election import Term
+from podium.server.supervision import Tasks
+from podium.server.wakeup import WakeUp
 from podium.telemetry import Metrics, verbosity
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from podium.lib.log import get_logger
-from podium.service.wakeup import WakeUp
+from podium.server.wakeup import WakeUp
 from podium.telemetry.spans import Span
 
 log = get_logger("tracing")

@@ -31,7 +31,7 @@ from podium.recording import tape
 from podium.recording.limits import Until
 from podium.recording.recorder import decided
 from podium.recording.surroundings import Surroundings
-from podium.service.supervision import Tasks
+from podium.server.supervision import Tasks
 
 T = TypeVar("T")
 Scores: TypeAlias = Mapping[str, Mapping[str, int]]

@@ -39,7 +39,7 @@ from podium.recording import tape
 from podium.recording.columns import ColumnWriter, LeftOut, Noted
 from podium.recording.hashed_names import NameHasher
 from podium.recording.segments import LeftOutList, SegmentWriter
-from podium.service.supervision import Tasks
+from podium.server.supervision import Tasks
 
 log = get_logger("recorder")
 

@@ -21,10 +21,10 @@ from podium.daemon.observers import Observers
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.lib.clock import ManualClock
-from podium.service.access_options import OPEN_PATHS
-from podium.service.serving.health import Health
-from podium.service.serving.plain import health_and_metrics_pages
-from podium.service.serving.server import application
+from podium.server.access_options import OPEN_PATHS
+from podium.server.serving.health import Health
+from podium.server.serving.plain import health_and_metrics_pages
+from podium.server.serving.server import application
 from podium.telemetry import Metrics
 from tests.docs_site.tables import table
 

@@ -93,13 +93,13 @@ TESTED_ELSEWHERE = {
     "client/reflector": "integration/client/test_informer",
     "estimator/server/app": "integration/estimator/server/test_service",
     "estimator/server/folder": "integration/estimator/server/test_live",
-    "lib/inbound": "integration/service/serving/test_hostile_clients",
+    "lib/inbound": "integration/server/serving/test_hostile_clients",
     "sandbox/discovery": "integration/sandbox/test_kubectl",
     "sandbox/kubelets": "integration/sandbox/test_embedded",
     "sandbox/paging": "integration/sandbox/test_objects",
     "sandbox/pods": "integration/sandbox/test_objects",
     "sandbox/presentation": "integration/sandbox/test_objects",
-    "service/serving/tls": "integration/service/serving/test_access",
+    "server/serving/tls": "integration/server/serving/test_access",
 }
 """Modules without a test file of their own name, and the file that tests each."""
 

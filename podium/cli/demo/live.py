@@ -28,7 +28,7 @@ from podium.daemon.scheduler import Scheduler
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import AlreadyExists, NotFound
 from podium.sandbox.fill import unplaceable_pods, varied_pods
-from podium.service.serving.plain import serve_plain
+from podium.server.serving.plain import serve_plain
 
 _STEP_S: Final = 0.5
 _RUNNING_SHARE: Final = 0.7

@@ -11,7 +11,7 @@ from podium.cli.options.durations import duration
 from podium.cli.options.paths import FILE
 
 if TYPE_CHECKING:
-    from podium.service.access_options import AccessOptions
+    from podium.server.access_options import AccessOptions
 
 _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
@@ -92,6 +92,6 @@ def access_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def take_access_options(given: dict[str, Any]) -> AccessOptions:
     """Remove these options from the command's parameters and return them as a value."""
-    from podium.service.access_options import AccessOptions
+    from podium.server.access_options import AccessOptions
 
     return AccessOptions(**{field: given.pop(field) for field in _FIELDS})

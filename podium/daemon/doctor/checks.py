@@ -33,7 +33,7 @@ from podium.framework.contract.status import PluginError
 from podium.lib.clock import Clock
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
 from podium.objects.times import parse_time
-from podium.service.election import is_held_by_kube_scheduler
+from podium.server.election import is_held_by_kube_scheduler
 
 MINORS = (33, 36)
 _SKEW_S_MAX = 5.0

@@ -20,7 +20,7 @@ from aiohttp.typedefs import Handler
 import podium
 from podium.daemon.live_page.contents import Contents, Versions
 from podium.lib.clock import Clock
-from podium.service.serving.server import Pages
+from podium.server.serving.server import Pages
 
 WATCHERS_MAX: Final = 16
 _TICK_S: Final = 0.25

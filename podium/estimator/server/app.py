@@ -36,9 +36,9 @@ from podium.lib.descriptors import inbound_connections_max
 from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SystemClock
-from podium.service.serving import ServingError, serve_health_and_metrics
-from podium.service.signals import stop_on_signal
-from podium.service.supervision import Supervisor
+from podium.server.serving import ServingError, serve_health_and_metrics
+from podium.server.signals import stop_on_signal
+from podium.server.supervision import Supervisor
 
 log = get_logger("estimator")
 

@@ -15,7 +15,7 @@ from typing import TypeAlias, cast
 import grpc
 
 from podium.lib.log import get_logger
-from podium.service.serving import FollowedFiles, KeyPair, content_of, load
+from podium.server.serving import FollowedFiles, KeyPair, content_of, load
 
 log = get_logger("estimator")
 

@@ -56,7 +56,7 @@ from podium.provisioner.objects import NodePool
 from podium.provisioner.placing_planner import OTHERS, PlacingPlanner
 from podium.provisioner.planner import Planner
 from podium.provisioner.settings import Settings
-from podium.service.election import (
+from podium.server.election import (
     Elector,
     LeaseLock,
     Term,
@@ -64,9 +64,9 @@ from podium.service.election import (
     ending_if_stopped_for_too_long,
     request_deadline_s,
 )
-from podium.service.serving import serve_health_and_metrics
-from podium.service.signals import stop_on_signal
-from podium.service.supervision import Supervisor
+from podium.server.serving import serve_health_and_metrics
+from podium.server.signals import stop_on_signal
+from podium.server.supervision import Supervisor
 
 log = get_logger("provisioner")
 

@@ -21,7 +21,7 @@ from podium.provisioner.planned_nodes import PlannedNode
 from podium.provisioner.planner import Purchases, Removal
 from podium.provisioner.sandbox_nodes import is_being_removed
 from podium.provisioner.validation import is_provisionable
-from podium.service.wakeup import WakeUp
+from podium.server.wakeup import WakeUp
 
 log = get_logger("provisioner")
 

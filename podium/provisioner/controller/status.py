@@ -21,7 +21,7 @@ from podium.provisioner.controller.metrics import ProvisionerMetrics
 from podium.provisioner.planned_nodes import PlannedNode
 from podium.provisioner.planner import Purchases, Removal
 from podium.provisioner.purchase_plans import sum_if_known
-from podium.service.wakeup import WakeUp
+from podium.server.wakeup import WakeUp
 
 log = get_logger("provisioner")
 

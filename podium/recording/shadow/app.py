@@ -41,9 +41,9 @@ from podium.recording.shadow.metrics import ShadowMetrics
 from podium.recording.shadow.report import Disagreement, Report
 from podium.recording.shadow.scenarios import scenario_of
 from podium.recording.shadow.shadow import SETTLED_S, Shadow
-from podium.service.serving import serve_health_and_metrics
-from podium.service.signals import stop_on_signal
-from podium.service.supervision import Supervisor, Tasks
+from podium.server.serving import serve_health_and_metrics
+from podium.server.signals import stop_on_signal
+from podium.server.supervision import Supervisor, Tasks
 
 log = get_logger("shadow")
 

@@ -11,9 +11,9 @@ from typing import Any
 from podium.client.credentials import load
 from podium.lib.system_clock import SystemClock
 from podium.sandbox import Sandbox
-from podium.service.access_options import AccessOptions
-from podium.service.serving import Health, ServingTls, open_access, self_signed, serve
-from podium.service.serving.server import Pages
+from podium.server.access_options import AccessOptions
+from podium.server.serving import Health, ServingTls, open_access, self_signed, serve
+from podium.server.serving.server import Pages
 from podium.telemetry import Metrics
 
 TOKEN = "sandbox-token"

@@ -19,7 +19,7 @@ import pytest
 
 from podium.estimator.server.messages import CLASSES
 from podium.estimator.server.service import SERVICE
-from podium.service.serving.certificates import KeyPair, self_signed
+from podium.server.serving.certificates import KeyPair, self_signed
 from tests.control_plane.processes import free_ports
 from tests.integration.cli.conftest import ROOT, Podium, Start
 from tests.patience import PATIENCE_S

@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 
 from podium.config import configz, load
 from podium.sandbox import Sandbox
-from podium.service.serving.server import Pages
+from podium.server.serving.server import Pages
 from tests.integration.cli.served import TOKEN, podium_with
 from tests.manifests import node, pod
 from tests.port_forward import forward

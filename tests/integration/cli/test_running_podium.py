@@ -23,7 +23,7 @@ from structlog.testing import capture_logs
 
 from podium.cli import running_podium
 from podium.daemon.recorder_pages import RecorderPages
-from podium.service.serving.server import Pages
+from podium.server.serving.server import Pages
 from tests.builders import pod
 from tests.integration.cli.served import PAIR, TOKEN, podium_with
 from tests.patience import PATIENCE_S

@@ -18,7 +18,7 @@ from podium.client.port_forward import ForwardedPort, over_forwarded_port
 from podium.client.session import ApiSession
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, ConnectionLost, Forbidden, NotFound, Unreachable
-from podium.service.serving import self_signed
+from podium.server.serving import self_signed
 from tests.integration.client.certificates import Authority
 from tests.patience import PATIENCE_S
 from tests.port_forward import forward

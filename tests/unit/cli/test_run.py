@@ -16,11 +16,11 @@ from podium.client.credentials import ConnectionConfigError
 from podium.daemon.app import App
 from podium.daemon.options import Options
 from podium.framework.contract.status import PluginError
-from podium.service.access_options import AccessOptions
-from podium.service.election import LeadershipLostError, LeaseTakenError
-from podium.service.serving import CertificateError, ServingError
-from podium.service.supervision import ComponentFailedError
-from podium.service.tls_limits import TlsLimits
+from podium.server.access_options import AccessOptions
+from podium.server.election import LeadershipLostError, LeaseTakenError
+from podium.server.serving import CertificateError, ServingError
+from podium.server.supervision import ComponentFailedError
+from podium.server.tls_limits import TlsLimits
 from podium.telemetry import configure_logging
 
 

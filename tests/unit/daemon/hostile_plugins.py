@@ -13,7 +13,7 @@ from podium.framework.contract.interface import PostFilterResult, PreFilterResul
 from podium.framework.contract.status import SKIP, Code, ScheduleError, Status, unschedulable
 from podium.lib.error_text import type_name
 from podium.lib.state_table import InvalidTransition
-from podium.service.election import LeadershipLostError
+from podium.server.election import LeadershipLostError
 
 Misbehaves = Callable[[], Any]
 

@@ -51,7 +51,7 @@ from podium.objects.coscheduling import CoschedulingPodGroup
 from podium.objects.pod_groups import PodGroup
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, PODS, ResourceType
 from podium.queues import QueuedPodGroups, QueueProfile, QueueState, SchedulingQueue, build_hint_map
-from podium.service.wakeup import WakeUp
+from podium.server.wakeup import WakeUp
 from podium.telemetry import Metrics
 from tests.unit.binder.builders import Request, Wire
 from tests.unit.framework.profiles import Built, Sort, node_filter

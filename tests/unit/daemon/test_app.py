@@ -24,7 +24,7 @@ from podium.objects.core import Node
 from podium.objects.resource_types import NODES
 from podium.queues import QueueObserver
 from podium.sandbox import Sandbox
-from podium.service.supervision import ComponentFailedError
+from podium.server.supervision import ComponentFailedError
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio

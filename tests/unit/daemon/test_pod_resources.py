@@ -14,8 +14,8 @@ from podium.engine.manifests import read_manifest
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.objects.resource_types import PODS
-from podium.service.serving.health import Health
-from podium.service.serving.server import application
+from podium.server.serving.health import Health
+from podium.server.serving.server import application
 from podium.telemetry import Metrics
 
 pytestmark = pytest.mark.anyio

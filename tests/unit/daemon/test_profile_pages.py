@@ -17,8 +17,8 @@ from podium.config import KubeSchedulerConfiguration
 from podium.daemon import profile_pages
 from podium.daemon.faces import profiles
 from podium.daemon.profile_pages import ProfilePages
-from podium.service.serving import Health
-from podium.service.serving.server import application
+from podium.server.serving import Health
+from podium.server.serving.server import application
 from podium.telemetry import Metrics
 from tests.patience import PATIENCE_S
 

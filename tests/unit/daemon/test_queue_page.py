@@ -17,8 +17,8 @@ from podium.framework.contract.cluster_event import NODE_ADD, ActionType, EventR
 from podium.lib.clock import ManualClock
 from podium.lib.system_clock import SystemClock
 from podium.queues import QueueState
-from podium.service.serving import Health
-from podium.service.serving.server import application
+from podium.server.serving import Health
+from podium.server.serving.server import application
 from podium.telemetry import Metrics
 from tests.builders import pod
 from tests.unit.queues.builders import QueueBench, Rejecter

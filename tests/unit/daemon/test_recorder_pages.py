@@ -10,8 +10,8 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from podium.engine.flight_recorder import FlightRecorder
-from podium.service.serving import Health
-from podium.service.serving.server import application
+from podium.server.serving import Health
+from podium.server.serving.server import application
 from podium.telemetry import Metrics
 from tests.builders import pod
 from tests.unit.daemon.recorded_attempts import recorded, recorder_pages

@@ -20,9 +20,9 @@ from podium.daemon.live_page import page as page_module
 from podium.engine.flight_recorder import FlightRecorder
 from podium.lib.system_clock import SystemClock
 from podium.sandbox import Sandbox
-from podium.service.access_options import AccessOptions
-from podium.service.serving import Health, ServingTls, open_access, self_signed, serve
-from podium.service.serving.plain import serve_plain
+from podium.server.access_options import AccessOptions
+from podium.server.serving import Health, ServingTls, open_access, self_signed, serve
+from podium.server.serving.plain import serve_plain
 from podium.telemetry import Metrics
 from tests.builders import ZONE_LABEL, cache_of, node, pod
 from tests.e2e.waiting import eventually

@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
-from podium.service.serving import CertificateError, KeyPair, self_signed
+from podium.server.serving import CertificateError, KeyPair, self_signed
 
 
 @pytest.fixture

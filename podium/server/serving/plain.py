@@ -1,0 +1,79 @@
+"""Serves a few pages over plain HTTP, for servers whose upstream does so: anyone who reaches the port may read them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from podium.lib.descriptors import inbound_connections_max
+from podium.lib.endpoints import serving
+from podium.server.serving.listener import listen
+from podium.server.serving.requests import RequestLog
+from podium.server.serving.server import Pages, metrics_page
+
+
+@asynccontextmanager
+async def serve_plain(host: str, port: int, pages: Pages) -> AsyncIterator[int]:
+    """Serve while the context is open; then let running requests end, for at most 5 s. Yields the port.
+
+    Args:
+        host: an IP address or a name; "" listens on all addresses.
+        port: 0 for any that is free.
+        pages: handlers of GET requests, by path.
+
+    Raises: ServingError if the port cannot be listened on.
+    """
+    app = web.Application()
+    app.add_routes([web.get(path, handler) for path, handler in pages.items()])
+    listener = listen(host, port, may_be_name=True)
+    port = listener.getsockname()[1]
+    async with serving(app, listener, RequestLog(), connections_max=inbound_connections_max()):
+        yield port
+
+
+@asynccontextmanager
+async def serve_health_and_metrics(
+    health_address: tuple[str, int] | None,
+    metrics_address: tuple[str, int] | None,
+    render: Callable[[], bytes],
+    *,
+    not_ready: Callable[[], str | None],
+    not_live: Callable[[], str | None] = lambda: None,
+) -> AsyncIterator[None]:
+    """Serve `/healthz`, `/livez`, `/readyz` at one address and `/metrics` at another, while the context is open.
+
+    Args:
+        health_address, metrics_address: a host and a port as `serve_plain` takes them; None for no such endpoint.
+        render: the metrics in the Prometheus text format.
+        not_ready, not_live: why not, or None.
+
+    Raises: ServingError if a port cannot be listened on.
+    """
+    health, metrics = health_and_metrics_pages(render, not_ready, not_live)
+    async with AsyncExitStack() as stack:
+        for address, pages in ((health_address, health), (metrics_address, metrics)):
+            if address is not None:
+                await stack.enter_async_context(serve_plain(*address, pages))
+        yield
+
+
+def health_and_metrics_pages(
+    render: Callable[[], bytes], not_ready: Callable[[], str | None], not_live: Callable[[], str | None]
+) -> tuple[Pages, Pages]:
+    """What is served at the one and at the other address."""
+    live = health_page(not_live)
+    return {"/healthz": live, "/livez": live, "/readyz": health_page(not_ready)}, {"/metrics": metrics_page(render)}
+
+
+def health_page(check: Callable[[], str | None] = lambda: None) -> Handler:
+    """Answers whether the check passes."""
+
+    async def show(_: web.Request) -> web.Response:
+        """`ok`, or status 500 with the reason why not."""
+        reason = check()
+        return web.Response(status=500 if reason else 200, text=reason or "ok")
+
+    return show
