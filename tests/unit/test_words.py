@@ -1,0 +1,112 @@
+"""Names are nouns and verbs: a ratchet for each package, whose ceilings may only fall."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "podium"
+
+VAGUE = frozenset(
+    """
+    added admitted adopted after again allocated allowed another answered any_ anybody anything applied asked assembled
+    assumed began before blocked both bound broken built cached came changed chosen claimed closed come compared
+    compiled consumed copied counted created decided decoded deleted demanded derived described desired done drawn
+    dropped each either enabled encoded ended enforced everything evicted examined excluded expanded expected failed few
+    filled filtered fixed followed found freed gated gathered given go gone got held helped here ignored implemented it
+    its joined kept known labelled left left_over less let listed loaded lost lowered made many marked matched meant
+    merged more most moved much named narrowed needed neither nobody nominated noted now observed offered one ones
+    ordered other others owned passed placed planned preferred prepared published put queued reached read_ recorded
+    refused rejected related removed replaced replayed reported requested required rest retained said same saved scored
+    seen selected sent served shared shown simulated sized skipped so some somebody something spent started stood
+    stopped stored such succeeded taken that then there these thing things this those told tracked tried typed unasked
+    undecided unscaled used wanted watched weighted went what which whole whom whose wrapped written
+    """.split()
+)
+"""Words that say what was done to a value, or point at it, where a noun says what it is."""
+
+IRREGULAR = frozenset(
+    """
+    bound broken built chosen cut done drawn fed fit found given gone held kept known led left lost made meant paid put
+    said seen sent shown spent taken taught thought told woken worn written
+    """.split()
+)
+VERBS_IN_ED = frozenset({"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "succeed"})
+
+CEILINGS: dict[str, tuple[int, int]] = {
+    "": (26, 5),
+    "binder": (53, 15),
+    "cel": (319, 38),
+    "cli": (410, 28),
+    "client": (115, 22),
+    "cluster": (80, 12),
+    "config": (77, 6),
+    "daemon": (180, 36),
+    "devices": (147, 12),
+    "engine": (314, 46),
+    "estimator": (186, 33),
+    "evaluate": (31, 0),
+    "framework": (216, 32),
+    "insight": (385, 32),
+    "lib": (30, 11),
+    "library": (30, 1),
+    "objects": (120, 16),
+    "plugins": (394, 38),
+    "provisioner": (912, 69),
+    "queues": (37, 3),
+    "recording": (248, 67),
+    "sandbox": (283, 35),
+    "server": (33, 15),
+    "telemetry": (19, 2),
+    "testing": (41, 2),
+}
+"""By package: the most vague bindings, and the most functions that are named by one bare participle."""
+
+
+def bindings(tree: ast.AST) -> Iterator[str]:
+    """The names of parameters and local variables."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            yield node.name
+
+
+def functions(tree: ast.AST) -> Iterator[str]:
+    return (node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def is_participle(function: str) -> bool:
+    name = function.strip("_")
+    return name in IRREGULAR or ("_" not in name and name.endswith("ed") and name not in VERBS_IN_ED)
+
+
+def trees(package: str) -> Iterator[ast.AST]:
+    for path in sorted((PACKAGE / package).rglob("*.py")) if package else PACKAGE.glob("*.py"):
+        yield ast.parse(path.read_text())
+
+
+def vague_names(package: str) -> Counter[str]:
+    return Counter(name for tree in trees(package) for name in bindings(tree) if name in VAGUE)
+
+
+def participles(package: str) -> Counter[str]:
+    return Counter(name for tree in trees(package) for name in functions(tree) if is_participle(name))
+
+
+def packages() -> list[str]:
+    return ["", *sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())]
+
+
+@pytest.mark.parametrize("package", packages(), ids=lambda package: package or "podium")
+def test_names_are_nouns_and_functions_verbs(package: str) -> None:
+    vague, bare = vague_names(package), participles(package)
+    vague_max, bare_max = CEILINGS[package]
+    assert vague.total() <= vague_max, vague
+    assert bare.total() <= bare_max, bare
