@@ -11,30 +11,31 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "podium"
 
-VAGUE = frozenset(
-    """
-    added admitted adopted after again allocated allowed another answered any_ anybody anything applied asked assembled
-    assumed began before blocked both bound broken built cached came changed chosen claimed closed come compared
-    compiled consumed copied counted created decided decoded deleted demanded derived described desired done drawn
-    dropped each either enabled encoded ended enforced everything evicted examined excluded expanded expected failed few
-    filled filtered fixed followed found freed gated gathered given go gone got held helped here ignored implemented it
-    its joined kept known labelled left left_over less let listed loaded lost lowered made many marked matched meant
-    merged more most moved much named narrowed needed neither nobody nominated noted now observed offered one ones
-    ordered other others owned passed placed planned preferred prepared published put queued reached read_ recorded
-    refused rejected related removed replaced replayed reported requested required rest retained said same saved scored
-    seen selected sent served shared shown simulated sized skipped so some somebody something spent started stood
-    stopped stored such succeeded taken that then there these thing things this those told tracked tried typed unasked
-    undecided unscaled used wanted watched weighted went what which whole whom whose wrapped written
-    """.split()
-)
+_VAGUE = """
+added admitted adopted after again allocated allowed another answered any_ anybody anything applied asked assembled
+assumed began before blocked both bound broken built cached came changed chosen claimed closed come compared
+compiled consumed copied counted created decided decoded deleted demanded derived described desired done drawn
+dropped each either enabled encoded ended enforced everything evicted examined excluded expanded expected failed few
+filled filtered fixed followed found freed gated gathered given go gone got held helped here ignored implemented it
+its joined kept known labelled left left_over less let listed loaded lost lowered made many marked matched meant
+merged more most moved much named narrowed needed neither nobody nominated noted now observed offered one ones
+ordered other others owned passed placed planned preferred prepared published put queued reached read_ recorded
+refused rejected related removed replaced replayed reported requested required rest retained said same saved scored
+seen selected sent served shared shown simulated sized skipped so some somebody something spent started stood
+stopped stored such succeeded taken that then there these thing things this those told tracked tried typed unasked
+undecided unscaled used wanted watched weighted went what which whole whom whose wrapped written
+"""
+VAGUE = frozenset(_VAGUE.split())
 """Words that say what was done to a value, or point at it, where a noun says what it is."""
 
+_IRREGULAR = """
+
 IRREGULAR = frozenset(
-    """
-    bound broken built chosen cut done drawn fed fit found given gone held kept known led left lost made meant paid put
-    said seen sent shown spent taken taught thought told woken worn written
-    """.split()
-)
+"""
+bound broken built chosen cut done drawn fed fit found given gone held kept known led left lost made meant paid put
+said seen sent shown spent taken taught thought told woken worn written
+"""
+IRREGULAR = frozenset(_IRREGULAR.split())
 VERBS_IN_ED = frozenset({"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "succeed"})
 
 CEILINGS: dict[str, tuple[int, int]] = {
