@@ -29,9 +29,6 @@ VAGUE = frozenset(_VAGUE.split())
 """Words that say what was done to a value, or point at it, where a noun says what it is."""
 
 _IRREGULAR = """
-
-IRREGULAR = frozenset(
-"""
 bound broken built chosen cut done drawn fed fit found given gone held kept known led left lost made meant paid put
 said seen sent shown spent taken taught thought told woken worn written
 """
