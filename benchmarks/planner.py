@@ -13,11 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from podium.provisioner.catalogue import Catalogue, read_catalogue
-from podium.provisioner.objects import ClusterObjects
-from podium.provisioner.provisioning import plan_provisioning
-from podium.provisioner.reading import read_objects, time_of
-from podium.provisioner.settings import Settings
+from podium.provisioner.apis.objects import ClusterObjects
+from podium.provisioner.cloudprovider.catalogue import Catalogue, read_catalogue
+from podium.provisioner.provisioning.provisioner import plan_provisioning
+from podium.provisioner.state.reading import read_objects, time_of
+from podium.provisioner.state.settings import Settings
 
 
 def answer(path: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from podium.insight import (
 from podium.insight.trial import Blocked, Preemption, Refused
 from podium.insight.what_if import Move, Outcome, Pending, Spread, Usage
 from podium.library import Cluster
-from podium.provisioner.purchase_plans import PlacedPurchases, PurchasePlan
+from podium.provisioner.reports.purchase_plans import PlacedPurchases, PurchasePlan
 
 PAGE = Path(__file__).parents[1] / "docs" / "library-reference.md"
 

@@ -19,8 +19,8 @@ from podium.objects.errors import FieldError
 if TYPE_CHECKING:
     from podium.engine.cluster import Cluster
     from podium.engine.files import Found
-    from podium.provisioner.consolidation_plan import ConsolidationOptions, ConsolidationPlan
-    from podium.provisioner.searches import Search
+    from podium.provisioner.disruption.searches import Search
+    from podium.provisioner.reports.consolidation_plan import ConsolidationOptions, ConsolidationPlan
 
 
 @click.command()
@@ -70,7 +70,7 @@ def command(
     question = Question(**options)
     question.check(config)
     is_podium = demand_rules(rules, config, plugins)
-    from podium.provisioner.consolidation_plan import ConsolidationOptions
+    from podium.provisioner.reports.consolidation_plan import ConsolidationOptions
 
     chosen = ConsolidationOptions(
         search=search,
@@ -103,11 +103,11 @@ def _plan(
     question: Question, found: list[Found], options: ConsolidationOptions, cluster: Cluster | None
 ) -> ConsolidationPlan:
     from podium.lib.system_clock import SystemClock
-    from podium.provisioner.consolidation_plan import plan_consolidation
-    from podium.provisioner.disruption_state import DisruptionState
-    from podium.provisioner.placed_plans import settled
-    from podium.provisioner.placing_simulator import PlacingSimulator
-    from podium.provisioner.simulation import Simulator
+    from podium.provisioner.disruption.disruption_state import DisruptionState
+    from podium.provisioner.disruption.simulation import Simulator
+    from podium.provisioner.planners.placed_plans import settled
+    from podium.provisioner.planners.placing_simulator import PlacingSimulator
+    from podium.provisioner.reports.consolidation_plan import plan_consolidation
 
     objects, catalogue = question.cluster(found)
     if cluster is not None:

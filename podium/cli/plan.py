@@ -23,8 +23,8 @@ from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
     from podium.engine.files import Found
-    from podium.provisioner.plan_basis import PlanBasis
-    from podium.provisioner.purchase_plans import PlacedPurchases, PurchasePlan
+    from podium.provisioner.provisioning.plan_basis import PlanBasis
+    from podium.provisioner.reports.purchase_plans import PlacedPurchases, PurchasePlan
 
 
 @click.command()
@@ -96,15 +96,15 @@ def command(
 
 
 def _basis(question: Question, found: list[Found]) -> PlanBasis:
-    from podium.provisioner.plan_basis import PlanBasis
+    from podium.provisioner.provisioning.plan_basis import PlanBasis
 
     return PlanBasis(*question.cluster(found), question.settings())
 
 
 def _planned(basis: PlanBasis, found: list[Found]) -> PurchasePlan:
     from podium.lib.system_clock import SystemClock
-    from podium.provisioner.device_use import DeviceUse
-    from podium.provisioner.purchase_plans import PurchasePlan
+    from podium.provisioner.reports.purchase_plans import PurchasePlan
+    from podium.provisioner.scheduling.device_use import DeviceUse
 
     devices = DeviceUse.of_manifests(each.manifest for each in found)
     return PurchasePlan.of(basis, SystemClock().now(), devices, current_time_limit())
@@ -112,8 +112,8 @@ def _planned(basis: PlanBasis, found: list[Found]) -> PurchasePlan:
 
 def _placed(basis: PlanBasis, found: list[Found], config: Path | None, plugins: tuple[str, ...]) -> PlacedPurchases:
     from podium.lib.system_clock import SystemClock
-    from podium.provisioner.placed_plans import plan_with_podium
-    from podium.provisioner.purchase_plans import PlacedPurchases
+    from podium.provisioner.planners.placed_plans import plan_with_podium
+    from podium.provisioner.reports.purchase_plans import PlacedPurchases
 
     cluster = scheduled_cluster(found, config, plugins)
     return PlacedPurchases(basis, plan_with_podium(basis, cluster, SystemClock().now()))
@@ -124,7 +124,7 @@ def _answer_cases(name: str) -> bool:
 
     Raises: click.ClickException: the first line cannot be read, so that this is another file.
     """
-    from podium.provisioner.cases import Cases
+    from podium.provisioner.reports.cases import Cases
 
     cases, out, read, answered, is_whole = Cases(), sys.stdout.buffer, 0, 0, True
     with counting("answered") as advance:

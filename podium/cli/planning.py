@@ -19,9 +19,9 @@ from podium.objects.errors import FieldError
 if TYPE_CHECKING:
     from podium.engine.cluster import Cluster
     from podium.engine.files import Found
-    from podium.provisioner.catalogue import Catalogue
-    from podium.provisioner.objects import ClusterObjects, NodePool
-    from podium.provisioner.settings import Settings
+    from podium.provisioner.apis.objects import ClusterObjects, NodePool
+    from podium.provisioner.cloudprovider.catalogue import Catalogue
+    from podium.provisioner.state.settings import Settings
 
 PROVIDERS = click.Choice(["plan-only", "sandbox", "karpenter"])
 RULES = click.Choice(["karpenter", "podium"])
@@ -143,7 +143,7 @@ class Question:
         """All objects, with the pods of added workloads. To be called once: standard input is read."""
         from podium.cli.cluster_source import objects_in, objects_of_cluster
         from podium.objects.resource_types import WITHOUT_GATES
-        from podium.provisioner.manifests import NODE_POOLS, RESOURCES, pods_of_workloads
+        from podium.provisioner.state.manifests import NODE_POOLS, RESOURCES, pods_of_workloads
 
         resources = tuple(dict.fromkeys((*RESOURCES, *WITHOUT_GATES)))
         live = (self.kubeconfig, self.context)
@@ -161,7 +161,7 @@ class Question:
             FieldError: a NodePool cannot be read.
         """
         from podium.cli.cluster_source import objects_in
-        from podium.provisioner.manifests import read_cluster
+        from podium.provisioner.state.manifests import read_cluster
 
         if self.node_pools is None:
             return None
@@ -172,7 +172,7 @@ class Question:
 
     def settings(self) -> Settings:
         """Karpenter's settings."""
-        from podium.provisioner.cases import read_settings
+        from podium.provisioner.reports.cases import read_settings
 
         chosen = {"preferencePolicy": self.preference_policy, "minValuesPolicy": self.min_values_policy}
         return replace(read_settings(chosen), node_class=None)
@@ -184,8 +184,8 @@ class Question:
             click.ClickException: there are no NodePools, or the catalogue cannot be read.
             FieldError: an object cannot be read.
         """
-        from podium.provisioner.manifests import read_cluster
-        from podium.provisioner.purchase_plans import built_in_catalogue
+        from podium.provisioner.cloudprovider.catalogue import built_in_catalogue
+        from podium.provisioner.state.manifests import read_cluster
 
         catalogue = self.instance_types()
         objects = read_cluster(found, assume_unschedulable=self.assume_unschedulable)
@@ -206,7 +206,7 @@ class Question:
         Raises:
             click.ClickException: the file cannot be read.
         """
-        from podium.provisioner.catalogue import read_catalogue
+        from podium.provisioner.cloudprovider.catalogue import read_catalogue
 
         name = self.catalogue
         if name is None:
@@ -220,7 +220,7 @@ class Question:
 
 
 def _adopted(objects: ClusterObjects, catalogue: Catalogue) -> tuple[ClusterObjects, Catalogue]:
-    from podium.provisioner.adoption import adopt_nodes
+    from podium.provisioner.state.adoption import adopt_nodes
 
     if objects.node_pools:
         raise click.ClickException("--adopt-nodes is for clusters without NodePools, and this one has some")

@@ -18,15 +18,15 @@ from podium.lib.system_clock import SystemClock
 from podium.library.planned_objects import NODE_POOL, Kept, objects_to_plan
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS
-from podium.provisioner.adoption import adopt_nodes
-from podium.provisioner.cases import read_settings
-from podium.provisioner.catalogue import Catalogue, read_catalogue
-from podium.provisioner.device_use import DeviceUse
-from podium.provisioner.manifests import pods_of_workloads, read_cluster
-from podium.provisioner.objects import ClusterObjects
-from podium.provisioner.placed_plans import plan_with_podium
-from podium.provisioner.plan_basis import PlanBasis
-from podium.provisioner.purchase_plans import PlacedPurchases, PurchasePlan, built_in_catalogue
+from podium.provisioner.apis.objects import ClusterObjects
+from podium.provisioner.cloudprovider.catalogue import Catalogue, built_in_catalogue, read_catalogue
+from podium.provisioner.planners.placed_plans import plan_with_podium
+from podium.provisioner.provisioning.plan_basis import PlanBasis
+from podium.provisioner.reports.cases import read_settings
+from podium.provisioner.reports.purchase_plans import PlacedPurchases, PurchasePlan
+from podium.provisioner.scheduling.device_use import DeviceUse
+from podium.provisioner.state.adoption import adopt_nodes
+from podium.provisioner.state.manifests import pods_of_workloads, read_cluster
 
 Rules: TypeAlias = Literal["karpenter", "podium"]
 InstanceTypes: TypeAlias = PathLike | Mapping[str, Any] | Sequence[Any]

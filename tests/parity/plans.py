@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from podium.objects.quantity import parse
-from podium.provisioner.cases import Cases
+from podium.provisioner.reports.cases import Cases
 from tests.parity.recorded import DATA, without_empty
 
 PLANS = DATA / "karpenter-plans-1.15.0.jsonl.gz"

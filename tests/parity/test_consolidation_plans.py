@@ -9,10 +9,10 @@ import functools
 
 import pytest
 
-from podium.provisioner.cases import CONSOLIDATE, Cases, read_settings
-from podium.provisioner.consolidation_plan import ConsolidationOptions, plan_consolidation
-from podium.provisioner.disruption_state import DisruptionState
-from podium.provisioner.reading import read_objects, time_of
+from podium.provisioner.disruption.disruption_state import DisruptionState
+from podium.provisioner.reports.cases import CONSOLIDATE, Cases, read_settings
+from podium.provisioner.reports.consolidation_plan import ConsolidationOptions, plan_consolidation
+from podium.provisioner.state.reading import read_objects, time_of
 from tests.parity.plans import rows
 
 _EVERY = 5

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from podium.engine.cluster import Cluster
-from podium.provisioner.cases import SOLVE, Cases, read_settings
-from podium.provisioner.launches import Launch
-from podium.provisioner.placed_plans import plan_with_podium
-from podium.provisioner.plan_basis import PlanBasis
-from podium.provisioner.reading import read_objects, time_of
+from podium.provisioner.planners.placed_plans import plan_with_podium
+from podium.provisioner.provisioning.launches import Launch
+from podium.provisioner.provisioning.plan_basis import PlanBasis
+from podium.provisioner.reports.cases import SOLVE, Cases, read_settings
+from podium.provisioner.state.reading import read_objects, time_of
 from tests.parity.plans import rows
 
 _EVERY = 20

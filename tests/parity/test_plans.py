@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from podium.provisioner.cases import CONSOLIDATE, SOLVE
+from podium.provisioner.reports.cases import CONSOLIDATE, SOLVE
 from tests.parity.plans import asked, differences_of, rows
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from podium.provisioner.catalogue import Catalogue, read_catalogue
-from podium.provisioner.manifests import ANY_NODE_CLASS
+from podium.provisioner.cloudprovider.catalogue import Catalogue, read_catalogue
+from podium.provisioner.state.manifests import ANY_NODE_CLASS
 from tests import manifests
 from tests.manifests import HOSTNAME, ZONE, Json
 

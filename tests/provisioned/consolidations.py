@@ -11,18 +11,18 @@ from typing import Final
 
 from podium.engine.cluster import Cluster
 from podium.engine.files import Found
-from podium.provisioner.cases import read_settings
-from podium.provisioner.consolidation_plan import (
+from podium.provisioner.disruption.disruption_state import DisruptionState
+from podium.provisioner.disruption.searches import Search
+from podium.provisioner.planners.placed_plans import settled
+from podium.provisioner.planners.placing_simulator import LaunchedClaim, PlacingSimulator
+from podium.provisioner.reports.cases import read_settings
+from podium.provisioner.reports.consolidation_plan import (
     ConsolidationOptions,
     ConsolidationPlan,
     PlannedCommand,
     plan_consolidation,
 )
-from podium.provisioner.disruption_state import DisruptionState
-from podium.provisioner.manifests import read_cluster
-from podium.provisioner.placed_plans import settled
-from podium.provisioner.placing_simulator import LaunchedClaim, PlacingSimulator
-from podium.provisioner.searches import Search
+from podium.provisioner.state.manifests import read_cluster
 from podium.sandbox.embedded import Sandbox
 from podium.sandbox.errors import ApiError
 from podium.sandbox.pods import evict

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from podium.engine.cluster import Cluster
 from podium.engine.files import Found
-from podium.provisioner.cases import read_settings
-from podium.provisioner.manifests import read_cluster
-from podium.provisioner.placed_plans import PlacedPlan, plan_with_podium
-from podium.provisioner.plan_basis import PlanBasis
-from podium.provisioner.planned_nodes import PlannedNode
-from podium.provisioner.sandbox_nodes import manifest_of
+from podium.provisioner.disruption.sandbox_nodes import manifest_of
+from podium.provisioner.planners.placed_plans import PlacedPlan, plan_with_podium
+from podium.provisioner.provisioning.plan_basis import PlanBasis
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.reports.cases import read_settings
+from podium.provisioner.state.manifests import read_cluster
 from tests.manifests import Json
 from tests.provisioned.clusters import PlannedCluster, daemon_pod, planned_cluster
 from tests.provisioned.sandboxed import bound_pods

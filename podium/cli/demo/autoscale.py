@@ -29,11 +29,8 @@ from podium.objects.core import Node, ObjectMeta, Pod
 from podium.objects.requests import node_allocatable, requests_on_node
 from podium.objects.resource_names import CPU
 from podium.objects.resource_types import NODES, PODS
-from podium.provisioner.catalogue import Catalogue, generated_catalogue
-from podium.provisioner.controller.app import Options, ProvisionerApp
-from podium.provisioner.labels import CAPACITY_TYPE, INSTANCE_CPU, INSTANCE_TYPE, ON_DEMAND, ZONE
-from podium.provisioner.manifests import completed_pool
-from podium.provisioner.objects import (
+from podium.provisioner.apis.labels import CAPACITY_TYPE, INSTANCE_CPU, INSTANCE_TYPE, ON_DEMAND, ZONE
+from podium.provisioner.apis.objects import (
     Disruption,
     LabelRequirement,
     NodeClaimSpec,
@@ -41,8 +38,11 @@ from podium.provisioner.objects import (
     NodePool,
     NodePoolSpec,
 )
-from podium.provisioner.purchase_plans import HOURS_PER_MONTH
-from podium.provisioner.taints import DISRUPTED
+from podium.provisioner.cloudprovider.catalogue import Catalogue, generated_catalogue
+from podium.provisioner.controller.app import Options, ProvisionerApp
+from podium.provisioner.reports.purchase_plans import HOURS_PER_MONTH
+from podium.provisioner.scheduling.taints import DISRUPTED
+from podium.provisioner.state.manifests import completed_pool
 
 _POOL: Final = "general"
 _TYPES_CPU: Final = ("2", "4", "8", "16")

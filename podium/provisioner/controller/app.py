@@ -36,8 +36,8 @@ from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SuspendAwareClock, SystemClock
-from podium.provisioner.batching import IDLE_S, MAX_S, BatchingWindow
-from podium.provisioner.catalogue import Catalogue
+from podium.provisioner.apis.objects import NodePool
+from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.controller.disruption import DisruptionLoop
 from podium.provisioner.controller.events import CONTROLLER
 from podium.provisioner.controller.loops import Step, run_again_and_again
@@ -51,11 +51,11 @@ from podium.provisioner.controller.provisioning import ProvisioningLoop
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.status import Status
 from podium.provisioner.controller.watched import WatchedCluster
-from podium.provisioner.methods import VALIDATED_AFTER_S
-from podium.provisioner.objects import NodePool
-from podium.provisioner.placing_planner import OTHERS, PlacingPlanner
-from podium.provisioner.planner import Planner
-from podium.provisioner.settings import Settings
+from podium.provisioner.disruption.methods import VALIDATED_AFTER_S
+from podium.provisioner.planners.placing_planner import OTHERS, PlacingPlanner
+from podium.provisioner.planners.planner import Planner
+from podium.provisioner.provisioning.batching import IDLE_S, MAX_S, BatchingWindow
+from podium.provisioner.state.settings import Settings
 from podium.server.election import (
     Elector,
     LeaseLock,

@@ -15,14 +15,14 @@ import anyio
 
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
+from podium.provisioner.apis.objects import ClusterObjects, ProvidedNode
 from podium.provisioner.controller.nominations import Nominations
 from podium.provisioner.controller.provider import Provider
 from podium.provisioner.controller.provisioning import NOT_SEEN_PAUSE_S, ComputeElsewhere, Report
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WatchedCluster
-from podium.provisioner.objects import ClusterObjects, ProvidedNode
-from podium.provisioner.planned_nodes import PlannedNode
-from podium.provisioner.planner import Removal
+from podium.provisioner.planners.planner import Removal
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
 
 log = get_logger("provisioner")
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from podium.binder.events.event import Event, ObjectReference, reference_to, truncated
 from podium.objects.core import Pod
-from podium.provisioner.objects import ProvidedNode
-from podium.provisioner.planned_nodes import PlannedNode
+from podium.provisioner.apis.objects import ProvidedNode
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
 
 CONTROLLER: Final = "podium-provisioner"
 _NORMAL: Final = "Normal"

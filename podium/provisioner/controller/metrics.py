@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.provisioner.planned_nodes import PlannedNode
-from podium.provisioner.planner import Purchases, Removal
+from podium.provisioner.planners.planner import Purchases, Removal
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
 from podium.telemetry.families import counter, exponential, gauge, histogram
 from podium.telemetry.metrics import log_lines_lost
 

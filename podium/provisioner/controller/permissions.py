@@ -13,8 +13,8 @@ from podium.objects.resource_types import NODES, ResourceType
 from podium.provisioner.controller.app import NAME, ProviderName
 from podium.provisioner.controller.status import CONFIG_MAPS
 from podium.provisioner.controller.watched import WATCHED
-from podium.provisioner.manifests import NODE_CLAIMS
-from podium.provisioner.placing_planner import OTHERS
+from podium.provisioner.planners.placing_planner import OTHERS
+from podium.provisioner.state.manifests import NODE_CLAIMS
 
 _ROLE: Final = "deploy/provisioner"
 

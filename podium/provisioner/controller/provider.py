@@ -6,8 +6,8 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from podium.lib.error_text import UserFacingError
-from podium.provisioner.objects import ProvidedNode
-from podium.provisioner.planned_nodes import PlannedNode
+from podium.provisioner.apis.objects import ProvidedNode
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
 
 
 class ProviderUnusableError(UserFacingError):

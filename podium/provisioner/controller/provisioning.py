@@ -12,15 +12,15 @@ from typing import Final, Protocol, TypeVar
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
-from podium.provisioner.batching import BatchingState, BatchingWindow
+from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.controller.nominations import Nominations
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WatchedCluster
-from podium.provisioner.objects import ClusterObjects
-from podium.provisioner.planned_nodes import PlannedNode
-from podium.provisioner.planner import Purchases, Removal
-from podium.provisioner.sandbox_nodes import is_being_removed
-from podium.provisioner.validation import is_provisionable
+from podium.provisioner.disruption.sandbox_nodes import is_being_removed
+from podium.provisioner.planners.planner import Purchases, Removal
+from podium.provisioner.provisioning.batching import BatchingState, BatchingWindow
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.state.validation import is_provisionable
 from podium.server.wakeup import WakeUp
 
 log = get_logger("provisioner")

@@ -15,7 +15,7 @@ from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
 from podium.provisioner.controller.provider import Provider
 from podium.provisioner.controller.watched import WatchedCluster
-from podium.provisioner.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
 
 log = get_logger("provisioner")
 

@@ -18,9 +18,9 @@ from podium.objects.core import NamespacedObject, ObjectMeta
 from podium.objects.resource_types import ObjectT, ResourceType
 from podium.provisioner.controller import events
 from podium.provisioner.controller.metrics import ProvisionerMetrics
-from podium.provisioner.planned_nodes import PlannedNode
-from podium.provisioner.planner import Purchases, Removal
-from podium.provisioner.purchase_plans import sum_if_known
+from podium.provisioner.planners.planner import Purchases, Removal
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.reports.purchase_plans import sum_if_known
 from podium.server.wakeup import WakeUp
 
 log = get_logger("provisioner")

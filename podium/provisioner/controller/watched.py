@@ -19,10 +19,10 @@ from podium.objects.core import Pod
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import NODES, PODS, ResourceType
 from podium.objects.wire import BrokenObject
-from podium.provisioner import sandbox_nodes
-from podium.provisioner.manifests import NODE_CLAIMS, RESOURCES, completed_pool
-from podium.provisioner.objects import ClusterObjects, NodeClaim, NodePool, ProvidedNode
-from podium.provisioner.reading import KINDS, check_object
+from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, NodePool, ProvidedNode
+from podium.provisioner.disruption import sandbox_nodes
+from podium.provisioner.state.manifests import NODE_CLAIMS, RESOURCES, completed_pool
+from podium.provisioner.state.reading import KINDS, check_object
 
 log = get_logger("provisioner")
 

@@ -3,8 +3,8 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.waiting_cluster import diverse_pods, instance_types, write_case
-from podium.provisioner.cases import Cases
-from podium.provisioner.catalogue import read_catalogue
+from podium.provisioner.cloudprovider.catalogue import read_catalogue
+from podium.provisioner.reports.cases import Cases
 
 
 def test_the_pods_are_of_five_kinds_in_equal_parts() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from podium.objects.core import Pod
-from podium.provisioner.catalogue import Catalogue, read_catalogue
-from podium.provisioner.provisioning import plan_provisioning
-from podium.provisioner.reading import read_objects
-from podium.provisioner.settings import Settings
+from podium.provisioner.cloudprovider.catalogue import Catalogue, read_catalogue
+from podium.provisioner.provisioning.provisioner import plan_provisioning
+from podium.provisioner.state.reading import read_objects
+from podium.provisioner.state.settings import Settings
 
 NOW = 1_780_000_000.0
 ZONES = ("zone-1", "zone-2", "zone-3")

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from podium.objects.times import format_time
-from podium.provisioner.disruption import plan_disruption
-from podium.provisioner.disruption_state import DisruptionState
-from podium.provisioner.reading import read_objects
-from podium.provisioner.settings import Settings
+from podium.provisioner.disruption.disruption_state import DisruptionState
+from podium.provisioner.reports.disruption_report import plan_disruption
+from podium.provisioner.state.reading import read_objects
+from podium.provisioner.state.settings import Settings
 from tests.unit.provisioner.clusters import CAPACITY_TYPE, HOSTNAME, NOW, ZONE, Document, catalogue, instance_type
 from tests.unit.provisioner.clusters import node_pool as any_node_pool
 

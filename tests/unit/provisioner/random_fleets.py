@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from podium.provisioner.disruption_state import DisruptionState
+from podium.provisioner.disruption.disruption_state import DisruptionState
 from tests.unit.provisioner.clusters import CAPACITY_TYPE, Document, instance_type, pod, required
 from tests.unit.provisioner.fleets import machine, node_pool, state_of
 

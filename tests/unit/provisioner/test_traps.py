@@ -9,7 +9,7 @@ import pytest
 UNIT = Path(__file__).parents[1]
 
 TRAPS = {
-    "a pod that kube-scheduler has not refused is not seen": "provisioning:pods_that_kube_scheduler_has_not_refused",
+    "a pod that kube-scheduler has not refused is not seen": "provisioner:pods_that_kube_scheduler_has_not_refused",
     "and a dump may be planned as if it had been": "cli/plan:pods_that_nobody_has_tried_are_planned_for",
     "a pod that a budget holds is dropped, though its node goes": "simulation:pods_that_cannot_go_are_dropped",
     "of required terms the first counts": "pod_requirements:only_the_first_required_term_counts",
@@ -33,4 +33,5 @@ TRAPS = {
 def test_what_is_easily_got_wrong_has_a_test(shown_by: str) -> None:
     module, _, name = shown_by.partition(":")
     folder, _, module = module.rpartition("/")
-    assert f"\ndef test_{name}" in (UNIT / (folder or "provisioner") / f"test_{module}.py").read_text()
+    (path,) = (UNIT / (folder or "provisioner")).rglob(f"test_{module}.py")
+    assert f"\ndef test_{name}" in path.read_text()

@@ -19,14 +19,14 @@ from podium.client.session import ApiSession
 from podium.lib.log import get_logger
 from podium.objects.api_errors import AlreadyExists, NotFound
 from podium.objects.core import ObjectMeta
-from podium.provisioner.amounts import quantities
-from podium.provisioner.conditions import HASH, HASH_VERSION
+from podium.provisioner.apis.labels import NODE_POOL
+from podium.provisioner.apis.objects import NodeClaim, ProvidedNode
 from podium.provisioner.controller.provider import ProviderUnusableError
 from podium.provisioner.controller.watched import WatchedCluster
-from podium.provisioner.labels import NODE_POOL
-from podium.provisioner.manifests import NODE_CLAIMS
-from podium.provisioner.objects import NodeClaim, ProvidedNode
-from podium.provisioner.planned_nodes import PlannedNode
+from podium.provisioner.disruption.conditions import HASH, HASH_VERSION
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.scheduling.amounts import quantities
+from podium.provisioner.state.manifests import NODE_CLAIMS
 
 log = get_logger("provisioner")
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 from podium.binder.events.event import Event
+from podium.provisioner.apis.objects import ProvidedNode
 from podium.provisioner.controller import events
-from podium.provisioner.objects import ProvidedNode
-from podium.provisioner.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
 
 
 class PlanOnlyProvider:

@@ -23,20 +23,20 @@ from podium.objects.api_errors import AlreadyExists, Conflict, InternalError, No
 from podium.objects.core import ObjectMeta, Pod
 from podium.objects.resource_types import PODS
 from podium.objects.wire import ObjectDecoder
+from podium.provisioner.apis.objects import ProvidedNode
 from podium.provisioner.controller import events
 from podium.provisioner.controller.watched import PROVIDED_NODES, WatchedCluster
-from podium.provisioner.evictions import Evictions, is_active
-from podium.provisioner.objects import ProvidedNode
-from podium.provisioner.planned_nodes import PlannedNode
-from podium.provisioner.sandbox_nodes import (
+from podium.provisioner.disruption.sandbox_nodes import (
     is_being_removed,
     is_bought_here,
     manifest_of,
     removal_of,
     removed_since,
 )
-from podium.provisioner.taints import DISRUPTED, untolerated
-from podium.provisioner.validation import is_mirror, is_owned_by_daemon_set
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.scheduling.taints import DISRUPTED, untolerated
+from podium.provisioner.state.evictions import Evictions, is_active
+from podium.provisioner.state.validation import is_mirror, is_owned_by_daemon_set
 
 log = get_logger("provisioner")
 

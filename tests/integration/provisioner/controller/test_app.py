@@ -16,8 +16,8 @@ from podium.engine.files import Found
 from podium.plugins import IN_TREE
 from podium.provisioner.controller.app import Options, Placing, ProvisionerApp
 from podium.provisioner.controller.provider import ProviderUnusableError
-from podium.provisioner.manifests import read_cluster
-from podium.provisioner.sandbox_nodes import REMOVED_SINCE
+from podium.provisioner.disruption.sandbox_nodes import REMOVED_SINCE
+from podium.provisioner.state.manifests import read_cluster
 from podium.sandbox import Sandbox
 from tests.control_plane.client import Client
 from tests.e2e.waiting import eventually

@@ -16,18 +16,18 @@ from podium.client.backoff import Backoff, BackoffPolicy
 from podium.client.informer_set import InformerSet
 from podium.client.session import ApiSession
 from podium.objects.api_errors import ApiError
-from podium.provisioner.batching import BatchingWindow
+from podium.provisioner.apis.objects import ProvidedNode
 from podium.provisioner.controller.disruption import DisruptionLoop
 from podium.provisioner.controller.loops import run_again_and_again
 from podium.provisioner.controller.nominations import Nominations
 from podium.provisioner.controller.provisioning import ProvisioningLoop
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WATCHED, WatchedCluster
-from podium.provisioner.objects import ProvidedNode
-from podium.provisioner.planned_nodes import PlannedNode
-from podium.provisioner.planner import Planner, Purchases, Removal
-from podium.provisioner.sandbox_nodes import manifest_of
-from podium.provisioner.settings import Settings
+from podium.provisioner.disruption.sandbox_nodes import manifest_of
+from podium.provisioner.planners.planner import Planner, Purchases, Removal
+from podium.provisioner.provisioning.batching import BatchingWindow
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.state.settings import Settings
 from tests.unit.provisioner.clusters import TYPES, Document, catalogue, node_pool
 from tests.virtual_time import LoopClock
 

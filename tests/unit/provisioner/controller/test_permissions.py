@@ -11,7 +11,7 @@ import yaml
 from podium.client.permissions import Permission
 from podium.provisioner.controller.app import NAME, ProviderName
 from podium.provisioner.controller.permissions import needs
-from podium.provisioner.manifests import NODE_CLAIMS
+from podium.provisioner.state.manifests import NODE_CLAIMS
 from tests.rights import granted
 
 DEPLOY = Path(__file__).parents[4] / "deploy" / "provisioner"

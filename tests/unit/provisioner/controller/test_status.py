@@ -10,14 +10,14 @@ import pytest
 
 from podium.binder.events.event import Event
 from podium.objects.api_errors import NotFound
-from podium.provisioner.catalogue import Catalogue
+from podium.provisioner.apis.objects import ClusterObjects
+from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.controller import events
 from podium.provisioner.controller.metrics import ProvisionerMetrics
 from podium.provisioner.controller.status import Status
-from podium.provisioner.objects import ClusterObjects
-from podium.provisioner.planner import Planner
-from podium.provisioner.reading import read_objects
-from podium.provisioner.settings import Settings
+from podium.provisioner.planners.planner import Planner
+from podium.provisioner.state.reading import read_objects
+from podium.provisioner.state.settings import Settings
 from tests.unit.provisioner.clusters import NOW, catalogue, node, node_pool, pod
 
 pytestmark = pytest.mark.anyio

@@ -1,0 +1,328 @@
+"""Catalogues: the instance types of a provider, in the format of Karpenter's kwok provider.
+
+Owns the format, the labels that are derived from it, and the catalogue that is there without a file. Never reads a
+file: it takes what was parsed from one.
+
+Source: karpenter kwok/cloudprovider/helpers.go and kwok/tools/gen_instance_types.go, v1.15.0.
+Differs: `Available: false` is honoured, and `CapacityOverride` and `OverheadOverride` of an offering are read; upstream
+makes every offering available and drops overrides. A price must be there, and a capacity type be one of Karpenter's.
+The older form of an offering, with `capacityType` and `zone`, is read too.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from podium.objects.core import ResourceList
+from podium.objects.errors import FieldError
+from podium.objects.quantity import canonical_text
+from podium.objects.requests import Requests, whole_amounts
+from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended_resource
+from podium.provisioner.apis.labels import (
+    ARCH,
+    CAPACITY_TYPE,
+    INSTANCE_CPU,
+    INSTANCE_FAMILY,
+    INSTANCE_MEMORY,
+    INSTANCE_SIZE,
+    INSTANCE_TYPE,
+    KWOK_WELL_KNOWN,
+    ON_DEMAND,
+    OS,
+    SPOT,
+    WELL_KNOWN,
+    ZONE,
+)
+from podium.provisioner.apis.objects import ClusterObjects
+from podium.provisioner.cloudprovider.instance_types import CAPACITY_TYPES, InstanceType, Offering, Overhead
+from podium.provisioner.scheduling.requirements import Requirement, Requirements
+
+DEFAULT_PODS: Final = 110
+PRICE_MAX: Final = 1e12
+"""Per hour. Sums over many nodes and a month stay numbers."""
+OVERHEAD: Final = Overhead({CPU: 100, MEMORY: 10 * 2**20}, {}, {})
+"""What every instance type of the format loses to the kubelet."""
+
+GENERATED_CPUS: Final = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256)
+GENERATED_FAMILIES: Final = {"c": 2, "s": 4, "m": 8}
+"""Gibibytes of memory for each core, by family."""
+GENERATED_ZONES: Final = ("test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d")
+CPU_RANK: Final = 0.025
+MEMORY_RANK: Final = 0.001
+"""For each gigabyte."""
+DEVICES_RANK: Final = 2.5
+"""For each kind of device."""
+SPOT_SHARE: Final = 0.7
+GENERATED_PODS_MAX: Final = 1024
+
+_AWS_SIZE = re.compile(r"\w+\.(nano|micro|small|medium|large|[0-9]*xlarge|metal)", re.ASCII)
+_FAMILY_END = re.compile(r"[.-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Instance types, and the labels that are well known with them.
+
+    Attributes:
+        well_known: The well known labels of Karpenter, of the kwok provider, and every label of an offering.
+    """
+
+    instance_types: tuple[InstanceType, ...]
+    well_known: frozenset[str]
+
+
+def read_catalogue(document: object, path: str = "instanceTypes", *, is_priced: bool = True) -> Catalogue:
+    """Read a catalogue from parsed JSON. Names of fields may be in upper or lower case; unknown fields are ignored.
+
+    Args:
+        path: what to call the document in errors.
+        is_priced: whether the prices are what nodes cost.
+
+    Raises:
+        FieldError: a field is missing or has no usable value.
+    """
+    types = tuple(_instance_type(item, where, is_priced=is_priced) for item, where in _items(document, path))
+    keys = {each.key for it in types for offering in it.offerings for each in offering.requirements}
+    return Catalogue(types, WELL_KNOWN | KWOK_WELL_KNOWN | keys)
+
+
+@functools.cache
+def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
+    """The catalogue that the kwok provider has without a file: 144 generic instance types, in four zones or others.
+
+    Nobody sells them: their prices are ranks by size, in which kwok's order is kept.
+    """
+    return read_catalogue(
+        [
+            _generated(family, cpu, memory_gib, arch, system, zones)
+            for cpu in GENERATED_CPUS
+            for family, factor in GENERATED_FAMILIES.items()
+            for memory_gib in (cpu * factor,)
+            for system in ("linux", "windows")
+            for arch in ("amd64", "arm64")
+        ],
+        is_priced=False,
+    )
+
+
+def built_in_catalogue(objects: ClusterObjects) -> Catalogue:
+    """The generic instance types, in the zones of the cluster's nodes if these are in other zones."""
+    zones = {zone for each in objects.nodes if (zone := each.metadata.labels.get(ZONE))}
+    return generated_catalogue() if zones <= set(GENERATED_ZONES) else generated_catalogue(tuple(sorted(zones)))
+
+
+# ---------------------------------------------------------------- instance types
+
+
+def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
+    fields = _Fields(item, path)
+    name = fields.text("name")
+    raw = fields.resources("resources")
+    capacity = {PODS: DEFAULT_PODS, **_amounts(raw, f"{path}.resources")}
+    offerings = tuple(_offering(each, where, is_priced=is_priced) for each, where in fields.items("offerings"))
+    cpu, memory = (canonical_text(raw[each]) if each in raw else "" for each in (CPU, MEMORY))
+    values = {
+        INSTANCE_TYPE: [name],
+        ARCH: [fields.text("architecture")],
+        OS: [_text(each, where) for each, where in fields.items("operatingSystems")],
+        ZONE: _offered(offerings, ZONE),
+        CAPACITY_TYPE: _offered(offerings, CAPACITY_TYPE),
+        INSTANCE_SIZE: [_size(name, cpu)],
+        INSTANCE_FAMILY: [_family(name)],
+        INSTANCE_CPU: [cpu],
+        INSTANCE_MEMORY: [memory],
+    }
+    requirements = Requirements(Requirement.of(key, "In", each) for key, each in values.items())
+    return InstanceType(name=name, requirements=requirements, offerings=offerings, capacity=capacity, overhead=OVERHEAD)
+
+
+def _offered(offerings: tuple[Offering, ...], key: str) -> list[str]:
+    """The values of a label over all offerings, available or not."""
+    found = (offering.requirements.get(key) for offering in offerings)
+    return [value for each in found if not each.complement for value in each.values]
+
+
+def _size(name: str, cpu: str) -> str:
+    """The size in a name of AWS's form, such as `m5.large`; else the number of cores."""
+    match = _AWS_SIZE.fullmatch(name)
+    return match[1] if match else cpu
+
+
+def _family(name: str) -> str:
+    """What stands before the first `.` or `-`; without either, the first character."""
+    end = _FAMILY_END.search(name)
+    return name[: end.start()] if end else name[:1]
+
+
+# ---------------------------------------------------------------- offerings
+
+
+def _offering(item: object, path: str, *, is_priced: bool) -> Offering:
+    fields = _Fields(item, path)
+    requirements = _offering_requirements(fields)
+    if CAPACITY_TYPE in requirements and not any(map(requirements.get(CAPACITY_TYPE).has, CAPACITY_TYPES)):
+        raise FieldError(path, f"has no {CAPACITY_TYPE} of {', '.join(CAPACITY_TYPES)}")  # and so no price
+    return Offering(
+        requirements=requirements,
+        price=fields.price("price"),
+        is_priced=is_priced,
+        is_available=fields.boolean("available", default=True),
+        reservation_capacity=fields.count("reservationCapacity"),
+        capacity_override=fields.amounts("capacityOverride") if "capacityOverride" in fields else None,
+        overhead_override=_overhead(fields) if "overheadOverride" in fields else None,
+    )
+
+
+def _offering_requirements(fields: _Fields) -> Requirements:
+    if "requirements" not in fields and "zone" in fields:
+        return Requirements.of_labels({CAPACITY_TYPE: fields.text("capacityType"), ZONE: fields.text("zone")})
+    return Requirements(_requirement(each, where) for each, where in fields.items("requirements"))
+
+
+def _requirement(item: object, path: str) -> Requirement:
+    fields = _Fields(item, path)
+    values = [_text(each, where) for each, where in fields.items("values")] if "values" in fields else []
+    return Requirement.of(fields.text("key"), fields.text("operator"), values, path=path)
+
+
+def _overhead(fields: _Fields) -> Overhead:
+    parts = _Fields(fields.value("overheadOverride"), f"{fields.path}.overheadOverride")
+    kube, system, eviction = (
+        parts.amounts(name) if name in parts else {} for name in ("kubeReserved", "systemReserved", "evictionThreshold")
+    )
+    return Overhead(kube, system, eviction)
+
+
+# ---------------------------------------------------------------- fields
+
+
+class _Fields:
+    """The fields of one object; their names are compared without regard to case, and null means missing."""
+
+    def __init__(self, item: object, path: str) -> None:
+        self.path = path
+        self._fields = {name.lower(): value for name, value in _mapping(item, path).items() if value is not None}
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._fields
+
+    def value(self, name: str) -> Any:
+        if name not in self:
+            raise FieldError(f"{self.path}.{name}", "is missing")
+        return self._fields[name.lower()]
+
+    def text(self, name: str) -> str:
+        text = _text(self.value(name), f"{self.path}.{name}")
+        if not text:
+            raise FieldError(f"{self.path}.{name}", "is empty")
+        return text
+
+    def items(self, name: str) -> Iterator[tuple[object, str]]:
+        return _items(self.value(name), f"{self.path}.{name}")
+
+    def resources(self, name: str) -> ResourceList:
+        return _resources(self.value(name), f"{self.path}.{name}")
+
+    def amounts(self, name: str) -> Requests:
+        return _amounts(self.resources(name), f"{self.path}.{name}")
+
+    def price(self, name: str) -> float:
+        raw = self.value(name)
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= PRICE_MAX:
+            raise FieldError(
+                f"{self.path}.{name}", f"{raw!r} is not a price: a number that is not negative, at most {PRICE_MAX:g}"
+            )
+        return float(raw)
+
+    def boolean(self, name: str, *, default: bool) -> bool:
+        raw = self.value(name) if name in self else default
+        if not isinstance(raw, bool):
+            raise FieldError(f"{self.path}.{name}", f"{raw!r} is neither true nor false")
+        return raw
+
+    def count(self, name: str) -> int:
+        raw = self.value(name) if name in self else 0
+        if isinstance(raw, bool) or not isinstance(raw, int) or raw < 0:
+            raise FieldError(f"{self.path}.{name}", f"{raw!r} is not a number of nodes")
+        return raw
+
+
+def _items(raw: object, path: str) -> Iterator[tuple[object, str]]:
+    """The items of a list, each with its path."""
+    if not isinstance(raw, list):
+        raise FieldError(path, "is not a list") if path else FieldError("catalogue", "is not a list of instance types")
+    return ((item, f"{path}[{index}]") for index, item in enumerate(raw))
+
+
+def _mapping(raw: object, path: str) -> Mapping[str, Any]:
+    if not isinstance(raw, dict) or not all(isinstance(name, str) for name in raw):
+        raise FieldError(path, "is not an object with named fields")
+    return raw
+
+
+def _text(raw: object, path: str) -> str:
+    if not isinstance(raw, str):
+        raise FieldError(path, f"{raw!r} is not a text")
+    return raw
+
+
+def _resources(raw: object, path: str) -> ResourceList:
+    amounts: ResourceList = {}
+    for name, amount in _mapping(raw, path).items():
+        if isinstance(amount, bool) or not isinstance(amount, str | int | float):
+            raise FieldError(f"{path}[{name}]", f"{amount!r} is not a quantity")
+        amounts[name] = amount
+    return amounts
+
+
+def _amounts(raw: ResourceList, path: str) -> Requests:
+    amounts = whole_amounts(raw, path)
+    for name, amount in amounts.items():
+        if amount < 0:
+            raise FieldError(f"{path}[{name}]", f"{raw[name]} is negative")
+    return amounts
+
+
+# ---------------------------------------------------------------- the generated catalogue
+
+
+def size_rank(capacity: Requests) -> float:
+    """Where an instance type without a price stands among others, on demand: the smaller, the earlier.
+
+    A core counts as much as 25 gigabytes of memory, and each kind of device as much as 100 cores, so that pods without
+    devices leave those nodes alone. This is no price. It compares with the prices of a catalogue that has only some of
+    the types as well as a guess can.
+    """
+    devices = sum(is_extended_resource(name) and amount > 0 for name, amount in capacity.items())
+    cores, gigabytes = capacity.get(CPU, 0) / 1000, capacity.get(MEMORY, 0) / 1e9
+    return CPU_RANK * cores + MEMORY_RANK * gigabytes + DEVICES_RANK * devices
+
+
+def _generated(family: str, cpu: int, memory_gib: int, arch: str, system: str, zones: Sequence[str]) -> dict[str, Any]:
+    price = size_rank({CPU: 1000 * cpu, MEMORY: memory_gib * 2**30})
+    return {
+        "name": f"{family}-{cpu}x-{arch}-{system}",
+        "architecture": arch,
+        "operatingSystems": [system],
+        "resources": {
+            CPU: str(cpu),
+            MEMORY: f"{memory_gib}Gi",
+            PODS: str(min(16 * cpu, GENERATED_PODS_MAX)),
+            EPHEMERAL_STORAGE: "20Gi",
+        },
+        "offerings": [
+            {
+                "price": price * SPOT_SHARE if capacity_type == SPOT else price,
+                "requirements": [
+                    {"key": CAPACITY_TYPE, "operator": "In", "values": [capacity_type]},
+                    {"key": ZONE, "operator": "In", "values": [zone]},
+                ],
+            }
+            for zone in zones
+            for capacity_type in (SPOT, ON_DEMAND)
+        ],
+    }

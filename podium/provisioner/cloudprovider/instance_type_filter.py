@@ -1,0 +1,214 @@
+"""Which instance types a NodeClaim can still have, and why none is left.
+
+Owns the test of one instance type against requirements and requests, the groups of instance types that run the same
+DaemonSets, and the texts of a failure.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/nodeclaim.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Final
+
+from podium.objects.requests import Requests
+from podium.objects.resource_names import CPU
+from podium.provisioner.apis.labels import HOSTNAME
+from podium.provisioner.cloudprovider.instance_type_columns import InstanceTypeColumns
+from podium.provisioner.cloudprovider.instance_types import InstanceType, unmet_min_values
+from podium.provisioner.scheduling.amounts import amounts_text, largest, smallest, total
+from podium.provisioner.scheduling.host_ports import HostPort, any_conflict
+from podium.provisioner.scheduling.refusals import Refusal
+from podium.provisioner.scheduling.requirements import Requirements
+
+MILLION_CORES: Final = 1_000_000_000
+"""A cpu request that is probably a typo, in thousandths of a core."""
+
+
+@dataclass(frozen=True, eq=False)
+class DaemonGroup:
+    """Instance types whose nodes run the same DaemonSets.
+
+    Attributes:
+        overhead: What the pods of these DaemonSets take; empty without any.
+        ports: The node's ports that they use.
+    """
+
+    instance_types: tuple[InstanceType, ...]
+    overhead: Requests = field(default_factory=dict)
+    ports: tuple[HostPort, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Options:
+    """The instance types that are left, at least one.
+
+    Attributes:
+        mask: The instance types, as bits.
+        lowered_min_values: By label, how many values are left where there are fewer than wanted.
+    """
+
+    mask: int
+    lowered_min_values: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What some instance type met."""
+
+    requirements: bool = False
+    resources: bool = False
+    offering: bool = False
+    all_but_resources: bool = False
+    all_but_requirements: bool = False
+
+    def add(self, considered: int, meeting: int, roomy: int, offered: int) -> None:
+        """Count instance types; those with room are among those that are offered."""
+        self.requirements |= bool(considered & meeting)
+        self.resources |= bool(considered & roomy)
+        self.offering |= bool(considered & offered)
+        self.all_but_resources |= bool(considered & meeting & offered & ~roomy)
+        self.all_but_requirements |= bool(considered & roomy & ~meeting)
+
+    def text(self) -> str:
+        unmet = (not self.requirements, not self.resources, not self.offering)
+        known = _NONE_MET.get(unmet)
+        if known is not None:
+            return known
+        if self.all_but_requirements:
+            return (
+                "no instance type which had enough resources and the required offering met the scheduling requirements"
+            )
+        if self.all_but_resources:
+            return (
+                "no instance type which met the scheduling requirements and the required offering had the required "
+                "resources"
+            )
+        return "no instance type met the requirements/resources/offering tuple"
+
+
+_NONE_MET: Final[Mapping[tuple[bool, bool, bool], str]] = {
+    (True, True, True): (
+        "no instance type met the scheduling requirements or had enough resources or had a required offering"
+    ),
+    (True, True, False): "no instance type met the scheduling requirements or had enough resources",
+    (True, False, True): "no instance type met the scheduling requirements or had a required offering",
+    (False, True, True): "no instance type had enough resources or had a required offering",
+    (True, False, False): "no instance type met all requirements",
+    (False, True, False): "no instance type has enough resources",
+    (False, False, True): "no instance type has the required offering",
+}
+
+
+class InstanceTypeFilter:
+    """Filters the instance types of a catalogue.
+
+    Args:
+        well_known: the labels that requirements need not define.
+
+    Attributes:
+        columns: The instance types.
+        everything: All of them, as if there were no DaemonSets.
+    """
+
+    def __init__(self, instance_types: Sequence[InstanceType], well_known: AbstractSet[str]) -> None:
+        self.columns = InstanceTypeColumns(instance_types, well_known)
+        self.everything = DaemonGroup(tuple(instance_types))
+        self._groups: dict[DaemonGroup, int] = {}
+
+    def mask_of(self, group: DaemonGroup) -> int:
+        """The instance types of a group as bits."""
+        found = self._groups.get(group)
+        if found is None:
+            found = self._groups[group] = self.columns.mask_of(group.instance_types)
+        return found
+
+    def in_order(self, mask: int, groups: Iterable[DaemonGroup]) -> tuple[InstanceType, ...]:
+        """The instance types of these bits, in the order of the groups."""
+        parts = [found for group in groups if (found := mask & self.mask_of(group))]
+        if len(parts) == 1:
+            return self.columns.types_in(parts[0])
+        return tuple(each for part in parts for each in self.columns.types_in(part))
+
+    def filtered(
+        self,
+        allowed: int,
+        groups: Sequence[DaemonGroup],
+        requirements: Requirements,
+        requests: Requests,
+        *,
+        pod_requests: Requests,
+        ports: Sequence[HostPort] = (),
+        lower_min_values: bool = False,
+    ) -> Options | Refusal:
+        """The instance types that are left.
+
+        Args:
+            allowed: the instance types that may be left, as bits.
+            requests: what all pods of the NodeClaim take.
+            pod_requests: what the last of them takes, for the text of a failure.
+            ports: the node's ports that the last of them asks for.
+            lower_min_values: whether fewer different values than wanted will do.
+        """
+        columns = self.columns
+        meeting, offered = columns.meeting(requirements), columns.offered(requirements)
+        open_groups = [each for each in groups if not any_conflict(ports, each.ports)] if ports else groups
+        left = 0
+        for group in open_groups:
+            considered = self.mask_of(group) & allowed & meeting
+            if considered:
+                wanted = total(requests, group.overhead) if group.overhead else requests
+                left |= considered & columns.types_of_rows(columns.with_room(wanted) & offered)
+        unmet: Mapping[str, int] = {}
+        if left and any(each.min_values is not None for each in requirements):
+            unmet = unmet_min_values(self.in_order(left, groups), requirements)
+        if left and (lower_min_values or not unmet):
+            return Options(left, unmet)
+
+        def text() -> str:
+            tally = _Tally()
+            for group in open_groups:
+                wanted = total(requests, group.overhead) if group.overhead else requests
+                roomy = columns.types_of_rows(columns.with_room(wanted) & offered)
+                tally.add(self.mask_of(group) & allowed, meeting, roomy, columns.types_of_rows(offered))
+            overheads = [each.overhead for each in open_groups if each.overhead]
+            return _text(tally, unmet, requirements, pod_requests, overheads)
+
+        return Refusal(text)
+
+
+def without_hostname(requirements: Requirements) -> Requirements:
+    """The requirements on all other labels."""
+    return Requirements(each for each in requirements if each.key != HOSTNAME)
+
+
+def _text(
+    tally: _Tally,
+    unmet: Mapping[str, int],
+    requirements: Requirements,
+    pod_requests: Requests,
+    overheads: Sequence[Requests],
+) -> str:
+    if unmet:
+        text = f"minValues requirement is not met for label(s) (label(s)=[{' '.join(sorted(unmet))}])"
+    else:
+        text = tally.text()
+    text += f", requirements={requirements}, resources={_resources_text(pod_requests, overheads)}"
+    is_typo = pod_requests.get(CPU, 0) >= MILLION_CORES
+    if not unmet and is_typo and tally.requirements and tally.offering and not tally.resources:
+        text += " (CPU request >= 1 Million, m vs M typo?)"
+    return text
+
+
+def _resources_text(pod_requests: Requests, overheads: Sequence[Requests]) -> str:
+    if not overheads:
+        return amounts_text(pod_requests)
+    least = overheads[0]
+    for each in overheads[1:]:
+        least = smallest(least, each)
+    if not least:
+        return amounts_text(pod_requests)
+    low, high = total(least, pod_requests), total(largest(overheads), pod_requests)
+    return amounts_text(low) if low == high else f"min={amounts_text(low)}, max={amounts_text(high)}"

@@ -1,0 +1,63 @@
+"""Reserved capacity: how many more nodes each reservation has room for, as planned NodeClaims hold places in it.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/reservationmanager.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from podium.provisioner.apis.labels import RESERVED
+from podium.provisioner.cloudprovider.instance_types import InstanceType, Offering
+
+RESERVATION_ID: Final = "karpenter.kwok.sh/reservation-id"
+"""The label by which reservations are told apart."""
+
+
+def reservation_of(offering: Offering) -> str:
+    """The reservation's id; empty if there is none."""
+    return min(offering.requirements.get(RESERVATION_ID).values, default="")
+
+
+class Reservations:
+    """The places in all reservations of some instance types, and who holds them.
+
+    Args:
+        credit: by reservation, places that become free when a node goes. Reservations that are not known stay so.
+    """
+
+    def __init__(self, instance_types: Iterable[InstanceType], credit: Mapping[str, int] | None = None) -> None:
+        self._credit = credit or {}
+        self._free: dict[str, int] = {}
+        self._held: dict[str, set[str]] = {}
+        for instance_type in instance_types:
+            for offering in instance_type.offerings:
+                if offering.capacity_type == RESERVED:
+                    name, count = reservation_of(offering), offering.reservation_capacity
+                    self._free[name] = min(count, self._free.get(name, count))
+        for name in self._free:
+            self._free[name] += self._credit.get(name, 0)
+
+    def is_full(self, offering: Offering) -> bool:
+        """Whether the reservation has no place at all, as opposed to none that is left."""
+        return offering.reservation_capacity == 0 and not self._credit.get(reservation_of(offering))
+
+    def can_hold(self, hostname: str, offering: Offering) -> bool:
+        """Whether the node holds a place in the offering's reservation already, or can have one."""
+        name = reservation_of(offering)
+        return name in self._held.get(hostname, ()) or self._free[name] > 0
+
+    def hold(self, hostname: str, offerings: Iterable[Offering]) -> None:
+        """Let the node hold a place in each of these reservations, and in no other."""
+        wanted = {reservation_of(each) for each in offerings}
+        held = self._held.get(hostname, set())
+        for name in wanted - held:
+            self._free[name] -= 1
+        for name in held - wanted:
+            self._free[name] += 1
+        self._held[hostname] = wanted
+
+    def __bool__(self) -> bool:
+        """Whether there is any reservation."""
+        return bool(self._free)

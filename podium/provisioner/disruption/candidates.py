@@ -1,0 +1,264 @@
+"""Candidates: the nodes that may be disrupted, what each costs, and what blocks the others.
+
+Owns which nodes are candidates, and which of them consolidation considers. Never simulates where pods go.
+
+Source: karpenter pkg/controllers/disruption/types.go (NewCandidate), consolidation.go (ShouldDisrupt) and
+pkg/controllers/state/statenode.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from podium.objects.core import Pod
+from podium.provisioner.apis.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, ZONE
+from podium.provisioner.apis.objects import BALANCED, WHEN_EMPTY, NodeClaim, NodePool
+from podium.provisioner.cloudprovider.instance_types import InstanceType
+from podium.provisioner.disruption.conditions import ClaimConditions
+from podium.provisioner.provisioning.reasons import Reason
+from podium.provisioner.state.costs import NODE_COST, removal_cost
+from podium.provisioner.state.evictions import DO_NOT_DISRUPT, Evictions, is_active, is_reschedulable, lets_unready_go
+from podium.provisioner.state.state_node import StateNode
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """Why a node is no candidate.
+
+    Attributes:
+        is_of_pods: Whether pods on it are the reason, which a NodeClaim with a `terminationGracePeriod` overrides.
+    """
+
+    text: str
+    is_of_pods: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Candidate:
+    """A node that may be disrupted.
+
+    Attributes:
+        instance_type: None if the catalogue does not have it.
+        conditions: Those of its NodeClaim.
+        pods: Those that are placed elsewhere when it goes.
+        price: What it costs in an hour; 0 if that is not known.
+        cost: What it costs to evict its pods, and 1 for the node.
+    """
+
+    state: StateNode
+    pool: NodePool
+    instance_type: InstanceType | None
+    conditions: ClaimConditions
+    pods: tuple[Pod, ...]
+    price: float
+    cost: float
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.state.name
+
+    @property
+    def pool_name(self) -> str:
+        """The NodePool's name."""
+        return self.pool.metadata.name
+
+    @property
+    def claim(self) -> NodeClaim:
+        """The NodeClaim."""
+        assert self.state.claim is not None
+        return self.state.claim
+
+    @property
+    def capacity_type(self) -> str:
+        """The capacity type; empty if it is not known."""
+        return self.state.labels.get(CAPACITY_TYPE, "")
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether `price` is known, and may be shown."""
+        if self.instance_type is None:
+            return False
+        offering = self.instance_type.offering_of(self.state.labels.get(ZONE, ""), self.capacity_type)
+        return offering is not None and offering.is_priced
+
+    @property
+    def savings_ratio(self) -> float:
+        """The price for each unit of cost: the more, the better a candidate."""
+        return self.price / self.cost
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no pod costs anything to evict. There may be pods."""
+        return self.cost <= NODE_COST
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether the NodePool weighs what is saved against what is disrupted."""
+        return self.pool.spec.disruption.consolidation_policy == BALANCED
+
+    @property
+    def goes_when_empty(self) -> bool:
+        """Whether the node goes as an empty one."""
+        return self._may_be_consolidated and self.is_empty
+
+    @property
+    def has_drifted(self) -> bool:
+        """Whether the node is to be replaced because it has drifted."""
+        return self.pool.spec.replicas is None and bool(self.conditions.drifted)
+
+    @property
+    def is_consolidatable(self) -> bool:
+        """Whether consolidation considers the node."""
+        return self._may_be_consolidated and not self.is_empty and self.unfitness is None
+
+    @property
+    def unfitness(self) -> str | None:
+        """Why consolidation never considers the node; None if it may, or if Karpenter tells nothing about it."""
+        return next(self.unfitnesses(), None)
+
+    @property
+    def disabled_text(self) -> str:
+        """That the NodePool never consolidates."""
+        return Reason(
+            f'NodePool "{self.pool_name}" has consolidation disabled',
+            f"NodePool {self.pool_name} never lets nodes go (consolidateAfter: Never)",
+        )
+
+    def unfitnesses(self) -> Iterator[str]:
+        """Everything that keeps consolidation from ever considering the node, as far as Karpenter tells it."""
+        if self.pool.spec.replicas is not None:
+            return
+        labels = self.state.labels
+        if self.instance_type is None:
+            name = labels.get(INSTANCE_TYPE, "")
+            yield Reason(f'Instance Type "{name}" not found', f"The catalogue does not have its instance type {name}")
+        for label in (CAPACITY_TYPE, ZONE):
+            if label not in labels:
+                yield Reason(f'Node does not have label "{label}"', f"It lacks the label {label}")
+        disruption = self.pool.spec.disruption
+        if disruption.consolidate_after_s is None:
+            yield self.disabled_text
+        if disruption.consolidation_policy == WHEN_EMPTY and not self.is_empty:
+            yield Reason(
+                f'NodePool "{self.pool_name}" has consolidation policy WhenEmpty, but node is not empty',
+                f"NodePool {self.pool_name} lets only empty nodes go (consolidationPolicy: WhenEmpty)",
+            )
+
+    @property
+    def _may_be_consolidated(self) -> bool:
+        return (
+            self.pool.spec.replicas is None
+            and self.pool.spec.disruption.consolidate_after_s is not None
+            and self.conditions.is_consolidatable
+        )
+
+
+class CandidateFinder:
+    """Finds what blocks a node, and makes candidates of those that nothing blocks.
+
+    Args:
+        pods_on: gives all pods of a node.
+        pools: the provider's NodePools, by name.
+        conditions: those of the NodeClaims, by name.
+        reads_deletion_cost: whether a pod's `pod-deletion-cost` counts where it has no `disruption-cost`.
+    """
+
+    def __init__(
+        self,
+        pods_on: Callable[[StateNode], Sequence[Pod]],
+        pools: Mapping[str, NodePool],
+        instance_types: Sequence[InstanceType],
+        conditions: Mapping[str, ClaimConditions],
+        evictions: Evictions,
+        *,
+        reads_deletion_cost: bool = True,
+    ) -> None:
+        self._pods_on = pods_on
+        self._pools = pools if instance_types else {}
+        # Of several with one name, the last counts, as upstream.
+        self._types = {each.name: each for each in instance_types}
+        self._conditions = conditions
+        self._evictions = evictions
+        self._reads_deletion_cost = reads_deletion_cost
+
+    def candidate(self, state: StateNode, *, is_eventual: bool = False) -> Candidate | None:
+        """The node as a candidate; None if it is blocked, or if it is not managed.
+
+        Args:
+            is_eventual: whether pods do not block a node whose NodeClaim has a `terminationGracePeriod`.
+        """
+        claim = state.claim
+        if claim is None:
+            return None
+        ignores_pods = is_eventual and claim.spec.termination_grace_period is not None
+        if any(not (ignores_pods and each.is_of_pods) for each in self.blockers(state)):
+            return None
+        pods = tuple(pod for pod in self._pods_on(state) if is_reschedulable(pod))
+        labels = state.labels
+        instance_type = self._types.get(labels.get(INSTANCE_TYPE, ""))
+        return Candidate(
+            state=state,
+            pool=self._pools[labels[NODE_POOL]],
+            instance_type=instance_type,
+            conditions=self._conditions.get(claim.metadata.name, ClaimConditions()),
+            pods=pods,
+            price=instance_type.price_of(labels.get(ZONE, ""), labels.get(CAPACITY_TYPE, "")) if instance_type else 0.0,
+            cost=removal_cost(pods, reads_deletion_cost=self._reads_deletion_cost),
+        )
+
+    def blockers(self, state: StateNode) -> Iterator[Blocker]:
+        """Everything that keeps the node from being a candidate; the first is what Karpenter tells."""
+        if state.claim is None:
+            yield Blocker(Reason("Node isn't managed by karpenter", "It belongs to no NodeClaim"))
+            return
+        if state.node is None:
+            yield Blocker(Reason("Nodeclaim does not have an associated node", "It has not joined the cluster yet"))
+            return
+        if state.is_rebooting:
+            yield Blocker(Reason("Node is rebooting", "It reboots"))
+        if state.is_leaving:
+            yield Blocker(Reason("Node is deleting or marked for deletion", "It is going already"))
+        if not state.is_initialized:
+            karpenters = "Node isn't initialized" if state.is_registered else "Node isn't initialized nor registered"
+            yield Blocker(Reason(karpenters, "It has joined and is not ready for pods yet"))
+        if state.annotations.get(DO_NOT_DISRUPT) == "true":
+            karpenters = f'Disruption is blocked through the "{DO_NOT_DISRUPT}" annotation'
+            yield Blocker(Reason(karpenters, f"Its annotation {DO_NOT_DISRUPT} keeps it"))
+        pool = state.labels.get(NODE_POOL)
+        if pool is None:
+            karpenters = f"Node doesn't have required label (label={NODE_POOL})"
+            yield Blocker(Reason(karpenters, f"It lacks the label {NODE_POOL}"))
+        elif pool not in self._pools:
+            yield Blocker(Reason(f"NodePool not found (NodePool={pool})", f"There is no NodePool {pool}"))
+        yield from self._pod_blockers(self._pods_on(state))
+
+    def _pod_blockers(self, pods: Sequence[Pod]) -> Iterator[Blocker]:
+        for pod in pods:
+            if is_active(pod) and self._evictions.is_protected(pod):
+                karpenters = f'Pod has "{DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
+                own = f"The annotation {DO_NOT_DISRUPT} of pod {pod.key} keeps it"
+                yield Blocker(Reason(karpenters, own), is_of_pods=True)
+        for pod in pods:
+            text = self._budget_text(pod)
+            if text is not None:
+                yield Blocker(text, is_of_pods=True)
+
+    def _budget_text(self, pod: Pod) -> str | None:
+        if not self._evictions.is_evictable(pod):
+            return None
+        budgets = self._evictions.budgets_of(pod)
+        if len(budgets) > 1:
+            keys = [each.key for each in budgets]
+            return Reason(
+                f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{' '.join(keys)}])",
+                f"Pod {pod.key} has several PodDisruptionBudgets and cannot be evicted: {', '.join(keys)}",
+            )
+        for each in budgets:
+            if each.status.disruptions_allowed == 0 and not lets_unready_go(each, pod):
+                return Reason(
+                    f"Pdb prevents pod evictions (PodDisruptionBudget=[{each.key}])",
+                    f"PodDisruptionBudget {each.key} lets none of its pods be evicted now",
+                )
+        return None

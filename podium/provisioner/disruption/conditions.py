@@ -1,0 +1,158 @@
+"""The conditions of NodeClaims by which nodes are disrupted, as Karpenter would set them now.
+
+Owns when a node may be consolidated, and when it has drifted from its NodePool. Reads no clock, and never changes a
+NodeClaim.
+
+Source: karpenter pkg/controllers/nodeclaim/disruption and pkg/utils/disruption/disruption.go, v1.15.0.
+Differs: an instance type that is gone is noticed at once, and a provider of its own finds no drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from podium.objects.times import parse_time
+from podium.provisioner.apis.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODE_CLASS, NODE_POOL, ON_DEMAND, RESERVED
+from podium.provisioner.apis.objects import NodeClaim, NodePool, true_condition
+from podium.provisioner.cloudprovider.catalogue import Catalogue
+from podium.provisioner.cloudprovider.instance_types import InstanceType
+from podium.provisioner.cloudprovider.reservations import RESERVATION_ID
+from podium.provisioner.provisioning.templates import is_of_provider
+from podium.provisioner.provisioning.topology import required_of
+from podium.provisioner.scheduling.requirements import Requirement, Requirements
+
+HASH: Final = "karpenter.sh/nodepool-hash"
+HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
+INSTANCE_TYPE_CHECKED_AFTER_S: Final = 3600.0
+"""How old a NodeClaim must be before its instance type is looked for in the catalogue."""
+
+_CONSOLIDATABLE: Final = "Consolidatable"
+_DRIFTED: Final = "Drifted"
+_INITIALIZED: Final = "Initialized"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimConditions:
+    """What holds for a NodeClaim.
+
+    Attributes:
+        is_consolidatable: Whether its node may be consolidated.
+        drifted: In what it differs from its NodePool; empty if it does not.
+        drifted_since_s: Since when, in seconds since the epoch.
+    """
+
+    is_consolidatable: bool = False
+    drifted: str = ""
+    drifted_since_s: float = 0.0
+
+
+def conditions_of(
+    claims: Iterable[NodeClaim],
+    node_pools: Iterable[NodePool],
+    catalogue: Catalogue,
+    now: float,
+    node_class: tuple[str, str] | None = NODE_CLASS,
+) -> Mapping[str, ClaimConditions]:
+    """The conditions of NodeClaims, by name.
+
+    Claims that are being deleted, or that have no NodePool, keep what they say.
+
+    Args:
+        now: the time, in seconds since the epoch.
+        node_class: group and kind of the provider's node class; None for any provider's.
+    """
+    pools = {each.metadata.name: each for each in node_pools}
+    return {
+        each.metadata.name: _conditions(each, pools.get(each.metadata.labels.get(NODE_POOL, "")), catalogue, now)
+        if is_of_provider(each.spec.node_class_ref, node_class)
+        else _kept(each)
+        for each in claims
+    }
+
+
+def is_under_consolidate_after(claim: NodeClaim, pool: NodePool, now: float) -> bool:
+    """Whether pods came to the node, or left it, less than the NodePool's `consolidateAfter` ago."""
+    duration_s = pool.spec.disruption.consolidate_after_s
+    initialized = true_condition(claim.status.conditions, _INITIALIZED)
+    if not duration_s or initialized is None:
+        return False
+    # Before the first pod, the time counts from when pods could have come.
+    since = claim.status.last_pod_event_time or initialized.last_transition_time
+    return since is not None and now - parse_time(since) < duration_s
+
+
+def _conditions(claim: NodeClaim, pool: NodePool | None, catalogue: Catalogue, now: float) -> ClaimConditions:
+    kept = _kept(claim)
+    is_leaving = claim.metadata.deletion_timestamp is not None
+    if pool is None or is_leaving:
+        return kept
+    drifted = _drifted(claim, pool, catalogue, now)
+    return ClaimConditions(
+        kept.is_consolidatable if pool.spec.replicas is not None else _is_consolidatable(claim, pool, now),
+        drifted,
+        kept.drifted_since_s if kept.drifted else now,
+    )
+
+
+def _kept(claim: NodeClaim) -> ClaimConditions:
+    drifted = true_condition(claim.status.conditions, _DRIFTED)
+    is_consolidatable = true_condition(claim.status.conditions, _CONSOLIDATABLE) is not None
+    if drifted is None:
+        return ClaimConditions(is_consolidatable)
+    since_s = parse_time(drifted.last_transition_time) if drifted.last_transition_time else 0.0
+    return ClaimConditions(is_consolidatable, drifted.reason or _DRIFTED, since_s)
+
+
+def _is_consolidatable(claim: NodeClaim, pool: NodePool, now: float) -> bool:
+    return (
+        pool.spec.disruption.consolidate_after_s is not None
+        and true_condition(claim.status.conditions, _INITIALIZED) is not None
+        and not is_under_consolidate_after(claim, pool, now)
+    )
+
+
+# ---------------------------------------------------------------- drift
+
+
+def _drifted(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now: float) -> str:
+    if true_condition(claim.status.conditions, "Launched") is None:
+        return ""
+    if _hash_differs(claim, pool):
+        return "NodePoolDrifted"
+    labels = Requirements.of_labels(claim.metadata.labels)
+    if not labels.is_compatible(required_of(pool)):
+        return "RequirementsDrifted"
+    created = claim.metadata.creation_timestamp
+    age_s = now - (parse_time(created) if created else 0.0)
+    if age_s > INSTANCE_TYPE_CHECKED_AFTER_S and not _is_offered(claim, labels, catalogue):
+        return "InstanceTypeNotFound"
+    return ""
+
+
+def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
+    """Whether the NodePool has changed. Hashes of different versions cannot be compared."""
+    own, wanted = claim.metadata.annotations, pool.metadata.annotations
+    if not {HASH, HASH_VERSION} <= own.keys() & wanted.keys():
+        return False
+    return own[HASH_VERSION] == wanted[HASH_VERSION] and own[HASH] != wanted[HASH]
+
+
+def _is_offered(claim: NodeClaim, labels: Requirements, catalogue: Catalogue) -> bool:
+    """Whether the catalogue still has the NodeClaim's instance type in its zone, available or not."""
+    name = claim.metadata.labels.get(INSTANCE_TYPE, "")
+    found = first_named(catalogue.instance_types, name)
+    if found is None:
+        return False
+    if claim.metadata.labels.get(CAPACITY_TYPE) == RESERVED:
+        # A node may go on as on-demand once its reservation ends, before its label tells so.
+        kept = (each for each in labels if each.key not in (CAPACITY_TYPE, RESERVATION_ID))
+        labels = Requirements(kept).add(Requirement(CAPACITY_TYPE, False, frozenset((RESERVED, ON_DEMAND))))
+    known = catalogue.well_known | {RESERVATION_ID}
+    return any(labels.is_compatible(each.requirements, known) for each in found.offerings)
+
+
+def first_named(instance_types: Iterable[InstanceType], name: str) -> InstanceType | None:
+    """The first instance type of this name."""
+    return next((each for each in instance_types if each.name == name), None)

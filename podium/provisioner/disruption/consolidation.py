@@ -1,0 +1,267 @@
+"""Whether some nodes can go together, and what takes their place.
+
+Owns the one step that every search for nodes to consolidate is made of. Never chooses the nodes.
+
+Source: karpenter pkg/controllers/disruption/consolidation.go (computeConsolidation), types.go (EstimatedSavings) and
+multinodeconsolidation.go (filterOutSameInstanceType), v1.15.0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from podium.provisioner.apis.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
+from podium.provisioner.cloudprovider.instance_types import NO_PRICE, needed_for_min_values, unmet_min_values
+from podium.provisioner.disruption.candidates import Candidate
+from podium.provisioner.disruption.simulation import Simulation, Simulator
+from podium.provisioner.provisioning.plan_basis import PlanBasis
+from podium.provisioner.provisioning.plans import Purchase, unmet_text
+from podium.provisioner.provisioning.reasons import Reason
+from podium.provisioner.scheduling.requirements import Requirement, Requirements
+from podium.provisioner.state.costs import summed
+
+SPOT_ALTERNATIVES_MIN: Final = 15
+"""How many cheaper instance types there must be to replace one spot node with another."""
+
+Decision: TypeAlias = Literal["delete", "replace", "terminate-first"]
+
+NOT_ALL_WOULD_SCHEDULE: Final = Reason("Not all pods would schedule", "Not all of its pods would find another node")
+
+_SPOT_STAYS: Final = Reason(
+    "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
+    "A spot node is not replaced by another one (SpotToSpotConsolidation is off)",
+)
+_NOTHING_CHEAPER: Final = "Nothing that costs less, or without prices is smaller, could take its place"
+_ONLY_SPOT: Final = Requirement(CAPACITY_TYPE, False, frozenset((SPOT,)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Command:
+    """Nodes that go, and what takes their place.
+
+    Attributes:
+        simulation: Where the pods go; None if they are not looked at.
+        goes_first: Whether the node must be gone before there is room for another in its place.
+    """
+
+    candidates: tuple[Candidate, ...]
+    simulation: Simulation | None = None
+    replacements: tuple[Purchase, ...] = ()
+    goes_first: bool = False
+
+    @property
+    def decision(self) -> Decision:
+        """Whether other nodes take the place of those that go."""
+        if self.goes_first:
+            return "terminate-first"
+        return "replace" if self.replacements else "delete"
+
+    @property
+    def price(self) -> float:
+        """What the nodes that go cost."""
+        return summed(each.price for each in self.candidates)
+
+    def savings(self, well_known: frozenset[str]) -> float:
+        """What is saved in an hour. A replacement that cannot be launched costs nothing, as upstream."""
+        return self.price - summed(each.price(well_known) or 0.0 for each in self.replacements)
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether what is saved is known: all nodes that go, and all that come, have prices."""
+        return all(each.is_priced for each in self.candidates) and all(each.is_priced for each in self.replacements)
+
+    def shown_savings(self, well_known: frozenset[str]) -> float | None:
+        """What is saved in an hour; None if it is not known."""
+        return self.savings(well_known) if self.is_priced else None
+
+    def launchable(self, well_known: frozenset[str]) -> Command | NoCommand:
+        """The command with only the instance types that can be launched, the cheapest first."""
+        replacements = tuple(each.launchable(well_known) for each in self.replacements)
+        if not all(each.instance_types for each in replacements):
+            return NoCommand("What would replace it cannot be launched", is_too_dear=True)
+        return dataclasses.replace(self, replacements=replacements)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoCommand:
+    """Why nodes stay.
+
+    Attributes:
+        reason: A sentence; empty if Karpenter tells none.
+        stranded: By pod, why it would find no place.
+        is_too_dear: Whether all pods would find a place, but at too high a price: with more nodes it may be worth it.
+    """
+
+    reason: str = ""
+    stranded: Mapping[str, str] = field(default_factory=dict)
+    is_too_dear: bool = False
+
+
+class Consolidation:
+    """Removes nodes whose pods fit elsewhere, or replaces them with one that is cheaper; remembers what it found."""
+
+    def __init__(self, basis: PlanBasis, simulator: Simulator) -> None:
+        self._basis = basis
+        self._simulator = simulator
+        self._known: dict[tuple[bool, tuple[str, ...]], Command | NoCommand] = {}
+
+    def of(self, candidates: Sequence[Candidate], *, to_several: bool = False) -> Command | NoCommand:
+        """The command that removes all of these, or why there is none.
+
+        Args:
+            to_several: whether more than one node may take their place, which Karpenter never does.
+        """
+        key = to_several, tuple(each.name for each in candidates)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._find(candidates, to_several)
+        return found
+
+    def of_several(self, candidates: Sequence[Candidate], *, to_several: bool = False) -> Command | NoCommand:
+        """As `of`, but a replacement is never of a type that is removed, nor as dear as the cheapest such node.
+
+        One of these nodes could then have stayed instead.
+        """
+        found = self.of(candidates, to_several=to_several)
+        if isinstance(found, NoCommand) or len(found.replacements) != 1:
+            return found
+        replacement = self._cheaper(found.replacements[0], self._price_of_same_type(found))
+        if isinstance(replacement, NoCommand):
+            return replacement
+        return dataclasses.replace(found, replacements=(replacement,))
+
+    def _find(self, candidates: Sequence[Candidate], to_several: bool) -> Command | NoCommand:
+        simulation = self._simulator.without(candidates, is_consolidation=True)
+        if simulation is None:
+            return NoCommand()
+        if simulation.stranded:
+            return NoCommand(NOT_ALL_WOULD_SCHEDULE, simulation.stranded)
+        purchases = simulation.outcome.purchases
+        if not purchases:
+            return Command(tuple(candidates), simulation)
+        if len(purchases) > 1 and to_several:
+            return self._several_replacements(tuple(candidates), simulation)
+        if len(purchases) > 1:
+            return NoCommand(
+                Reason(
+                    f"Can't remove without creating {len(purchases)} candidates",
+                    f"Its pods would need {len(purchases)} new nodes, and only one may take its place",
+                )
+            )
+        replacement = self._replacement(candidates, purchases[0])
+        if isinstance(replacement, NoCommand):
+            return replacement
+        return Command(tuple(candidates), simulation, (replacement,))
+
+    def _replacement(self, candidates: Sequence[Candidate], purchase: Purchase) -> Purchase | NoCommand:
+        price = summed(each.price for each in candidates)
+        allowed = purchase.requirements.get(CAPACITY_TYPE)
+        if allowed.has(SPOT) and all(each.capacity_type == SPOT for each in candidates):
+            return self._spot_replacement(candidates, purchase, price)
+        found = self._cheaper(purchase, price)
+        return _only_spot(found) if isinstance(found, Purchase) else found
+
+    def _spot_replacement(
+        self, candidates: Sequence[Candidate], purchase: Purchase, price: float
+    ) -> Purchase | NoCommand:
+        if not self._basis.settings.replaces_spot_with_spot:
+            return NoCommand(_SPOT_STAYS)
+        requirements = purchase.requirements.add(_ONLY_SPOT)
+        types = tuple(
+            each
+            for each in purchase.instance_types
+            if any(
+                offering.is_available and requirements.is_compatible(offering.requirements, self._basis.well_known)
+                for offering in each.offerings
+            )
+        )
+        found = self._cheaper(dataclasses.replace(purchase, requirements=requirements, instance_types=types), price)
+        if isinstance(found, NoCommand) or len(candidates) > 1:
+            return found
+        types = found.instance_types
+        if len(types) < SPOT_ALTERNATIVES_MIN:
+            return NoCommand(
+                Reason(
+                    f"SpotToSpotConsolidation requires {SPOT_ALTERNATIVES_MIN} cheaper instance type options than the "
+                    f"current candidate to consolidate, got {len(types)}",
+                    f"A spot node is replaced by another one only where {SPOT_ALTERNATIVES_MIN} instance types cost "
+                    f"less, and {len(types)} do",
+                )
+            )
+        # More than these would let the node be replaced again as soon as it is there.
+        count = max(SPOT_ALTERNATIVES_MIN, needed_for_min_values(types, requirements))
+        return dataclasses.replace(found, instance_types=types[:count])
+
+    def _several_replacements(self, candidates: tuple[Candidate, ...], simulation: Simulation) -> Command | NoCommand:
+        """The command with replacements that are cheaper together, even if each is launched at its worst."""
+        purchases = [_only_spot(each) for each in simulation.outcome.purchases]
+        if (
+            not self._basis.settings.replaces_spot_with_spot
+            and all(each.capacity_type == SPOT for each in candidates)
+            and any(each.requirements.get(CAPACITY_TYPE).has(SPOT) for each in purchases)
+        ):
+            return NoCommand(_SPOT_STAYS)
+        least = [min(self._worst_prices(each), default=NO_PRICE) for each in purchases]
+        saved = summed(each.price for each in candidates) - summed(least)
+        if saved <= 0:
+            return NoCommand(Reason("Can't replace with cheaper nodes", _NOTHING_CHEAPER), is_too_dear=True)
+        # What is saved is shared out: each replacement may be that much dearer than its cheapest type.
+        replacements: list[Purchase] = []
+        for purchase, price in zip(purchases, least, strict=True):
+            found = self._cheaper(purchase, price + saved / len(purchases))
+            if isinstance(found, NoCommand):
+                return found
+            replacements.append(found)
+        return Command(candidates, simulation, tuple(replacements))
+
+    def _worst_prices(self, purchase: Purchase) -> list[float]:
+        return [
+            each.worst_launch_price(purchase.requirements, self._basis.well_known) for each in purchase.instance_types
+        ]
+
+    def _cheaper(self, purchase: Purchase, price: float) -> Purchase | NoCommand:
+        """The purchase with the instance types that are cheaper than this even at their worst."""
+        requirements = purchase.requirements
+        types = tuple(
+            each
+            for each in purchase.instance_types
+            if each.worst_launch_price(requirements, self._basis.well_known) < price
+        )
+        unmet = unmet_min_values(types, requirements)
+        if unmet:
+            own = f"What costs less has too few values of {', '.join(sorted(unmet))} for the minValues of the NodePool"
+            return NoCommand(Reason(f"Filtering by price: {unmet_text(unmet)}", own), is_too_dear=True)
+        if not types:
+            return NoCommand(Reason("Can't replace with a cheaper node", _NOTHING_CHEAPER), is_too_dear=True)
+        return dataclasses.replace(purchase, instance_types=types)
+
+    def _price_of_same_type(self, command: Command) -> float:
+        """The price of the cheapest node that goes and whose type could take its place; 0 if one has no price."""
+        prices: dict[str, float] = {}
+        for each in command.candidates:
+            assert each.instance_type is not None
+            name = each.instance_type.name
+            labels = Requirements.of_labels(each.state.labels)
+            offered = (
+                offering.price
+                for offering in each.instance_type.offerings
+                if labels.is_compatible(offering.requirements, self._basis.well_known)
+            )
+            prices[name] = min(prices.get(name, NO_PRICE), min(offered, default=NO_PRICE))
+        options = {each.name for each in command.replacements[0].instance_types}
+        same = (0.0 if price == NO_PRICE else price for name, price in prices.items() if name in options)
+        return min(same, default=NO_PRICE)
+
+
+def _only_spot(purchase: Purchase) -> Purchase:
+    """The purchase, as spot if it may be spot or on-demand.
+
+    The prices that are compared are those of spot: on-demand in its place might cost more than is saved.
+    """
+    allowed = purchase.requirements.get(CAPACITY_TYPE)
+    if allowed.has(SPOT) and allowed.has(ON_DEMAND):
+        return dataclasses.replace(purchase, requirements=purchase.requirements.add(_ONLY_SPOT))
+    return purchase

@@ -1,0 +1,223 @@
+"""The methods by which Karpenter disrupts nodes: emptiness, drift, and consolidation of several nodes or of one.
+
+Owns which candidates each method tries and in which order, and what would become of its command 15 seconds later.
+
+Source: karpenter pkg/controllers/disruption emptiness.go, drift.go, multinodeconsolidation.go,
+singlenodeconsolidation.go and validation.go, v1.15.0.
+Differs: no deadlines; candidates of equal rank go by name, and single-node consolidation takes NodePools by name.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podium.provisioner.apis.budgets import DisruptionReason
+from podium.provisioner.apis.labels import RESERVED
+from podium.provisioner.cloudprovider.reservations import RESERVATION_ID
+from podium.provisioner.disruption.candidates import Candidate
+from podium.provisioner.disruption.consolidation import Command, NoCommand
+from podium.provisioner.disruption.disruption_state import DisruptionState, by_savings
+from podium.provisioner.disruption.simulation import Simulation
+from podium.provisioner.provisioning.reasons import Reason
+
+VALIDATED_AFTER_S: Final = 15.0
+"""How long after it was found a command is looked at again."""
+
+TOGETHER_MAX: Final = 100
+"""How many candidates beyond the first multi-node consolidation looks at."""
+
+_NEW_RESULTS: Final = Reason(
+    "validating command, scheduling simulation produced new results", "other nodes would take their place now"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a command of consolidation must be like. Without arguments these are Karpenter's rules.
+
+    Attributes:
+        to_several: Whether more than one node may take the place of those that go.
+        savings_min: What a command must save in an hour, at least.
+        only_launchable: Whether a replacement names only instance types that can be launched. Karpenter's may name
+            others, or none that can be, so that the command fails.
+    """
+
+    to_several: bool = False
+    savings_min: float = 0.0
+    only_launchable: bool = False
+
+
+KARPENTERS: Final = Rules()
+
+
+# ---------------------------------------------------------------- emptiness
+
+
+def emptiness(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | None:
+    """Remove all nodes that are empty, within the budgets."""
+    empty = by_savings(each for each in state.candidates if each.goes_when_empty)
+    found = Command(tuple(within_budgets(state, "Empty", empty)))
+    return found if found.candidates and _saves_enough(found, rules, found.price) else None
+
+
+def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ...] | str:
+    """The nodes of the command that are still empty, or why none of them goes."""
+    names = {each.name for each in command.candidates}
+    left = [each for each in state.candidates if each.goes_when_empty and each.name in names]
+    if not left:
+        return Reason(f"{len(names)} candidates are no longer valid", "none of them is empty any more")
+    allowed = within_budgets(state, "Empty", left)
+    if not allowed:
+        return Reason(
+            f"{len(names)} candidates failed validation because it they were nominated for a pod or would violate "
+            "disruption budgets",
+            "the budgets of their NodePools do not allow it any more",
+        )
+    return tuple(allowed)
+
+
+def within_budgets(
+    state: DisruptionState, reason: DisruptionReason, candidates: Iterable[Candidate]
+) -> list[Candidate]:
+    """Of the candidates, in their order, as many of each NodePool as its budgets allow."""
+    budgets = state.budgets(reason)
+    found: list[Candidate] = []
+    for each in candidates:
+        if budgets[each.pool_name]:
+            budgets[each.pool_name] -= 1
+            found.append(each)
+    return found
+
+
+# ---------------------------------------------------------------- drift
+
+
+def drift(state: DisruptionState) -> Command | None:
+    """Replace the node that has drifted first; nodes without pods go before the others."""
+    budgets = state.budgets("Drifted")
+    ordered = sorted(
+        state.drift_candidates, key=lambda each: (bool(each.pods), each.conditions.drifted_since_s, each.name)
+    )
+    for each in ordered:
+        if not budgets[each.pool_name]:
+            continue
+        simulation = state.simulator.without([each])
+        if simulation is None:
+            return None
+        if not simulation.stranded:
+            return Command((each,), simulation, simulation.outcome.purchases)
+        freed = _with_its_place_freed(state, each)
+        if freed is not None:
+            return Command((each,), freed, goes_first=True)
+    return None
+
+
+def _with_its_place_freed(state: DisruptionState, candidate: Candidate) -> Simulation | None:
+    """What follows if the node goes first, and its place in a full reservation serves its pods; None if it does not."""
+    reservation = candidate.state.labels.get(RESERVATION_ID)
+    if not state.basis.settings.terminates_first or candidate.capacity_type != RESERVED or not reservation:
+        return None
+    found = state.simulator.without([candidate], is_strict=True, credit={reservation: 1})
+    return found if found is not None and not found.stranded else None
+
+
+# ---------------------------------------------------------------- consolidation
+
+
+def multi_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | None:
+    """Consolidate the longest series of candidates, from the best on, that a binary search finds."""
+    candidates = within_budgets(state, "Underutilized", state.consolidatable)
+    last: Command | None = None
+    low, high = 1, min(len(candidates) - 1, TOGETHER_MAX)
+    while low <= high:
+        middle = (low + high) // 2
+        found = together(state, candidates[: middle + 1], rules)
+        if isinstance(found, Command):
+            last, low = found, middle + 1
+        else:
+            high = middle - 1
+    return last
+
+
+def single_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | None:
+    """Consolidate the first candidate that can be."""
+    budgets = state.budgets("Underutilized")
+    for each in in_turn(state.consolidatable):
+        found = alone(state, each, rules) if budgets[each.pool_name] else None
+        if isinstance(found, Command):
+            return found
+    return None
+
+
+def together(state: DisruptionState, candidates: Sequence[Candidate], rules: Rules = KARPENTERS) -> Command | NoCommand:
+    """What consolidation does with several candidates at once, budgets aside."""
+    return _approved(state, state.consolidation.of_several(candidates, to_several=rules.to_several), rules)
+
+
+def alone(state: DisruptionState, candidate: Candidate, rules: Rules = KARPENTERS) -> Command | NoCommand:
+    """What consolidation does with one candidate, budgets aside."""
+    if not state.balance.may_approve(candidate):
+        return NoCommand()
+    return _approved(state, state.consolidation.of([candidate], to_several=rules.to_several), rules)
+
+
+def _saves_enough(command: Command, rules: Rules, savings: float) -> bool:
+    """Whether the command surely saves as much as the rules demand: without prices it is not known to save any."""
+    return rules.savings_min <= 0 or (command.is_priced and savings >= rules.savings_min)
+
+
+def _approved(state: DisruptionState, found: Command | NoCommand, rules: Rules) -> Command | NoCommand:
+    if isinstance(found, Command) and rules.only_launchable:
+        found = found.launchable(state.basis.well_known)
+    if isinstance(found, NoCommand):
+        return found
+    if not _saves_enough(found, rules, found.savings(state.basis.well_known)):
+        text = f"Saves less than {rules.savings_min:g} per hour"
+        if not found.is_priced:
+            text = f"May save less than {rules.savings_min:g} per hour: the catalogue does not have all prices"
+        return NoCommand(text, is_too_dear=True)
+    return found if state.balance.approves(found) else NoCommand()
+
+
+def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates of all NodePools in turn, each NodePool's in the order they were in."""
+    pools: dict[str, list[Candidate]] = {}
+    for each in candidates:
+        pools.setdefault(each.pool_name, []).append(each)
+    rounds = itertools.zip_longest(*(pools[name] for name in sorted(pools)))
+    return [each for one in rounds for each in one if each is not None]
+
+
+def consolidation_fault(state: DisruptionState, command: Command) -> str | None:
+    """Why the command of a consolidation is dropped if this is found when it is looked at again; None if it is not."""
+    names = {each.name for each in command.candidates}
+    left = [each for each in state.candidates if each.is_consolidatable and each.name in names]
+    if len(left) != len(names):
+        gone = len(names) - len(left)
+        return Reason(
+            f"validating candidates, {gone} candidates are no longer valid", f"{gone} of them may not go any more"
+        )
+    if len(within_budgets(state, "Underutilized", left)) != len(left):
+        return Reason(
+            "validating candidates, a candidate can no longer be disrupted without violating budgets",
+            "the budgets of their NodePools do not allow it any more",
+        )
+    simulation = state.simulator.without(left, is_consolidation=True)
+    if simulation is None:
+        return Reason(
+            "validating command, simluating scheduling, creating scheduler, no nodepools found",
+            "there is no NodePool to buy from any more",
+        )
+    if simulation.stranded:
+        text = simulation.stranded_text()
+        return Reason(f"validating command, {text}", text.own)
+    purchases = simulation.outcome.purchases
+    if len(purchases) > 1 or len(purchases) != len(command.replacements):
+        return _NEW_RESULTS
+    for wanted, found in zip(command.replacements, purchases, strict=True):
+        if not {each.name for each in wanted.instance_types} <= {each.name for each in found.instance_types}:
+            return _NEW_RESULTS
+    return None

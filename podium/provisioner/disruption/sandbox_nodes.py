@@ -1,0 +1,124 @@
+"""Nodes that are bought without a cloud: objects that stand for machines, in a sandbox or a cluster of stand-ins.
+
+Owns what such a node looks like, and the NodeClaim that stands for it where there is no Karpenter. Never
+sends anything.
+
+Invariant: everything that a provisioner has to know after a restart is written on the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from podium.objects.core import ObjectMeta
+from podium.objects.times import format_time, parse_time
+from podium.provisioner.apis.labels import SIMULATED
+from podium.provisioner.apis.objects import (
+    READY_CLAIM,
+    Condition,
+    NodeClaim,
+    NodeClaimSpec,
+    NodeClaimStatus,
+    ProvidedNode,
+)
+from podium.provisioner.disruption.conditions import HASH, HASH_VERSION
+from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.scheduling.taints import DISRUPTED
+from podium.provisioner.state.manifests import ANY_NODE_CLASS
+
+REMOVED_SINCE: Final = "podium/removed-since"
+"""The annotation of a node that is being removed: since when."""
+
+_MACHINE: Final = "podium-sandbox://"
+_READY: Final = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "Bought",
+    "message": "podium's sandbox provider has made this node",
+}
+
+
+def manifest_of(planned: PlannedNode, now: float) -> Mapping[str, Any]:
+    """The node as it is created.
+
+    Args:
+        now: the time, in seconds since the epoch.
+    """
+    launch, name = planned.launch, planned.name
+    node = next(launch.manifests(name))
+    template, time = launch.template.pool.spec.template, format_time(now)
+    own = launch.template.pool.metadata.annotations
+    hashes = {key: own[key] for key in (HASH, HASH_VERSION) if key in own}
+    ready = {**_READY, "lastTransitionTime": time, "lastHeartbeatTime": time}
+    metadata = {
+        **node["metadata"],
+        "labels": {**node["metadata"]["labels"], **dict.fromkeys(SIMULATED, "true")},
+        "annotations": {**template.metadata.annotations, **hashes},
+    }
+    return {
+        **node,
+        "metadata": metadata,
+        "spec": {**node["spec"], "providerID": f"{_MACHINE}{name}"},
+        "status": {**node["status"], "conditions": [ready]},
+    }
+
+
+def is_bought_here(node: ProvidedNode) -> bool:
+    """Whether this provider has made the node."""
+    return node.spec.provider_id == f"{_MACHINE}{node.name}"
+
+
+def is_being_removed(node: ProvidedNode) -> bool:
+    """Whether the node is to go."""
+    return REMOVED_SINCE in node.metadata.annotations or node.metadata.deletion_timestamp is not None
+
+
+def removed_since(node: ProvidedNode) -> float:
+    """Since when the node is being removed, in seconds since the epoch; 0 if that cannot be read."""
+    try:
+        return parse_time(node.metadata.annotations.get(REMOVED_SINCE, ""))
+    except ValueError:
+        return 0.0
+
+
+def removal_of(node: ProvidedNode, now: float) -> Mapping[str, Any]:
+    """The change that begins to remove the node: no pod is placed on it any more."""
+    taints = [{"key": each.key, "value": each.value, "effect": each.effect} for each in node.spec.taints]
+    gone = {"key": DISRUPTED.key, "effect": DISRUPTED.effect}
+    others = [each for each in taints if each["key"] != DISRUPTED.key]
+    return {
+        "metadata": {"annotations": {REMOVED_SINCE: format_time(now)}},
+        "spec": {"unschedulable": True, "taints": [*others, gone]},
+    }
+
+
+def claim_of(node: ProvidedNode, last_pod_event_s: float | None) -> NodeClaim:
+    """The NodeClaim that stands for a node of this provider.
+
+    Args:
+        last_pod_event_s: when a pod last came or went, in seconds since the epoch; None if none ever did.
+    """
+    created, meta = node.metadata.creation_timestamp, node.metadata
+    conditions = tuple(
+        Condition(type=each.type, status=each.status, last_transition_time=created) for each in READY_CLAIM
+    )
+    leaving = meta.annotations.get(REMOVED_SINCE) or meta.deletion_timestamp
+    return NodeClaim(
+        metadata=ObjectMeta(
+            name=node.name,
+            uid=f"{meta.uid}/claim",
+            labels=meta.labels,
+            annotations=meta.annotations,
+            creation_timestamp=created,
+            deletion_timestamp=leaving,
+        ),
+        spec=NodeClaimSpec(node_class_ref=ANY_NODE_CLASS),
+        status=NodeClaimStatus(
+            provider_id=node.spec.provider_id,
+            capacity=node.status.capacity,
+            allocatable=node.status.allocatable,
+            conditions=conditions,
+            last_pod_event_time=None if last_pod_event_s is None else format_time(last_pod_event_s),
+        ),
+    )

@@ -1,0 +1,126 @@
+"""Searches for nodes to consolidate together.
+
+Owns three of them. `prefix` is Karpenter's: it tries the best candidates up to some point, so one that cannot go hides
+all sets that leave it out. `greedy` skips what cannot go, and `exhaustive` tries every set of a few candidates. Each
+finds one command; none of them changes the cluster.
+
+Source: karpenter issue 1962 for what `prefix` misses.
+Invariant: on one state `greedy` never saves less than `prefix`, and `exhaustive` never less than `greedy`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Literal, TypeAlias, get_args
+
+from podium.provisioner.disruption.candidates import Candidate
+from podium.provisioner.disruption.consolidation import Command, NoCommand
+from podium.provisioner.disruption.disruption_state import DisruptionState
+from podium.provisioner.disruption.methods import (
+    TOGETHER_MAX,
+    Rules,
+    alone,
+    multi_node,
+    single_node,
+    together,
+    within_budgets,
+)
+
+Search: TypeAlias = Literal["prefix", "greedy", "exhaustive"]
+SEARCHES: Final[tuple[Search, ...]] = get_args(Search)
+
+EXHAUSTIVE_MAX: Final = 8
+"""Of how many candidates every set is tried. With more, `exhaustive` tries all sets of the best of them."""
+
+
+def prefix(state: DisruptionState, rules: Rules) -> Command | None:
+    """What Karpenter would do: several nodes together, or else one."""
+    return multi_node(state, rules) or single_node(state, rules)
+
+
+def greedy(state: DisruptionState, rules: Rules) -> Command | None:
+    """Take one candidate after the other, the best first, and skip those that cannot go with the ones taken.
+
+    It begins once with none and once with what Karpenter would take.
+
+    Cost: two simulations for each candidate, and those of `prefix`.
+    """
+    first = prefix(state, rules)
+    from_first = None if first is None else _walk(state, rules, first.candidates)
+    return _best(state, [first, _walk(state, rules, (), keeps_useless=True), from_first])
+
+
+def exhaustive(state: DisruptionState, rules: Rules) -> Command | None:
+    """Try every set of the best candidates.
+
+    Cost: 2 to the power of `EXHAUSTIVE_MAX` simulations.
+    """
+    candidates = state.consolidatable[:EXHAUSTIVE_MAX]
+    sets = (each for count in range(1, len(candidates) + 1) for each in itertools.combinations(candidates, count))
+    found = (_command(state, each, rules) for each in sets if _is_within_budgets(state, each))
+    commands = [each for each in found if isinstance(each, Command)]
+    return _best(state, [greedy(state, rules), *commands])
+
+
+COMMAND_OF: Final[Mapping[Search, Callable[[DisruptionState, Rules], Command | None]]] = {
+    "prefix": prefix,
+    "greedy": greedy,
+    "exhaustive": exhaustive,
+}
+
+
+def _walk(
+    state: DisruptionState, rules: Rules, start: Iterable[Candidate], *, keeps_useless: bool = False
+) -> Command | None:
+    """The best command on a walk over all candidates that begins with some.
+
+    Args:
+        keeps_useless: whether to take a candidate as well that saves nothing yet, if its pods find a place. The next
+            ones may make it worth while.
+    """
+    taken = list(start)
+    budgets = state.budgets("Underutilized")
+    for each in taken:
+        budgets[each.pool_name] -= 1
+    best: Command | None = None
+    saved = 0.0
+    if taken:
+        found = _command(state, taken, rules)
+        if isinstance(found, Command):
+            best, saved = found, found.savings(state.basis.well_known)
+    for each in state.consolidatable:
+        if len(taken) > TOGETHER_MAX:
+            break
+        if each in taken or not budgets[each.pool_name]:
+            continue
+        found = _command(state, [*taken, each], rules)
+        if isinstance(found, NoCommand):
+            is_kept = keeps_useless and found.is_too_dear
+        else:
+            savings = found.savings(state.basis.well_known)
+            is_better = best is None or savings > saved
+            if is_better:
+                best, saved = found, savings
+            is_kept = is_better or keeps_useless
+        if is_kept:
+            taken.append(each)
+            budgets[each.pool_name] -= 1
+    return best
+
+
+def _command(state: DisruptionState, candidates: Iterable[Candidate], rules: Rules) -> Command | NoCommand:
+    candidates = tuple(candidates)
+    return alone(state, candidates[0], rules) if len(candidates) == 1 else together(state, candidates, rules)
+
+
+def _is_within_budgets(state: DisruptionState, candidates: tuple[Candidate, ...]) -> bool:
+    return len(within_budgets(state, "Underutilized", candidates)) == len(candidates)
+
+
+def _best(state: DisruptionState, commands: Iterable[Command | None]) -> Command | None:
+    """The command that saves most; of equal ones the one that moves fewest nodes, then the first."""
+    found = [each for each in commands if each is not None]
+    if not found:
+        return None
+    return max(found, key=lambda each: (each.savings(state.basis.well_known), -len(each.candidates)))

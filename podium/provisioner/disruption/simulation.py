@@ -1,0 +1,127 @@
+"""What would become of the pods if some nodes went.
+
+Owns which pods and which nodes are simulated. Decides nothing.
+
+Source: karpenter pkg/controllers/disruption/helpers.go (SimulateScheduling), v1.15.0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final
+
+from podium.provisioner.apis.labels import NODE_POOL
+from podium.provisioner.disruption.candidates import Candidate
+from podium.provisioner.disruption.conditions import is_under_consolidate_after
+from podium.provisioner.provisioning.plan_basis import PlanBasis
+from podium.provisioner.provisioning.plans import Outcome, outcome_of
+from podium.provisioner.provisioning.provisioner import pending_pods, pods_of_leaving
+from podium.provisioner.provisioning.reasons import Reason
+from podium.provisioner.provisioning.solve import Solver
+from podium.provisioner.state.evictions import Evictions
+from podium.provisioner.state.state_node import StateNode
+
+STRANDED_SHOWN_MAX: Final = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """Where the pods would go.
+
+    Attributes:
+        outcome: Where all of them would go, the waiting ones too.
+        stranded: By pod, why it would find no place; waiting pods have none now, so they do not count.
+    """
+
+    outcome: Outcome
+    stranded: Mapping[str, str]
+
+    def stranded_text(self) -> Reason:
+        """That pods would find no place, and why the first of them."""
+        shown = sorted(self.stranded.items())[:STRANDED_SHOWN_MAX]
+        text = "not all pods would schedule, " + "".join(f"{pod} => {reason} " for pod, reason in shown)
+        own = f"{len(self.stranded)} pods would find no other node: {'; '.join(map(': '.join, shown))}"
+        # As upstream, which also counts none.
+        more = len(self.stranded) - STRANDED_SHOWN_MAX
+        return Reason(f"{text} and {more} other(s)" if more >= 0 else text, own)
+
+
+class Simulator:
+    """Simulates what is left of a cluster without some of its nodes.
+
+    Args:
+        now: the time, in seconds since the epoch.
+    """
+
+    def __init__(self, basis: PlanBasis, evictions: Evictions, now: float) -> None:
+        self._basis = basis
+        self._evictions = evictions
+        self._pending, _ = pending_pods(basis)
+        self._leaving = pods_of_leaving(basis, evictions)
+        self._pending_keys = frozenset(each.key for each in self._pending)
+        self._leaving_keys = frozenset(each.key for each in self._leaving)
+        self._active = tuple(each for each in basis.nodes if not each.is_leaving)
+        self._resting = self._find_resting(now)
+
+    def without(
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        is_consolidation: bool = False,
+        is_strict: bool = False,
+        credit: Mapping[str, int] | None = None,
+    ) -> Simulation | None:
+        """What follows if the candidates go; None if there is no NodePool to buy from, which Karpenter calls a fault.
+
+        Args:
+            is_consolidation: whether nodes under `consolidateAfter` take no pods that run.
+            is_strict: whether a pod that could use a reservation waits for it.
+            credit: by reservation, places that become free.
+        """
+        basis = self._basis
+        if not basis.pools:
+            return None
+        names = {each.name for each in candidates}
+        moving = [pod for each in candidates for pod in each.pods if self._evictions.is_currently_reschedulable(pod)]
+        pods = [*self._pending, *moving, *self._leaving]
+        solver = Solver(
+            basis,
+            nodes=[each for each in self._active if each.name not in names],
+            pods=pods,
+            is_strict=is_strict,
+            credit=credit,
+            resting=self._resting if is_consolidation else frozenset(),
+        )
+        results = solver.solve()
+        outcome = outcome_of(results, pods, lower_min_values=basis.settings.lower_min_values)
+        errors = dict(outcome.errors)
+        for node in results.existing:
+            if not node.state.is_initialized:
+                text = uninitialized_text(node.state)
+                errors.update((pod.key, text) for pod in node.pods if pod.key not in self._leaving_keys)
+        moved = frozenset(pod.key for pod in pods) - self._pending_keys
+        return Simulation(
+            dataclasses.replace(outcome, errors=errors),
+            {key: text for key, text in errors.items() if key in moved},
+        )
+
+    def _find_resting(self, now: float) -> AbstractSet[str]:
+        pools = {each.metadata.name: each for each in self._basis.pools}
+        found: set[str] = set()
+        for state in self._active:
+            pool = pools.get(state.labels.get(NODE_POOL, ""))
+            if state.claim is not None and pool is not None and is_under_consolidate_after(state.claim, pool, now):
+                found.add(state.name)
+        return frozenset(found)
+
+
+def uninitialized_text(state: StateNode) -> Reason:
+    """That pods would go to a node that is not initialized yet."""
+    parts = [f"nodeclaim/{state.claim.metadata.name}"] if state.claim is not None else []
+    if state.node is not None:
+        parts.append(f"node/{state.node.metadata.name}")
+    karpenters = f"would schedule against uninitialized {', '.join(parts)}"
+    return Reason(karpenters, f"would go to {state.name}, which has not joined the cluster or is not ready yet")

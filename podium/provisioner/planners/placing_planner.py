@@ -1,0 +1,94 @@
+"""Plans by podium's own plugins: what is bought is what podium then places the pods on, as are the nodes that stay.
+
+Owns the cluster that podium's plugins see. Which nodes are candidates, and in which order, is Karpenter's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from podium.config import KubeSchedulerConfiguration
+from podium.engine.cluster import Cluster
+from podium.engine.store import ObjectStore
+from podium.framework.contract.interface import Plugin
+from podium.objects.core import Pod
+from podium.objects.resource_types import WITHOUT_GATES, KubeObject, ResourceType
+from podium.provisioner.apis.objects import ClusterObjects
+from podium.provisioner.disruption.disruption_state import MakeSimulator
+from podium.provisioner.planners.placed_plans import plan_with_podium
+from podium.provisioner.planners.placing_simulator import PlacingSimulator
+from podium.provisioner.planners.planner import Planner, Purchases, Removal
+from podium.provisioner.provisioning.planned_nodes import placed_nodes
+from podium.provisioner.state.reading import KINDS
+
+OTHERS: Final = tuple(each for each in WITHOUT_GATES if each.kind not in KINDS)
+"""The kinds that only podium's plugins read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacingPlanner:
+    """Plans as a `Planner` does, but podium's own plugins judge where pods fit.
+
+    Args:
+        config: the profiles that place the pods.
+        any_scheduler: whether the first profile decides for every scheduler that a pod names.
+    """
+
+    by_karpenter: Planner
+    config: KubeSchedulerConfiguration
+    classes: Mapping[str, type[Plugin]]
+    any_scheduler: bool = False
+
+    def purchases(self, objects: ClusterObjects, now: float) -> Purchases:
+        """What to buy now.
+
+        Args:
+            objects: with the others that podium's plugins read.
+            now: the time, in seconds since the epoch.
+
+        Raises:
+            FieldError: an object has a value that has no meaning.
+            ClusterError: an object cannot be used.
+        """
+        basis = self.by_karpenter.basis(objects)
+        plan = plan_with_podium(basis, self._cluster(objects), now)
+        pods = {each.key: each for each in objects.pods}
+        return Purchases(
+            nodes=placed_nodes(basis, plan.launches, plan.pods),
+            existing={name: found for name, found in plan.pods.items() if name not in plan.launches},
+            staying=tuple((pods[key], why) for key, why in sorted(plan.errors.items())),
+        )
+
+    def removal(self, objects: ClusterObjects, now: float, fixed: AbstractSet[str]) -> Removal | None:
+        """As `Planner.removal`."""
+        return self.by_karpenter.removal(objects, now, fixed, self._simulators(objects))
+
+    def validated(
+        self, removal: Removal, objects: ClusterObjects, now: float, fixed: AbstractSet[str]
+    ) -> Removal | str:
+        """As `Planner.validated`."""
+        return self.by_karpenter.validated(removal, objects, now, fixed, self._simulators(objects))
+
+    def _simulators(self, objects: ClusterObjects) -> MakeSimulator:
+        """The cluster is built only for a simulator: where no node may go, none is needed."""
+        return lambda basis, evictions, now: PlacingSimulator(self._cluster(objects), basis, evictions, now)
+
+    def _cluster(self, objects: ClusterObjects) -> Cluster:
+        return Cluster(self._config_for(objects.pods), ObjectStore(_stored(objects), WITHOUT_GATES), self.classes)
+
+    def _config_for(self, pods: Iterable[Pod]) -> KubeSchedulerConfiguration:
+        first = self.config.profiles[0]
+        names = dict.fromkeys(each.spec.scheduler_name for each in pods)
+        if not self.any_scheduler or not names:
+            return self.config
+        return replace(self.config, profiles=tuple(replace(first, scheduler_name=name) for name in names))
+
+
+def _stored(objects: ClusterObjects) -> Iterator[tuple[ResourceType[Any], KubeObject]]:
+    for resource in WITHOUT_GATES:
+        if resource.kind in KINDS:
+            yield from ((resource, each) for each in getattr(objects, KINDS[resource.kind][0]))
+    yield from objects.others

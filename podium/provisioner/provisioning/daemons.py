@@ -1,0 +1,136 @@
+"""The pods that DaemonSets will run on a node, and what they take of it.
+
+Owns which DaemonSets run where. As upstream, one copy of each DaemonSet's pod serves a whole plan, and trying it
+changes it: it comes to tolerate preferences, and it loses alternatives of its node affinity that did not fit.
+
+Source: karpenter pkg/controllers/provisioning/provisioner.go and scheduling/scheduler.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from podium.objects.core import Affinity, Container, NodeAffinity, Pod, PodSpec
+from podium.provisioner.apis.objects import ClusterObjects, DaemonSet
+from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup
+from podium.provisioner.cloudprovider.instance_types import InstanceType
+from podium.provisioner.provisioning.pod_queue import created_s
+from podium.provisioner.provisioning.relaxation import tolerating_preferences, without_first_alternative
+from podium.provisioner.provisioning.templates import Template
+from podium.provisioner.scheduling.amounts import requests_of_all
+from podium.provisioner.scheduling.host_ports import HostPort, host_ports
+from podium.provisioner.scheduling.pod_requirements import strict_pod_requirements
+from podium.provisioner.scheduling.requirements import Requirements
+from podium.provisioner.scheduling.taints import untolerated
+from podium.provisioner.state.state_node import StateNode
+
+_replace = msgspec.structs.replace
+
+
+class Daemons:
+    """The pods of all DaemonSets, for one plan. Templates must be tried in their order, and before nodes.
+
+    Args:
+        well_known: the labels that a template need not define.
+    """
+
+    def __init__(self, objects: ClusterObjects, well_known: frozenset[str]) -> None:
+        self._well_known = well_known
+        found = (_daemon_pod(each, objects.pods) for each in objects.daemon_sets)
+        self._pods = [each for each in found if not uses_devices(each.spec)]
+
+    def groups_of(self, template: Template) -> tuple[DaemonGroup, ...]:
+        """The template's instance types, by the DaemonSets that run on them."""
+        if not self._pods:
+            return (DaemonGroup(template.instance_types),)
+        types: dict[tuple[str, ...], list[InstanceType]] = {}
+        pods: dict[tuple[str, ...], list[Pod]] = {}
+        for each in template.instance_types:
+            running = [index for index in range(len(self._pods)) if self._runs_on(index, template, each)]
+            key = tuple(sorted(self._pods[index].key for index in running))
+            types.setdefault(key, []).append(each)
+            pods.setdefault(key, [self._pods[index] for index in running])
+        return tuple(_group(types[key], pods[key]) for key in sorted(types, key=",".join))
+
+    def on_node(self, node: StateNode) -> list[Pod]:
+        """The pods that DaemonSets run on a node, or will run there."""
+        labels = Requirements.of_labels(node.labels)
+        return [
+            pod
+            for pod in self._pods
+            if not untolerated(node.taints, pod.spec.tolerations)
+            and labels.is_compatible(strict_pod_requirements(pod.spec))
+        ]
+
+    def _runs_on(self, index: int, template: Template, instance_type: InstanceType) -> bool:
+        pod = self._relaxed(index, tolerating_preferences(self._pods[index].spec))
+        if untolerated(template.taints, pod.spec.tolerations):
+            return False
+        while True:
+            required = strict_pod_requirements(pod.spec)
+            # Labels that instance types do not define, such as custom ones, are no obstacle.
+            if template.requirements.is_compatible(
+                required, self._well_known
+            ) and instance_type.requirements.intersects(required):
+                return True
+            spec = without_first_alternative(pod.spec)
+            if spec is None:
+                return False
+            pod = self._relaxed(index, spec)
+
+    def _relaxed(self, index: int, spec: PodSpec) -> Pod:
+        pod = self._pods[index]
+        if spec is not pod.spec:
+            pod = self._pods[index] = _replace(pod, spec=spec)
+        return pod
+
+
+def uses_devices(spec: PodSpec) -> bool:
+    """Whether the pod has resource claims."""
+    return bool(spec.resource_claims) or any(
+        each.resources.claims for each in (*spec.init_containers, *spec.containers)
+    )
+
+
+def _group(instance_types: list[InstanceType], pods: list[Pod]) -> DaemonGroup:
+    ports: list[HostPort] = [port for pod in pods for port in host_ports(pod.spec)]
+    return DaemonGroup(tuple(instance_types), requests_of_all(pods) if pods else {}, tuple(ports))
+
+
+def _daemon_pod(daemon_set: DaemonSet, pods: Iterable[Pod]) -> Pod:
+    """The newest pod of the DaemonSet, or one made from its template; the template's node affinity counts."""
+    newest: Pod | None = None
+    for pod in pods:
+        if _is_controlled_by(pod, daemon_set) and (newest is None or created_s(pod) > created_s(newest)):
+            newest = pod
+    spec = daemon_set.spec.template.spec
+    if newest is None:
+        newest = Pod(metadata=daemon_set.metadata, spec=_with_limits_as_requests(spec))
+    required = spec.affinity and spec.affinity.node_affinity and spec.affinity.node_affinity.required
+    if not required:
+        return newest
+    affinity = newest.spec.affinity or Affinity()
+    nodes = _replace(affinity.node_affinity or NodeAffinity(), required=required)
+    return _replace(newest, spec=_replace(newest.spec, affinity=_replace(affinity, node_affinity=nodes)))
+
+
+def _is_controlled_by(pod: Pod, daemon_set: DaemonSet) -> bool:
+    return pod.metadata.namespace == daemon_set.metadata.namespace and any(
+        each.controller and each.uid == daemon_set.metadata.uid for each in pod.metadata.owner_references
+    )
+
+
+def _with_limits_as_requests(spec: PodSpec) -> PodSpec:
+    """The spec as the API server would complete it: a limit is a request where there is none."""
+    return _replace(
+        spec,
+        containers=tuple(_completed(each) for each in spec.containers),
+        init_containers=tuple(_completed(each) for each in spec.init_containers),
+    )
+
+
+def _completed(container: Container) -> Container:
+    resources = container.resources
+    return _replace(container, resources=_replace(resources, requests={**resources.limits, **resources.requests}))

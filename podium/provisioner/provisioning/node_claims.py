@@ -1,0 +1,281 @@
+"""Nodes that would be bought, while pods are planned onto them.
+
+Owns one NodeClaim's requirements, its instance types and its places in reservations, which each pod narrows.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/nodeclaim.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from podium.objects.core import Pod
+from podium.objects.requests import Requests
+from podium.provisioner.apis.labels import CAPACITY_TYPE, HOSTNAME, RESERVED
+from podium.provisioner.cloudprovider.instance_type_columns import InstanceTypeColumns
+from podium.provisioner.cloudprovider.instance_type_filter import (
+    DaemonGroup,
+    InstanceTypeFilter,
+    Options,
+    without_hostname,
+)
+from podium.provisioner.cloudprovider.instance_types import InstanceType, Offering
+from podium.provisioner.cloudprovider.reservations import RESERVATION_ID, Reservations, reservation_of
+from podium.provisioner.provisioning.planned_pods import PlannedPod
+from podium.provisioner.provisioning.templates import Template
+from podium.provisioner.provisioning.topology import Topology
+from podium.provisioner.scheduling.amounts import less, smallest, total
+from podium.provisioner.scheduling.host_ports import HostPort, any_conflict, host_ports
+from podium.provisioner.scheduling.refusals import Refusal
+from podium.provisioner.scheduling.requirements import Requirement, Requirements
+from podium.provisioner.scheduling.taints import taints_text, untolerated
+
+_UNRESERVABLE = Refusal.of(
+    "one or more instance types with compatible reserved offerings are available, but could not be reserved",
+    is_final=True,
+)
+_ALL_FULL = Refusal.of(
+    "all compatible reserved offerings are full and no on-demand or spot fallback is available", is_final=True
+)
+_ONLY_FULL = Refusal.of("the only compatible reserved offering is full; falling through to other NodePools")
+_WOULD_LOSE_ALL = Refusal.of(
+    "satisfying updated nodeclaim constraints would remove all compatible reserved offering options", is_final=True
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimContext:
+    """What all NodeClaims of one plan share.
+
+    Attributes:
+        is_strict: Whether a pod waits for another pass rather than miss a reservation that others hold in this one.
+        uses_reservations: Whether reserved capacity counts at all.
+    """
+
+    topology: Topology
+    types_filter: InstanceTypeFilter
+    reservations: Reservations
+    well_known: frozenset[str]
+    is_strict: bool = True
+    uses_reservations: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Narrowing:
+    """What a NodeClaim becomes with one more pod."""
+
+    requirements: Requirements
+    options: int
+    reserved: tuple[Offering, ...]
+
+
+class PlannedClaim:
+    """A NodeClaim that takes pods.
+
+    Attributes:
+        requirements: What its node must be like.
+        options: The instance types that it can still have, as bits.
+        pods: The pods that are planned onto it.
+        lowered_min_values: Whether it has fewer different values than its NodePool wants.
+    """
+
+    def __init__(
+        self,
+        template: Template,
+        groups: Sequence[DaemonGroup],
+        options: int,
+        hostname: str,
+        context: ClaimContext,
+    ) -> None:
+        self.template = template
+        self.requirements = template.requirements.add(Requirement(HOSTNAME, False, frozenset((hostname,))))
+        self.options = options
+        self.pods: list[Pod] = []
+        self.lowered_min_values = False
+        self._requests: Requests = {}
+        self._hostname = hostname
+        self._groups = groups
+        self._context = context
+        self._ports: list[HostPort] = []
+        self._reserved: tuple[Offering, ...] = ()
+
+    def take(self, pod: PlannedPod, *, lower_min_values: bool = False) -> Refusal | None:
+        """Plan the pod onto this node if it can run there.
+
+        Args:
+            lower_min_values: whether fewer different values than the NodePool wants will do.
+
+        Returns: why it cannot; None if it was planned.
+        """
+        found = self._narrowed(pod, lower_min_values=lower_min_values)
+        if isinstance(found, Refusal):
+            return found
+        self.lowered_min_values |= _is_lower(found.requirements, self.requirements)
+        self.pods.append(pod.pod)
+        self.requirements = found.requirements
+        self.options = found.options
+        self._requests = total(self._requests, pod.requests)
+        self._context.topology.register(self._hostname)
+        self._context.topology.record(pod.pod, self.template.taints, found.requirements)
+        self._ports += host_ports(pod.spec)
+        self._context.reservations.hold(self._hostname, found.reserved)
+        self._reserved = found.reserved
+        return None
+
+    def refusal_of(self, pod: PlannedPod) -> Refusal | None:
+        """Why the NodeClaim cannot take the pod now; None if it can. Plans nothing."""
+        found = self._narrowed(pod, lower_min_values=False)
+        return found if isinstance(found, Refusal) else None
+
+    @property
+    def instance_types(self) -> tuple[InstanceType, ...]:
+        """Those that it can still have, in the order of the groups that run the same DaemonSets."""
+        return self._context.types_filter.in_order(self.options, self._groups)
+
+    @property
+    def columns(self) -> InstanceTypeColumns:
+        """All instance types."""
+        return self._context.types_filter.columns
+
+    @property
+    def hostname(self) -> str:
+        """The name that stands for its node."""
+        return self._hostname
+
+    def most_left(self) -> Requests:
+        """The most that its node may have left for pods."""
+        return less(self.columns.most_room(self.options), self._requests)
+
+    def largest_capacity(self, names: Iterable[str]) -> Requests:
+        """The most that its node may have of each of these resources."""
+        return self.columns.largest_capacity(self.options, names)
+
+    def final_requirements(self) -> Requirements:
+        """What the NodeClaim requires once all pods are planned: pinned to the reservations that it holds."""
+        requirements = without_hostname(self.requirements)
+        if not self._reserved:
+            return requirements
+        pinned = Requirements(each for each in requirements if each.key != CAPACITY_TYPE)
+        names = frozenset(reservation_of(each) for each in self._reserved)
+        return pinned.add(
+            Requirement(CAPACITY_TYPE, False, frozenset((RESERVED,))), Requirement(RESERVATION_ID, False, names)
+        )
+
+    def final_requests(self) -> Requests:
+        """What the pods take, and at least what the DaemonSets take beside them.
+
+        As upstream, a group without DaemonSets is forgotten when the next group has some.
+        """
+        least: Requests = {}
+        for group in self._groups:
+            if not self.options & self._context.types_filter.mask_of(group):
+                continue
+            least = smallest(least, group.overhead) if least else group.overhead
+        return total(self._requests, least)
+
+    # ------------------------------------------------------------ one more pod
+
+    def _narrowed(self, pod: PlannedPod, *, lower_min_values: bool) -> _Narrowing | Refusal:
+        untaken = untolerated(self.template.taints, pod.spec.tolerations)
+        if untaken:
+            return Refusal(lambda: taints_text(untaken))
+        own, required, well_known = self.requirements, pod.requirements, self._context.well_known
+        if not own.is_compatible(required, well_known):
+            return Refusal(lambda: f"incompatible requirements, {_joined(own, required, well_known)}")
+        base = own.union(required)
+        last: _Narrowing | Refusal | None = None
+        for alternative in pod.volume_alternatives or (None,):
+            last = self._with_volumes(pod, base, alternative, lower_min_values)
+            if isinstance(last, _Narrowing):
+                break
+        assert last is not None
+        return last
+
+    def _with_volumes(
+        self, pod: PlannedPod, base: Requirements, alternative: Requirements | None, lower_min_values: bool
+    ) -> _Narrowing | Refusal:
+        context = self._context
+        if alternative is not None:
+            if not base.is_compatible(alternative, context.well_known):
+                before, volumes = base, alternative
+                return Refusal(
+                    lambda: f"incompatible volume requirements, {_joined(before, volumes, context.well_known)}"
+                )
+            base = base.union(alternative)
+        narrowed = context.topology.narrowed(pod.pod, self.template.taints, pod.strict_requirements, base)
+        if isinstance(narrowed, Refusal):
+            return narrowed
+        if not base.is_compatible(narrowed, context.well_known):
+            return Refusal(lambda: _joined(base, narrowed, context.well_known))
+        requirements = base.union(narrowed)
+        ports = host_ports(pod.spec)
+        options = context.types_filter.filtered(
+            self.options,
+            () if any_conflict(ports, self._ports) else self._groups,
+            requirements,
+            total(self._requests, pod.requests),
+            pod_requests=pod.requests,
+            ports=ports,
+            lower_min_values=lower_min_values,
+        )
+        if isinstance(options, Refusal):
+            return options
+        if options.lowered_min_values:
+            requirements = _lowered(requirements, options)
+        reserved = self._reservable(options.mask, requirements)
+        if isinstance(reserved, Refusal):
+            return reserved
+        return _Narrowing(requirements, options.mask, reserved)
+
+    # ------------------------------------------------------------ reservations
+
+    def _reservable(self, options: int, requirements: Requirements) -> tuple[Offering, ...] | Refusal:
+        context = self._context
+        if not context.uses_reservations or not context.reservations:
+            return ()
+        has_room = has_full = has_other = False
+        found: list[Offering] = []
+        for instance_type in context.types_filter.in_order(options, self._groups):
+            for offering in instance_type.offerings:
+                if not offering.is_available or not requirements.is_compatible(
+                    offering.requirements, context.well_known
+                ):
+                    continue
+                if offering.capacity_type != RESERVED:
+                    has_other = True
+                elif context.reservations.is_full(offering):
+                    has_full = True
+                else:
+                    has_room = True
+                    if context.reservations.can_hold(self._hostname, offering):
+                        found.append(offering)
+        if context.is_strict and has_room and not found:
+            return _UNRESERVABLE
+        if has_full and not has_room and not has_other:
+            return _ALL_FULL if context.is_strict else _ONLY_FULL
+        if context.is_strict and self._reserved and not found:
+            return _WOULD_LOSE_ALL
+        return tuple(found)
+
+
+def _joined(existing: Requirements, incoming: Requirements, well_known: frozenset[str]) -> str:
+    return "; ".join(existing.incompatibilities(incoming, well_known))
+
+
+def _lowered(requirements: Requirements, options: Options) -> Requirements:
+    lowered = options.lowered_min_values
+    return Requirements(
+        msgspec.structs.replace(each, min_values=lowered[each.key]) if each.key in lowered else each
+        for each in requirements
+    )
+
+
+def _is_lower(requirements: Requirements, before: Requirements) -> bool:
+    for each in before:
+        now = requirements.get(each.key).min_values
+        if each.min_values is not None and now is not None and now < each.min_values:
+            return True
+    return False

@@ -1,0 +1,146 @@
+"""What all plans over one cluster share: templates, the pods of DaemonSets, volumes, and what instance types meet.
+
+Owns what does not depend on which pods are planned, or on which nodes. It is made once, however many plans are made
+from it, and only remembers what was asked before.
+
+Source: karpenter pkg/controllers/provisioning/provisioner.go (NewScheduler), v1.15.0.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from podium.objects.core import Pod
+from podium.objects.requests import Requests, whole_amounts
+from podium.provisioner.apis.objects import ClusterObjects
+from podium.provisioner.cloudprovider.catalogue import Catalogue
+from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup, InstanceTypeFilter
+from podium.provisioner.cloudprovider.reservations import RESERVATION_ID
+from podium.provisioner.provisioning.daemons import Daemons
+from podium.provisioner.provisioning.default_spreads import DefaultSpreads
+from podium.provisioner.provisioning.existing_nodes import NodeRoom
+from podium.provisioner.provisioning.relaxation import PREFER_NO_SCHEDULE
+from podium.provisioner.provisioning.templates import Template, template_of, usable_pools
+from podium.provisioner.provisioning.topology import TopologyBasis, domains_of
+from podium.provisioner.scheduling.requirements import Requirements
+from podium.provisioner.scheduling.volumes import VolumeError, Volumes
+from podium.provisioner.state.settings import Settings
+from podium.provisioner.state.state_node import StateNode, state_nodes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedPod:
+    """A pod with the cluster's default constraints.
+
+    Attributes:
+        volume_alternatives: What its volumes require of a node: any one of these; empty if they require nothing.
+        has_volumes: Whether its volumes were found. A pod without gets no constraints, and until it is first refused
+            its rules about other pods do not count.
+    """
+
+    pod: Pod
+    volume_alternatives: tuple[Requirements, ...] = ()
+    has_volumes: bool = True
+
+
+class PlanBasis:
+    """What plans over these objects start from.
+
+    Args:
+        objects: the cluster.
+
+    Attributes:
+        nodes: All nodes, in order of name.
+        topology: The nodes and the pods on them, as topologies count them.
+        well_known: The labels that a NodeClaim need not define.
+        pools: The NodePools that nodes can be bought from, in the order in which they are tried.
+        skipped: By NodePool, why it is not bought from.
+        templates: The others' templates, in their order, each with its groups of instance types.
+        limits: By NodePool, how much it may have in all.
+
+    Raises:
+        FieldError: an object has a value that has no meaning.
+    """
+
+    def __init__(self, objects: ClusterObjects, catalogue: Catalogue, settings: Settings) -> None:
+        self.catalogue = catalogue
+        self.settings = settings
+        self.well_known = catalogue.well_known | {RESERVATION_ID}
+        self.pools = usable_pools(objects.node_pools, settings.node_class)
+        self.types_filter = InstanceTypeFilter(catalogue.instance_types, self.well_known)
+        self.volumes = Volumes(objects)
+        self._domains = domains_of(self.pools, catalogue.instance_types)
+        self.limits: Mapping[str, Requests] = {
+            each.metadata.name: whole_amounts(each.spec.limits, "spec.limits")
+            for each in self.pools
+            if each.spec.limits
+        }
+        self.tolerates_preferences = any(
+            taint.effect == PREFER_NO_SCHEDULE for pool in self.pools for taint in pool.spec.template.spec.taints
+        )
+        self.skipped: dict[str, str] = {}
+        self.templates: list[tuple[Template, tuple[DaemonGroup, ...]]] = []
+        self._daemons = Daemons(objects, self.well_known)
+        self._spreads = DefaultSpreads(objects, settings.default_constraints)
+        self._csi_nodes = {each.metadata.name: each for each in objects.csi_nodes}
+        self._take(objects)
+        self._read_templates()
+
+    def with_nodes_of(self, objects: ClusterObjects) -> PlanBasis:
+        """The basis of the same cluster with other nodes, NodeClaims and pods; it shares everything else."""
+        other = copy.copy(self)
+        other._take(objects)
+        return other
+
+    def _take(self, objects: ClusterObjects) -> None:
+        self.objects = objects
+        self.nodes = state_nodes(objects)
+        self.topology = TopologyBasis(objects, self.nodes, self._domains)
+        self._pods: dict[str, list[Pod]] = defaultdict(list)
+        for pod in objects.pods:
+            if pod.node_name:
+                self._pods[pod.node_name].append(pod)
+        self._prepared: dict[str, PreparedPod] = {}
+        self._rooms: dict[StateNode, NodeRoom] = {}
+
+    def prepared(self, pod: Pod) -> PreparedPod:
+        """The pod as it is planned."""
+        found = self._prepared.get(pod.key)
+        if found is None:
+            found = self._prepared[pod.key] = self._prepare(pod)
+        return found
+
+    def pods_on(self, state: StateNode) -> Sequence[Pod]:
+        """All pods on the node, those that have ended too, in order of namespace and name."""
+        return self._pods.get(state.node.metadata.name, ()) if state.node is not None else ()
+
+    def room(self, state: StateNode) -> NodeRoom:
+        """What the node has left before anything is planned."""
+        found = self._rooms.get(state)
+        if found is None:
+            csi_node = self._csi_nodes.get(state.node.metadata.name) if state.node is not None else None
+            found = NodeRoom.of(state, self._daemons.on_node(state), self.volumes, csi_node)
+            self._rooms[state] = found
+        return found
+
+    def _prepare(self, pod: Pod) -> PreparedPod:
+        try:
+            alternatives = self.volumes.alternatives(pod)
+        except VolumeError:
+            return PreparedPod(pod, has_volumes=False)
+        return PreparedPod(self._spreads.applied(pod), alternatives)
+
+    def _read_templates(self) -> None:
+        for pool in self.pools:
+            template = template_of(
+                pool,
+                self.types_filter,
+                lower_min_values=self.settings.lower_min_values,
+            )
+            if isinstance(template, str):
+                self.skipped[pool.metadata.name] = template
+            else:
+                self.templates.append((template, self._daemons.groups_of(template)))

@@ -1,0 +1,268 @@
+"""Plans pods onto nodes: those that are there, those already planned, and new ones, in this order.
+
+Owns the loop over the waiting pods, the limits of NodePools, and the order in which places are tried. Changes nothing
+that it is given.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/scheduler.go, v1.15.0.
+Differs: no deadline; NodeClaims with equally many pods keep their order, however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from podium.lib.time_limit import UNLIMITED, TimeLimit
+from podium.objects.core import Pod
+from podium.objects.requests import Requests
+from podium.provisioner.apis.labels import NODE_POOL
+from podium.provisioner.cloudprovider.reservations import Reservations
+from podium.provisioner.provisioning.daemons import uses_devices
+from podium.provisioner.provisioning.existing_nodes import ExistingNode
+from podium.provisioner.provisioning.node_claims import ClaimContext, PlannedClaim
+from podium.provisioner.provisioning.places import Limits, OrderedPlaces, Places
+from podium.provisioner.provisioning.plan_basis import PlanBasis
+from podium.provisioner.provisioning.planned_pods import PlannedPod
+from podium.provisioner.provisioning.pod_queue import PodQueue
+from podium.provisioner.provisioning.relaxation import relaxed
+from podium.provisioner.provisioning.templates import Template
+from podium.provisioner.provisioning.topology import Topology
+from podium.provisioner.scheduling.amounts import less
+from podium.provisioner.scheduling.refusals import Refusal, all_of
+from podium.provisioner.scheduling.volumes import VolumeError
+from podium.provisioner.state.state_node import NODES, StateNode
+
+PENDING: Final = "Pending"
+
+_NEEDS_DEVICES = Refusal.of(
+    "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter", is_final=True
+)
+_NO_TEMPLATES = Refusal.of("nodepool requirements filtered out all available instance types")
+_NOT_LOOKED_AT: Final = Refusal.of("was not looked at: the time limit is over", is_final=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Where pods were planned.
+
+    Attributes:
+        skipped: By NodePool, why it was not bought from.
+        lowered_min_values: The NodePools whose NodeClaims are told to have fewer different values than wanted. As
+            upstream, all NodeClaims of a NodePool are told what holds for the last of them.
+        refusals: By uid, why a pod was not planned.
+    """
+
+    existing: tuple[ExistingNode, ...]
+    claims: tuple[PlannedClaim, ...]
+    skipped: Mapping[str, str]
+    lowered_min_values: AbstractSet[str] = frozenset()
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+
+
+class Solver:
+    """One plan over a cluster.
+
+    Args:
+        nodes: the nodes that pods can be planned onto.
+        pods: the pods to plan.
+        is_strict: whether a pod waits for another pass rather than miss a reservation that others hold in this one.
+        credit: by reservation, places that become free when a node goes.
+        resting: the names of nodes under their NodePool's `consolidateAfter`: they take only pods that are pending, or
+            whose node is leaving.
+
+    Raises:
+        FieldError: an object has a value that has no meaning.
+    """
+
+    def __init__(
+        self,
+        basis: PlanBasis,
+        *,
+        nodes: Sequence[StateNode],
+        pods: Iterable[Pod],
+        is_strict: bool = True,
+        credit: Mapping[str, int] | None = None,
+        resting: AbstractSet[str] = frozenset(),
+    ) -> None:
+        self._basis = basis
+        prepared = [basis.prepared(pod) for pod in pods]
+        self._pods = [each.pod for each in prepared]
+        self._alternatives = {each.pod.uid: each.volume_alternatives for each in prepared}
+        self._topology = Topology(
+            basis.topology,
+            nodes,
+            [each.pod for each in prepared if each.has_volumes],
+            ignore_preferences=basis.settings.ignore_preferences,
+        )
+        self._context = ClaimContext(
+            self._topology,
+            basis.types_filter,
+            Reservations(basis.catalogue.instance_types, credit),
+            basis.well_known,
+            is_strict=is_strict,
+            uses_reservations=basis.settings.uses_reservations,
+        )
+        self._remaining = dict(basis.limits)
+        self._claims: list[PlannedClaim] = []
+        self._lowered: dict[str, bool] = {}
+        self._hostnames = 0
+        self._existing = [
+            ExistingNode(each, basis.room(each), self._topology)
+            for each in sorted(nodes, key=lambda each: (not each.is_initialized, each.name))
+        ]
+        self._awake = np.array([each.state.name not in resting for each in self._existing], dtype=np.bool_)
+        self._node_places, self._claim_places = Places(), OrderedPlaces()
+        for node in self._existing:
+            self._node_places.add(node.state.hostname, node.left, node.requirements)
+        self._leaving = frozenset(each.name for each in basis.nodes if each.is_leaving) if resting else frozenset()
+        for each in nodes:
+            self._take_from_limits(each.labels.get(NODE_POOL, ""), each.capacity)
+
+    def solve(self, limit: TimeLimit = UNLIMITED) -> Results:
+        """Plan all pods, or those whose turn comes in time. To be called once."""
+        queue = PodQueue(self._pods)
+        refusals: dict[str, Refusal] = {}
+        while (pod := queue.pop()) is not None:
+            if limit.is_over():
+                limit.is_noticed = True
+                refusals.setdefault(pod.uid, _NOT_LOOKED_AT)
+                continue
+            refusal = self._try(pod)
+            if refusal is None:
+                refusals.pop(pod.uid, None)
+                continue
+            refusals[pod.uid] = refusal
+            # The pod gets its preferences back, and another chance with them once others are planned.
+            self._topology.update(pod)
+            queue.push(pod)
+        lowered = frozenset(name for name, is_lowered in self._lowered.items() if is_lowered)
+        return Results(tuple(self._existing), tuple(self._claims), self._basis.skipped, lowered, refusals)
+
+    def refusals_of_nodes(self, uid: str) -> dict[str, str]:
+        """By node that is there: why it cannot take the pod as things are now, with all its preferences."""
+        pod = self._asked(uid)
+        found = ((node.state.name, pod and node.refusal_of(pod)) for node in self._existing if not _has(node.pods, uid))
+        return {name: refusal.text() for name, refusal in found if refusal}
+
+    def refusals_of_claims(self, uid: str) -> dict[str, str]:
+        """By the pods that a planned node is for: why it cannot take the pod as things are now."""
+        pod = self._asked(uid)
+        found = ((claim.pods, pod and claim.refusal_of(pod)) for claim in self._claims if not _has(claim.pods, uid))
+        return {", ".join(sorted(each.key for each in pods)): refusal.text() for pods, refusal in found if refusal}
+
+    def _asked(self, uid: str) -> PlannedPod | None:
+        """The pod that is asked about; None if its volumes are not there, which is why it stays."""
+        try:
+            return self._planned(next(each for each in self._pods if each.uid == uid))
+        except VolumeError:
+            return None
+
+    # ------------------------------------------------------------ one pod
+
+    def _try(self, pod: Pod) -> Refusal | None:
+        """Plan a pod, with as many of its preferences as possible."""
+        while True:
+            refusal = self._add(pod)
+            if refusal is None or refusal.is_final:
+                return refusal
+            less_demanding = relaxed(pod, tolerate_preferences=self._basis.tolerates_preferences)
+            if less_demanding is None:
+                return refusal
+            pod = less_demanding
+            self._topology.update(pod)
+
+    def _add(self, pod: Pod) -> Refusal | None:
+        if uses_devices(pod.spec):
+            return _NEEDS_DEVICES
+        try:
+            planned = self._planned(pod)
+        except VolumeError as error:
+            return Refusal.of(str(error))
+        limits = self._topology.limits_of(pod, planned.strict_requirements)
+        if self._add_to_nodes(planned, limits) or self._add_to_claims(planned, limits):
+            return None
+        return self._add_to_new(planned)
+
+    def _add_to_nodes(self, pod: PlannedPod, limits: Limits) -> bool:
+        places = self._node_places
+        found = places.open_to(pod.requests, limits)
+        if pod.pod.status.phase != PENDING and pod.pod.node_name not in self._leaving:
+            found &= self._awake
+        for index in map(int, found.nonzero()[0]):
+            node = self._existing[index]
+            if node.take(pod):
+                places.narrow(index, node.left, node.requirements)
+                places.count_again(index, self._topology.counting(pod.pod))
+                return True
+        return False
+
+    def _add_to_claims(self, pod: PlannedPod, limits: Limits) -> bool:
+        places = self._claim_places
+        for index in places.in_order(places.open_to(pod.requests, limits)):
+            claim = self._claims[index]
+            if claim.take(pod) is None:
+                places.moved(index, len(claim.pods))
+                places.narrow(index, claim.most_left(), claim.requirements)
+                places.count_again(index, self._topology.counting(pod.pod))
+                return True
+        return False
+
+    def _planned(self, pod: Pod) -> PlannedPod:
+        """The pod with what it asks of a node. Raises: VolumeError."""
+        return PlannedPod.of(
+            pod,
+            self._alternatives[pod.uid],
+            self._basis.volumes.attached(pod),
+            ignore_preferences=self._basis.settings.ignore_preferences,
+        )
+
+    def _add_to_new(self, pod: PlannedPod) -> Refusal | None:
+        if not self._basis.templates:
+            return _NO_TEMPLATES
+        refusals: dict[str, Refusal] = {}
+        for template, groups in self._basis.templates:
+            types = self._within_limits(template)
+            if isinstance(types, Refusal):
+                refusals[template.name] = types
+                continue
+            self._hostnames += 1
+            claim = PlannedClaim(template, groups, types, f"hostname-placeholder-{self._hostnames:04d}", self._context)
+            refusal = claim.take(pod, lower_min_values=self._basis.settings.lower_min_values)
+            if refusal is None:
+                self._claims.append(claim)
+                self._claim_places.add(claim.hostname, claim.most_left(), claim.requirements)
+                self._lowered[template.name] = claim.lowered_min_values
+                # Any of the types may be launched, so the largest of them counts.
+                self._take_from_limits(template.name, claim.largest_capacity(self._remaining.get(template.name, ())))
+                return None
+            refusals[template.name] = refusal
+            if refusal.is_final:
+                break
+        return all_of(refusals)
+
+    # ------------------------------------------------------------ limits
+
+    def _within_limits(self, template: Template) -> int | Refusal:
+        """The template's instance types that the NodePool's limits allow, as bits."""
+        remaining = self._remaining.get(template.name)
+        if not remaining:
+            return template.mask
+        if remaining.get(NODES) == 0:
+            return Refusal.of(f"node limits have been exhausted for nodepool (NodePool={template.name})")
+        left = template.mask & self._context.types_filter.columns.within(remaining)
+        if not left:
+            return Refusal.of(f"all available instance types exceed limits for nodepool (NodePool={template.name})")
+        return left
+
+    def _take_from_limits(self, pool: str, capacity: Requests) -> None:
+        remaining = self._remaining.get(pool)
+        if remaining is not None:
+            self._remaining[pool] = less(remaining, capacity)
+
+
+def _has(pods: Iterable[Pod], uid: str) -> bool:
+    return any(each.uid == uid for each in pods)

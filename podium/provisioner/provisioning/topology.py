@@ -1,0 +1,378 @@
+"""The topology of a plan: every rule about other pods, with the counts of pods by domain as pods are placed.
+
+Owns the groups of the pods that are placed, and the groups by which pods on nodes repel others. One plan owns one
+topology and changes it; the cluster it is made from stays as it is.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/topology.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TypeAlias
+
+from podium.objects.core import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    Taint,
+    TopologySpreadConstraint,
+)
+from podium.objects.selectors import compile_selector
+from podium.provisioner.apis.labels import HOSTNAME
+from podium.provisioner.apis.objects import ClusterObjects, NodePool, ProvidedNode
+from podium.provisioner.cloudprovider.instance_types import InstanceType
+from podium.provisioner.provisioning.places import Limits
+from podium.provisioner.provisioning.topology_groups import (
+    HONOR,
+    IGNORE,
+    Domains,
+    NodeFilter,
+    Rule,
+    TopologyGroup,
+    TopologyKind,
+)
+from podium.provisioner.scheduling.refusals import Refusal
+from podium.provisioner.scheduling.requirements import Requirement, Requirements
+from podium.provisioner.state.state_node import StateNode
+
+_Selected: TypeAlias = dict[tuple[str, frozenset[tuple[str, str]]], tuple[list[TopologyGroup], int]]
+"""By namespace and labels of a pod: the groups that select it, and how many groups were looked at."""
+
+
+class TopologyBasis:
+    """The nodes and the pods on them, as the topologies of all plans over one cluster count them.
+
+    Args:
+        nodes: all nodes, those that are leaving too.
+        domains: the domains of the NodePools, by label.
+
+    Attributes:
+        counted: The pods on nodes, by namespace.
+        repelling: Pods on nodes whose required anti-affinity repels others, each with its node.
+    """
+
+    def __init__(self, objects: ClusterObjects, nodes: Sequence[StateNode], domains: dict[str, Domains]) -> None:
+        self.domains = domains
+        self.namespaces = objects.namespaces
+        self.nodes = {each.metadata.name: each for each in objects.nodes}
+        self.counted: dict[str, list[Pod]] = defaultdict(list)
+        for pod in objects.pods:
+            if pod.node_name and not pod.has_ended and not pod.is_terminating:
+                self.counted[pod.metadata.namespace].append(pod)
+        self.repelling = tuple(
+            (pod, state.node)
+            for state in nodes
+            if state.node is not None
+            for pod in state.pods
+            if pod.spec.affinity and pod.spec.affinity.pod_anti_affinity
+        )
+        self._labels: dict[str, Requirements] = {}
+
+    def labels_of(self, node: ProvidedNode) -> Requirements:
+        """The node's labels."""
+        name = node.metadata.name
+        found = self._labels.get(name)
+        if found is None:
+            found = self._labels[name] = Requirements.of_labels(node.metadata.labels)
+        return found
+
+
+class Topology:
+    """The groups of one plan.
+
+    Args:
+        nodes: the nodes that pods can be placed on.
+        pods: the pods that are placed; they do not count where they are now.
+        ignore_preferences: whether preferences have no effect.
+    """
+
+    def __init__(
+        self,
+        basis: TopologyBasis,
+        nodes: Sequence[StateNode],
+        pods: Sequence[Pod],
+        *,
+        ignore_preferences: bool = False,
+    ) -> None:
+        self._ignore_preferences = ignore_preferences
+        self._basis = basis
+        self._nodes = nodes
+        self._groups: dict[object, TopologyGroup] = {}
+        self._inverse: dict[object, TopologyGroup] = {}
+        self._owned: dict[str, list[TopologyGroup]] = {}
+        self._repelling: dict[str, list[TopologyGroup]] = defaultdict(list)
+        self._all_groups: list[TopologyGroup] = []
+        self._all_inverse: list[TopologyGroup] = []
+        self._of_hostnames: list[TopologyGroup] = []
+        self._registered: dict[str, int] = {}
+        self._selected: _Selected = {}
+        self._selected_inverse: _Selected = {}
+        self._moving = {each.uid for each in pods}
+        for pod, node in basis.repelling:
+            if pod.uid not in self._moving:
+                self._repel(pod, node)
+        for pod in pods:
+            self.update(pod)
+
+    def update(self, pod: Pod) -> None:
+        """Take the pod's rules as they are now: it is new, or its preferences changed."""
+        for group in self._owned.get(pod.uid, ()):
+            group.owners.discard(pod.uid)
+        affinity = pod.spec.affinity
+        anti = affinity and affinity.pod_anti_affinity
+        if anti and anti.required:
+            self._repel(pod, None)
+        owned: list[TopologyGroup] = []
+        for rule in (*self._spreads(pod), *self._affinities(pod)):
+            identity = rule.identity
+            known = self._groups.get(identity)
+            if known is None:
+                known = self._groups[identity] = self._group(rule, pod, self._all_groups)
+                self._count(known)
+            known.owners.add(pod.uid)
+            owned.append(known)
+        self._owned[pod.uid] = owned
+
+    def register(self, hostname: str) -> None:
+        """Note that a node of this name is there."""
+        known = self._registered.get(hostname, 0)
+        for group in self._of_hostnames[known:]:
+            group.register(hostname)
+        self._registered[hostname] = len(self._of_hostnames)
+
+    def record(self, pod: Pod, taints: Sequence[Taint], requirements: Requirements) -> None:
+        """Count a pod that was placed on a node with these taints and requirements."""
+        for group in self._selecting(pod):
+            if not group.node_filter.matches(taints, requirements):
+                continue
+            domains = requirements.get(group.key)
+            is_settled = not domains.complement and len(domains.values) == 1
+            # Anti-affinity keeps others out of wherever the pod may end up.
+            if is_settled or group.kind is TopologyKind.ANTI_AFFINITY:
+                group.record(domains.values)
+        for group in self._repelling.get(pod.uid, ()):
+            group.record(requirements.get(group.key).values)
+
+    def counting(self, pod: Pod) -> Iterator[TopologyGroup]:
+        """The groups whose counts may change as the pod is placed."""
+        yield from self._selecting(pod)
+        yield from self._repelling.get(pod.uid, ())
+
+    def limits_of(self, pod: Pod, strict: Requirements) -> Limits:
+        """What the counts of now require of the node that takes the pod.
+
+        Args:
+            strict: what the pod requires of a node, preferences aside.
+        """
+        hosts: list[tuple[TopologyGroup, int]] = []
+        domains: list[tuple[str, Iterable[str]]] = []
+        for group in (*self._owned.get(pod.uid, ()), *self._selecting_inverse(pod)):
+            if group.key == HOSTNAME:
+                most = group.most_on_host(pod)
+                if most is not None:
+                    hosts.append((group, most))
+            else:
+                found = group.open_domains(pod, strict.get(group.key))
+                if found is not None:
+                    domains.append((group.key, found))
+        return Limits(hosts, domains)
+
+    def narrowed(
+        self, pod: Pod, taints: Sequence[Taint], strict: Requirements, node: Requirements
+    ) -> Requirements | Refusal:
+        """What the node must be like for the pod's rules, and for those of pods that repel it.
+
+        Args:
+            strict: what the pod requires of a node, preferences aside.
+            node: what the node is like.
+        """
+        found: list[Requirement] = []
+        for group in self._concerning(pod, taints, node):
+            allowed, offered = strict.get(group.key), node.get(group.key)
+            domains = group.next_domains(pod, allowed, offered)
+            if not domains.values:
+                return Refusal(functools.partial(group.refusal, allowed, offered))
+            found.append(domains)
+        return node.union(found) if found else node
+
+    def _concerning(self, pod: Pod, taints: Sequence[Taint], node: Requirements) -> Iterator[TopologyGroup]:
+        seen: set[int] = set()
+        for group in self._owned.get(pod.uid, ()):
+            if id(group) not in seen:
+                seen.add(id(group))
+                yield group
+        for group in self._selecting_inverse(pod):
+            if group.node_filter.matches(taints, node):
+                yield group
+
+    def _selecting(self, pod: Pod) -> list[TopologyGroup]:
+        return _extended(self._selected, self._all_groups, pod)
+
+    def _selecting_inverse(self, pod: Pod) -> list[TopologyGroup]:
+        return _extended(self._selected_inverse, self._all_inverse, pod)
+
+    # ------------------------------------------------------------ counts
+
+    def _count(self, group: TopologyGroup) -> None:
+        is_open = group.node_filter.is_open
+        for state in self._nodes:
+            domain = state.labels.get(group.key)
+            if domain is not None and state.node is not None and (is_open or self._passes(group, state.node)):
+                group.register(domain)
+        for namespace in group.namespaces:
+            for pod in self._basis.counted.get(namespace, ()):
+                node = self._basis.nodes.get(pod.node_name)
+                if node is None or pod.uid in self._moving or not group.counted.matches(pod.metadata.labels):
+                    continue
+                domain = node.metadata.labels.get(group.key)
+                if domain is None and group.key == HOSTNAME:
+                    domain = node.metadata.name
+                if domain is not None and (is_open or self._passes(group, node)):
+                    group.record((domain,))
+
+    def _passes(self, group: TopologyGroup, node: ProvidedNode) -> bool:
+        return group.node_filter.matches(node.spec.taints, self._basis.labels_of(node))
+
+    def _repel(self, pod: Pod, node: ProvidedNode | None) -> None:
+        """Let the pod's required anti-affinity repel others: from its node, or from wherever it is placed."""
+        affinity = pod.spec.affinity
+        anti = affinity and affinity.pod_anti_affinity
+        if not anti:
+            return
+        for term in anti.required:
+            rule = self._affinity_rule(TopologyKind.ANTI_AFFINITY, pod, term)
+            identity = rule.identity
+            group = self._inverse.get(identity)
+            if group is None:
+                group = self._inverse[identity] = self._group(rule, pod, self._all_inverse)
+            domain = node.metadata.labels.get(group.key) if node is not None else None
+            if domain is not None:
+                group.record((domain,))
+            if pod.uid not in group.owners:
+                group.owners.add(pod.uid)
+                self._repelling[pod.uid].append(group)
+
+    def _group(self, rule: Rule, pod: Pod, groups: list[TopologyGroup]) -> TopologyGroup:
+        domains = self._basis.domains.get(rule.key)
+        policy = rule.node_filter.taints_policy
+        group = TopologyGroup(rule, () if domains is None else domains.open_to(pod.spec.tolerations, policy))
+        groups.append(group)
+        if group.key == HOSTNAME:
+            self._of_hostnames.append(group)
+        return group
+
+    # ------------------------------------------------------------ rules of a pod
+
+    def _spreads(self, pod: Pod) -> Iterator[Rule]:
+        for each in pod.spec.topology_spread_constraints:
+            if self._ignore_preferences and each.when_unsatisfiable != "DoNotSchedule":
+                continue
+            taints_policy = IGNORE if each.node_taints_policy is None else each.node_taints_policy
+            affinity_policy = HONOR if each.node_affinity_policy is None else each.node_affinity_policy
+            yield Rule(
+                TopologyKind.SPREAD,
+                each.topology_key,
+                frozenset((pod.metadata.namespace,)),
+                _narrowed_selector(each, pod),
+                each.max_skew,
+                each.min_domains,
+                NodeFilter.of(pod, affinity_policy, taints_policy),
+            )
+
+    def _affinities(self, pod: Pod) -> Iterator[Rule]:
+        affinity = pod.spec.affinity
+        if affinity is None:
+            return
+        for kind, rules in (
+            (TopologyKind.AFFINITY, affinity.pod_affinity),
+            (TopologyKind.ANTI_AFFINITY, affinity.pod_anti_affinity),
+        ):
+            for term in self._terms(rules):
+                yield self._affinity_rule(kind, pod, term)
+
+    def _terms(self, rules: PodAffinity | None) -> Iterable[PodAffinityTerm]:
+        if rules is None:
+            return ()
+        if self._ignore_preferences:
+            return rules.required
+        return (*rules.required, *(each.pod_affinity_term for each in rules.preferred))
+
+    def _affinity_rule(self, kind: TopologyKind, pod: Pod, term: PodAffinityTerm) -> Rule:
+        return Rule(kind, term.topology_key, self._namespaces_of(pod, term), term.label_selector)
+
+    def _namespaces_of(self, pod: Pod, term: PodAffinityTerm) -> frozenset[str]:
+        if term.namespace_selector is None:
+            return frozenset(term.namespaces or (pod.metadata.namespace,))
+        selector = compile_selector(term.namespace_selector)
+        chosen = (each.metadata.name for each in self._basis.namespaces if selector.matches(each.metadata.labels))
+        return frozenset((*chosen, *term.namespaces))
+
+
+def _extended(selected: _Selected, groups: Sequence[TopologyGroup], pod: Pod) -> list[TopologyGroup]:
+    """The groups that select the pod; those that have been looked at for pods with its labels are remembered."""
+    key = (pod.metadata.namespace, frozenset(pod.metadata.labels.items()))
+    found, seen = selected.get(key, ([], 0))
+    if seen < len(groups):
+        found += [each for each in groups[seen:] if each.selects(pod)]
+        selected[key] = (found, len(groups))
+    return found
+
+
+def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[InstanceType]) -> dict[str, Domains]:
+    """The values of each label that nodes of these NodePools may have; offerings do not matter."""
+    found: dict[str, Domains] = defaultdict(Domains)
+    if not instance_types:
+        return {}
+    # Instance types share most of their requirements, so each of those is looked at once for each NodePool.
+    offered: dict[str, set[Requirement]] = defaultdict(set)
+    counts: Counter[str] = Counter()
+    for each_type in instance_types:
+        for each in each_type.requirements:
+            offered[each.key].add(each)
+            counts[each.key] += 1
+    everything = {key: frozenset(value for each in others for value in each.values) for key, others in offered.items()}
+    for pool in node_pools:
+        taints = pool.spec.template.spec.taints
+        own = pool_requirements(pool)
+        values: dict[str, AbstractSet[str]] = dict(everything)
+        for each in own:
+            narrowed = {value for other in offered.get(each.key, ()) for value in other.intersection(each).values}
+            if each.operator == "In" or counts[each.key] < len(instance_types):
+                narrowed |= each.values
+            values[each.key] = narrowed
+        for key, domains in values.items():
+            for value in domains:
+                found[key].add(value, taints)
+    return dict(found)
+
+
+def pool_requirements(pool: NodePool) -> Requirements:
+    """What a NodePool says about its nodes' labels: its requirements and the labels of its template."""
+    return required_of(pool).union(Requirements.of_labels(pool.spec.template.metadata.labels))
+
+
+def required_of(pool: NodePool) -> Requirements:
+    """The requirements of a NodePool, without the labels of its template."""
+    return Requirements(
+        Requirement.of(each.key, each.operator, each.values, min_values=each.min_values)
+        for each in pool.spec.template.spec.requirements
+    )
+
+
+def _narrowed_selector(constraint: TopologySpreadConstraint, pod: Pod) -> LabelSelector | None:
+    """The selector with the pod's own values of `matchLabelKeys`."""
+    selector, labels = constraint.label_selector, pod.metadata.labels
+    if selector is None or not constraint.match_label_keys:
+        return selector
+    more = tuple(
+        LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
+        for key in constraint.match_label_keys
+        if key in labels
+    )
+    return LabelSelector(match_labels=selector.match_labels, match_expressions=(*selector.match_expressions, *more))

@@ -1,0 +1,291 @@
+"""Topology groups: how many pods of a selector are in each domain, and where the next one may go.
+
+Owns the counts of one group, and the choice of a domain. Never looks for the pods or the nodes itself.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/topologygroup.go, topologynodefilter.go and
+topologydomaingroup.go, v1.15.0.
+Differs: where upstream takes any of several equally good domains, here it is the first by name.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podium.objects.core import LabelSelector, NodeSelectorTerm, Pod, Taint, Toleration
+from podium.objects.errors import FieldError
+from podium.objects.selectors import EVERYTHING, NOTHING, Selector, compile_selector
+from podium.provisioner.apis.labels import HOSTNAME
+from podium.provisioner.scheduling.requirements import Requirement, Requirements
+from podium.provisioner.scheduling.taints import untolerated
+
+HONOR: Final = "Honor"
+IGNORE: Final = "Ignore"
+NO_LIMIT: Final = 2**31 - 1
+COUNTS_SHOWN_MAX: Final = 25
+
+
+class TopologyKind(enum.Enum):
+    """What a group asks of a domain. The value is its name in messages."""
+
+    SPREAD = "topology spread"
+    AFFINITY = "pod affinity"
+    ANTI_AFFINITY = "pod anti-affinity"
+
+
+@dataclass(frozen=True)
+class NodeFilter:
+    """The nodes whose pods count for a spread; without requirements or policies, all of them."""
+
+    requirements: tuple[Requirements, ...] = ()
+    affinity_policy: str = ""
+    taints_policy: str = ""
+    tolerations: tuple[Toleration, ...] = ()
+
+    @classmethod
+    def of(cls, pod: Pod, affinity_policy: str, taints_policy: str) -> NodeFilter:
+        """The nodes that the pod's node selector and any alternative of its required node affinity allow."""
+        spec = pod.spec
+        selector = Requirements.of_labels(spec.node_selector)
+        affinity = spec.affinity and spec.affinity.node_affinity
+        required: tuple[Requirements, ...] = (selector,)
+        if affinity and affinity.required is not None:
+            required = tuple(selector.union(_expressions(term)) for term in affinity.required.node_selector_terms)
+        return cls(required, affinity_policy, taints_policy, spec.tolerations)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether all nodes' pods count."""
+        is_strict = self.affinity_policy == HONOR and bool(self.requirements) and all(map(len, self.requirements))
+        return not is_strict and self.taints_policy != HONOR
+
+    def matches(self, taints: Iterable[Taint], labels: Requirements) -> bool:
+        """Whether pods of a node with these taints and labels count."""
+        if self.affinity_policy == HONOR and not self._allows(labels):
+            return False
+        return self.taints_policy != HONOR or not untolerated(taints, self.tolerations)
+
+    def _allows(self, labels: Requirements) -> bool:
+        for each in self.requirements:
+            if labels.is_compatible(each):
+                return True
+        return not self.requirements
+
+    @property
+    def identity(self) -> Hashable:
+        """What upstream compares: of the requirements it sees the keys only, and equal items in pairs cancel out."""
+        return (
+            _odd([frozenset(each.keys()) for each in self.requirements]),
+            self.affinity_policy,
+            self.taints_policy,
+            _odd(self.tolerations),
+        )
+
+
+class Domains:
+    """The values of one label that nodes of the NodePools may have, with the taints that come with each."""
+
+    def __init__(self) -> None:
+        self._taints: dict[str, list[tuple[Taint, ...]]] = {}
+
+    def add(self, domain: str, taints: tuple[Taint, ...]) -> None:
+        """Note that a NodePool with these taints has nodes of the domain."""
+        known = self._taints.setdefault(domain, [])
+        if taints not in known:
+            known.append(taints)
+
+    def open_to(self, tolerations: Sequence[Toleration], taints_policy: str) -> list[str]:
+        """The domains in which a pod tolerates the nodes of some NodePool; all of them if taints are ignored."""
+        if taints_policy == IGNORE:
+            return list(self._taints)
+        return [
+            domain
+            for domain, alternatives in self._taints.items()
+            if any(not untolerated(taints, tolerations) for taints in alternatives)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a pod asks about the pods of a selector."""
+
+    kind: TopologyKind
+    key: str
+    namespaces: frozenset[str]
+    selector: LabelSelector | None
+    max_skew: int = NO_LIMIT
+    min_domains: int | None = None
+    node_filter: NodeFilter = NodeFilter()
+
+    @property
+    def identity(self) -> Hashable:
+        """What is equal for the rules that share a group."""
+        nodes = self.node_filter.identity
+        return self.kind, self.key, self.namespaces, self.max_skew, nodes, _selector_key(self.selector)
+
+
+class TopologyGroup:
+    """The pods of a selector, counted by domain, for all pods that have the same rule about them.
+
+    Attributes:
+        counted: The pods that count among those on nodes. Without a selector these are all, though the group then
+            selects none of the pods that are placed.
+        owners: The uids of the pods with this rule.
+    """
+
+    def __init__(self, rule: Rule, domains: Iterable[str]) -> None:
+        self.kind = rule.kind
+        self.key = rule.key
+        self.namespaces = rule.namespaces
+        self.selector = _compiled(rule.selector)
+        self.counted = EVERYTHING if rule.selector is None else self.selector
+        self.node_filter = rule.node_filter
+        self.owners: set[str] = set()
+        self.counts: dict[str, int] = dict.fromkeys(domains, 0)
+        self._max_skew = rule.max_skew
+        self._min_domains = rule.min_domains
+        self._empty = set(self.counts)
+
+    def register(self, domain: str) -> None:
+        """Note that the domain is there."""
+        if domain not in self.counts:
+            self.counts[domain] = 0
+            self._empty.add(domain)
+
+    def record(self, domains: Iterable[str]) -> None:
+        """Count one more pod in each of the domains."""
+        for domain in domains:
+            self.counts[domain] = self.counts.get(domain, 0) + 1
+            self._empty.discard(domain)
+
+    def selects(self, pod: Pod) -> bool:
+        """Whether the pod is one of those that the group counts."""
+        return pod.metadata.namespace in self.namespaces and self.selector.matches(pod.metadata.labels)
+
+    def counts_on(self, pod: Pod, taints: Iterable[Taint], requirements: Requirements) -> bool:
+        """Whether the pod counts if it is placed on such a node."""
+        return self.selects(pod) and self.node_filter.matches(taints, requirements)
+
+    def most_on_host(self, pod: Pod) -> int | None:
+        """How many pods of the group a host may have before this pod; None if that does not decide."""
+        if self.kind is TopologyKind.SPREAD:
+            return self._max_skew - (1 if self.selects(pod) else 0)
+        return 0 if self.kind is TopologyKind.ANTI_AFFINITY else None
+
+    def open_domains(self, pod: Pod, allowed: Requirement) -> Iterable[str] | None:
+        """The domains of which a node must have one to take the pod; None if that is not decided by counts alone.
+
+        Args:
+            allowed: those that the pod itself allows.
+        """
+        counts = self.counts
+        if self.kind is TopologyKind.SPREAD:
+            most = self._max_skew + self._least(allowed) - (1 if self.selects(pod) else 0)
+            return [each for each, count in counts.items() if count <= most]
+        if self.kind is TopologyKind.ANTI_AFFINITY:
+            return [each for each in self._empty if allowed.has(each)]
+        return [each for each, count in counts.items() if count > 0 and allowed.has(each)] or None
+
+    def next_domains(self, pod: Pod, allowed: Requirement, offered: Requirement) -> Requirement:
+        """The domains in which the pod may be placed.
+
+        Args:
+            allowed: those that the pod itself allows.
+            offered: those that the node can have.
+        """
+        own = self._own_domain(offered)
+        if self.kind is TopologyKind.SPREAD:
+            found = self._next_spread(pod, allowed, offered, own)
+        elif self.kind is TopologyKind.AFFINITY:
+            found = self._next_affinity(pod, allowed, offered, own)
+        else:
+            found = self._next_anti_affinity(allowed, offered, own)
+        return Requirement(self.key, False, frozenset(found))
+
+    def refusal(self, allowed: Requirement, offered: Requirement) -> str:
+        """Why no domain is left, with the counts of now."""
+        domains = sorted(self.counts)
+        counts = ", ".join(f"{each}: {self.counts[each]}" for each in domains[:COUNTS_SHOWN_MAX])
+        if len(domains) > COUNTS_SHOWN_MAX:
+            counts += f" and {len(domains) - COUNTS_SHOWN_MAX} other(s)"
+        return (
+            f"unsatisfiable topology constraint for {self.kind.value}, key={self.key} "
+            f"(counts = {counts}, podDomains = {allowed}, nodeDomains = {offered}"
+        )
+
+    def _own_domain(self, offered: Requirement) -> str | None:
+        """The node's name, if nodes themselves are the domains: a new one is not registered yet."""
+        if self.key != HOSTNAME or len(offered.values) != 1:
+            return None
+        return next(iter(offered.values))
+
+    def _next_spread(self, pod: Pod, allowed: Requirement, offered: Requirement, own: str | None) -> list[str]:
+        more = 1 if self.selects(pod) else 0
+        if own is not None:
+            return [own] if self.counts.get(own, 0) + more <= self._max_skew else []
+        most = self._max_skew + self._least(allowed) - more
+        counts = self.counts
+        valid = [each for each, count in counts.items() if count <= most and offered.has(each)]
+        return [min(valid, key=lambda each: (counts[each], each))] if valid else []
+
+    def _least(self, allowed: Requirement) -> int:
+        """The count that the others are compared with."""
+        if self.key == HOSTNAME:
+            return 0  # a new node can always be bought
+        counts = [count for domain, count in self.counts.items() if allowed.has(domain)]
+        if self._min_domains is not None and len(counts) < self._min_domains:
+            return 0
+        return min(counts, default=NO_LIMIT)
+
+    def _next_affinity(self, pod: Pod, allowed: Requirement, offered: Requirement, own: str | None) -> list[str]:
+        if own is not None:
+            if not allowed.has(own):
+                return []
+            return [own] if self.counts.get(own, 0) > 0 or self._may_start(pod, allowed) else []
+        taken = [each for each, count in self.counts.items() if count > 0 and allowed.has(each) and offered.has(each)]
+        if taken or not self._may_start(pod, allowed):
+            return taken
+        both = allowed.intersection(offered)
+        first = min((each for each in self.counts if both.has(each)), default=None)
+        any_allowed = min((each for each in self.counts if allowed.has(each)), default=None)
+        return [each for each in (first, any_allowed) if each is not None]
+
+    def _may_start(self, pod: Pod, allowed: Requirement) -> bool:
+        """Whether the pod may be the first of its group: it selects itself, and there is none that it could join."""
+        if not self.selects(pod):
+            return False
+        return not any(count > 0 and allowed.has(each) for each, count in self.counts.items())
+
+    def _next_anti_affinity(self, allowed: Requirement, offered: Requirement, own: str | None) -> list[str]:
+        if own is not None:
+            return [] if self.counts.get(own, 0) else [own]
+        if not offered.complement and len(offered.values) < len(self._empty):
+            return [each for each in offered.values if each in self._empty and allowed.has(each)]
+        return [each for each in self._empty if offered.has(each) and allowed.has(each)]
+
+
+def _compiled(selector: LabelSelector | None) -> Selector:
+    try:
+        return compile_selector(selector)
+    except FieldError:
+        return NOTHING
+
+
+def _selector_key(selector: LabelSelector | None) -> Hashable:
+    if selector is None:
+        return None
+    expressions = frozenset((each.key, each.operator, frozenset(each.values)) for each in selector.match_expressions)
+    return frozenset(selector.match_labels.items()), expressions
+
+
+def _expressions(term: NodeSelectorTerm) -> list[Requirement]:
+    return [Requirement.of(each.key, each.operator, each.values) for each in term.match_expressions]
+
+
+def _odd(items: Sequence[Hashable]) -> frozenset[Hashable]:
+    if len(items) < 2:
+        return frozenset(items)
+    return frozenset(item for item, count in Counter(items).items() if count % 2)

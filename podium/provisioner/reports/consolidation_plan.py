@@ -1,0 +1,277 @@
+"""A whole consolidation: one command after the other until nothing more can go.
+
+Owns the order of the commands, and why nodes are left. `plan_consolidation` is the one entry point:
+
+    state = DisruptionState.of(objects, catalogue, Settings(), now)
+    plan = plan_consolidation(state, ConsolidationOptions(search="greedy"))
+    for command in plan.commands:
+        print(command.nodes, command.moves, command.savings)
+
+Differs: Karpenter carries out one command at a time and then looks again; here each one is taken as carried out, and
+nothing else happens meanwhile. Drift is left out. A node that was bought for the plan is never replaced in it.
+Replacements name only instance types that can be launched; upstream's command fails if none of them can.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from podium.lib.nearest import nearest
+from podium.lib.time_limit import UNLIMITED, TimeLimit
+from podium.objects.errors import FieldError
+from podium.provisioner.apis.budgets import DisruptionReason
+from podium.provisioner.disruption import methods
+from podium.provisioner.disruption.aftermath import Aftermath, NewNode, after
+from podium.provisioner.disruption.candidates import Candidate
+from podium.provisioner.disruption.consolidation import Command, Decision, NoCommand
+from podium.provisioner.disruption.disruption_state import DisruptionState
+from podium.provisioner.disruption.methods import Rules
+from podium.provisioner.disruption.searches import COMMAND_OF, SEARCHES, Search
+from podium.provisioner.provisioning.reasons import in_karpenters_words, in_own_words
+from podium.provisioner.reports.purchase_plans import monthly, node_to_buy
+from podium.provisioner.state.costs import summed
+
+EMPTY: Final[DisruptionReason] = "Empty"
+UNDERUTILIZED: Final[DisruptionReason] = "Underutilized"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationOptions:
+    """How to consolidate. Without arguments as Karpenter does.
+
+    Attributes:
+        search: How to look for nodes that can go together: `prefix`, `greedy` or `exhaustive`. A plan is never worse
+            than that of a search named before.
+        allow_m_to_n: Whether more than one node may take the place of those that go.
+        min_savings: What a command must save in an hour, at least.
+        ignore_budgets: Whether any number of nodes may go at once.
+        in_own_words: Whether reasons are told in podium's words, since its rules judge where pods fit.
+    """
+
+    search: Search = "prefix"
+    allow_m_to_n: bool = False
+    min_savings: float = 0.0
+    ignore_budgets: bool = False
+    in_own_words: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PlannedCommand:
+    """Nodes that go at once.
+
+    Attributes:
+        reason: `Empty`, or `Underutilized`.
+        nodes: Those that go, by name.
+        new: Those that take their place.
+        moves: By pod, the node that it is on afterwards: pods of the nodes that go, and pods that waited.
+        sources: By pod, the node that it was on; pods that waited are not among them.
+        held: Pods of the nodes that go for which there is no place yet, because something holds them where they are:
+            their nodes end only once they can go.
+        savings: What is saved in an hour, or what takes its place where prices are not known.
+        is_priced: Whether `savings` may be shown.
+    """
+
+    reason: DisruptionReason
+    decision: Decision
+    nodes: tuple[str, ...]
+    new: tuple[NewNode, ...]
+    moves: Mapping[str, str]
+    sources: Mapping[str, str]
+    held: tuple[str, ...]
+    savings: float
+    is_priced: bool
+
+    @property
+    def shown_savings(self) -> float | None:
+        """What is saved in an hour; None if it is not known."""
+        return self.savings if self.is_priced else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConsolidationPlan:
+    """The commands in their order, and why the other nodes stay.
+
+    Attributes:
+        blockers: By node that stays, everything that keeps it there, after all commands; empty for the nodes that were
+            bought.
+        well_known: The labels that a NodeClaim need not define.
+        is_partial: Whether the time was up before the search had ended; then no node has a blocker.
+    """
+
+    commands: tuple[PlannedCommand, ...]
+    blockers: Mapping[str, tuple[str, ...]]
+    well_known: frozenset[str]
+    is_partial: bool = False
+
+    @property
+    def savings(self) -> float:
+        """What all commands save in an hour, or what takes its place where prices are not known."""
+        return summed(each.savings for each in self.commands)
+
+    @property
+    def shown_savings(self) -> float | None:
+        """What all commands save in an hour; None if it is not known."""
+        return self.savings if all(each.is_priced for each in self.commands) else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plan in JSON's types; the commands in their order, everything else sorted by name."""
+        return {
+            "commands": [self._command(each) for each in self.commands],
+            "blockers": {name: list(texts) for name, texts in sorted(self.blockers.items())},
+            "hourly_savings": self.shown_savings,
+            "monthly_savings": monthly(self.shown_savings),
+            **({"partial": True} if self.is_partial else {}),
+        }
+
+    def _command(self, command: PlannedCommand) -> dict[str, Any]:
+        return {
+            "reason": command.reason,
+            "decision": command.decision,
+            "nodes": sorted(command.nodes),
+            "new_nodes": [
+                {
+                    **node_to_buy(each.purchase, self.well_known),
+                    "name": each.name,
+                    "instance_type": each.instance_type.name,
+                    "zone": each.offering.zone,
+                    "capacity_type": each.offering.capacity_type,
+                }
+                for each in command.new
+            ],
+            "moves": dict(sorted(command.moves.items())),
+            "held": sorted(command.held),
+            "hourly_savings": command.shown_savings,
+            "monthly_savings": monthly(command.shown_savings),
+        }
+
+    def why(self, name: str) -> dict[str, Any]:
+        """What becomes of a node: `outcome`, where its pods go by `moves`, and the `blockers` that keep it.
+
+        Raises:
+            FieldError: there is no such node. The message has the nearest names.
+        """
+        for number, each in enumerate(self.commands, 1):
+            if name in each.nodes:
+                saves = "" if each.shown_savings is None else f", which saves {each.shown_savings:.4f} per hour"
+                outcome = f"goes with command {number}{saves}"
+                moves = {pod: node for pod, node in each.moves.items() if each.sources.get(pod) == name}
+                return {"node": name, "outcome": outcome, "moves": moves, "blockers": []}
+        if name not in self.blockers:
+            nodes = [*self.blockers, *(node for each in self.commands for node in each.nodes)]
+            raise FieldError(name, f"there is no such node{nearest(name, nodes)}")
+        return {"node": name, "outcome": "stays", "moves": {}, "blockers": list(self.blockers[name])}
+
+
+def plan_consolidation(
+    state: DisruptionState, options: ConsolidationOptions | None = None, limit: TimeLimit = UNLIMITED
+) -> ConsolidationPlan:
+    """Plan which nodes go, in which order, and what takes their place. The state stays as it is.
+
+    Args:
+        limit: when to end with the best commands by then; it is looked at between two commands.
+
+    Cost: for each command, what its search costs; and a simulation for each node that stays.
+    """
+    options = options or ConsolidationOptions()
+    rules = Rules(options.allow_m_to_n, options.min_savings, only_launchable=True)
+    searches = SEARCHES[: SEARCHES.index(options.search) + 1]
+    if options.ignore_budgets:
+        state = state.without_budgets()
+    plans = [_commands(state, each, rules, limit) for each in searches]
+    if options.allow_m_to_n:
+        # Several nodes for several others may save less than what they keep from following, so they come last, too.
+        for search in searches:
+            before, last = _commands(state, search, dataclasses.replace(rules, to_several=False), limit)
+            more, last = _commands(last, search, rules, limit)
+            plans.append(((*before, *more), last))
+    # Of equal plans, the one of the simplest search.
+    commands, last = max(plans, key=lambda found: summed(each.savings for each in found[0]))
+    worded = in_own_words if options.in_own_words else in_karpenters_words
+    blockers = {name: tuple(map(worded, texts)) for name, texts in limit.taken(_blockers(last, rules))}
+    if limit.is_noticed or limit.is_over():
+        limit.is_noticed = True
+        blockers = {}
+    return ConsolidationPlan(commands, blockers, state.basis.well_known, is_partial=limit.is_noticed)
+
+
+def _commands(
+    state: DisruptionState, search: Search, rules: Rules, limit: TimeLimit
+) -> tuple[tuple[PlannedCommand, ...], DisruptionState]:
+    """The commands in their order, and the cluster after the last of them."""
+    commands: list[PlannedCommand] = []
+    while True:
+        if limit.is_over():
+            limit.is_noticed = True
+            return tuple(commands), state
+        reason = EMPTY
+        found = methods.emptiness(state, rules)
+        if found is None:
+            reason, found = UNDERUTILIZED, COMMAND_OF[search](state, rules)
+        if found is None:
+            return tuple(commands), state
+        aftermath = after(state, found)
+        commands.append(_planned(state, reason, found, aftermath))
+        state = aftermath.state
+
+
+def _planned(
+    state: DisruptionState, reason: DisruptionReason, command: Command, aftermath: Aftermath
+) -> PlannedCommand:
+    return PlannedCommand(
+        reason=reason,
+        decision=command.decision,
+        nodes=tuple(each.name for each in command.candidates),
+        new=aftermath.new,
+        moves=aftermath.moves,
+        sources={pod.key: each.name for each in command.candidates for pod in state.basis.pods_on(each.state)},
+        held=aftermath.held,
+        savings=command.savings(state.basis.well_known),
+        is_priced=command.is_priced,
+    )
+
+
+# ---------------------------------------------------------------- why nodes stay
+
+
+def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Every node, with everything that keeps it."""
+    candidates = {each.name: each for each in state.candidates}
+    budgets = {reason: state.budgets(reason) for reason in (EMPTY, UNDERUTILIZED)}
+    for node in state.basis.nodes:
+        texts: list[str] = []
+        if node.name not in state.fixed:
+            texts += (each.text for each in state.blockers_of(node))
+        candidate = candidates.get(node.name)
+        if candidate is not None:
+            reason = EMPTY if candidate.is_empty else UNDERUTILIZED
+            texts += _unfitness(candidate)
+            is_fit = not texts
+            if not budgets[reason][candidate.pool_name]:
+                texts.append(f'The budgets of NodePool "{candidate.pool_name}" allow no more nodes to go: {reason}')
+            if is_fit and not candidate.is_empty:
+                texts += _search_text(methods.alone(state, candidate, rules))
+        yield node.name, tuple(texts)
+
+
+def _unfitness(candidate: Candidate) -> Iterator[str]:
+    """Everything that keeps the candidate from being considered now."""
+    disruption = candidate.pool.spec.disruption
+    if candidate.pool.spec.replicas is not None:
+        yield f'NodePool "{candidate.pool_name}" has a fixed number of nodes'
+        return
+    if not candidate.is_empty:
+        yield from candidate.unfitnesses()
+    elif disruption.consolidate_after_s is None:
+        yield candidate.disabled_text
+    if disruption.consolidate_after_s is not None and not candidate.conditions.is_consolidatable:
+        yield f"Pods came or went less than {disruption.consolidate_after} ago (consolidateAfter)"
+
+
+def _search_text(found: Command | NoCommand) -> Iterator[str]:
+    if isinstance(found, Command):
+        return
+    yield found.reason or "The policy Balanced finds the savings not worth the disruption"
+    yield from (f"{pod}: {text}" for pod, text in sorted(found.stranded.items()))

@@ -1,0 +1,54 @@
+"""What a pod requires of its node's labels.
+
+Owns which parts of a pod's spec count. A pod may name alternatives and preferences: only the first alternative and the
+heaviest preference count, and the others only once those have been taken out of the spec. Never changes a spec.
+
+Source: karpenter pkg/scheduling/requirements.go, v1.15.0.
+Differs: equal weights keep their order, however many preferences there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podium.objects.core import NodeSelectorTerm, PodSpec, once_per_spec
+from podium.provisioner.scheduling.requirements import Requirement, Requirements
+
+
+@once_per_spec
+def pod_requirements(spec: PodSpec) -> Requirements:
+    """What counts while preferences are respected: `strict_pod_requirements`, and the heaviest preferred term.
+
+    A preference counts like a requirement until it is dropped.
+
+    Raises:
+        FieldError: a requirement has no usable meaning.
+    """
+    affinity = spec.affinity and spec.affinity.node_affinity
+    if not affinity or not affinity.preferred:
+        return strict_pod_requirements(spec)
+    index, heaviest = max(enumerate(affinity.preferred), key=lambda item: item[1].weight)
+    path = f"preferredDuringSchedulingIgnoredDuringExecution[{index}].preference"
+    return strict_pod_requirements(spec).union(_expressions(heaviest.preference, path))
+
+
+@once_per_spec
+def strict_pod_requirements(spec: PodSpec) -> Requirements:
+    """The node selector, and the first term of the required node affinity.
+
+    Raises:
+        FieldError: a requirement has no usable meaning.
+    """
+    selector = Requirements.of_labels(spec.node_selector)
+    affinity = spec.affinity and spec.affinity.node_affinity
+    if not affinity or affinity.required is None or not affinity.required.node_selector_terms:
+        return selector
+    path = "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
+    return selector.union(_expressions(affinity.required.node_selector_terms[0], path))
+
+
+def _expressions(term: NodeSelectorTerm, path: str) -> Iterator[Requirement]:
+    """The requirements of a term on labels; those on fields do not count."""
+    for index, each in enumerate(term.match_expressions):
+        where = f"spec.affinity.nodeAffinity.{path}.matchExpressions[{index}]"
+        yield Requirement.of(each.key, each.operator, each.values, path=where)

@@ -1,0 +1,324 @@
+"""Requirements on the labels of a node: which values each label may have.
+
+Owns the algebra: what a requirement allows, what two of them allow together, and why two sets cannot be met by one
+node. Values are immutable and shared. Never looks at a pod, a node or an instance type.
+
+Source: karpenter pkg/scheduling/requirement.go and requirements.go, v1.15.0.
+Differs: where upstream names one of several labels or hints in random order, here it is the first by name, and
+conflicts are sorted. `Lt` of the smallest int64 allows nothing; upstream's bound wraps around and allows every integer.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from podium.objects.errors import FieldError
+from podium.objects.quantity import INT64_MAX, INT64_MIN
+from podium.objects.selectors import parse_int64
+from podium.provisioner.apis.labels import HOSTNAME, current_name
+
+EffectiveOperator: TypeAlias = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+"""The operators that a requirement reports; one with bounds reports `Exists` or `NotIn`."""
+
+OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
+"""The operators that a requirement can be made from."""
+
+VALUES_SHOWN_MAX: Final = 5
+"""How many values the text of a requirement lists."""
+
+_NO_VALUES: Final[frozenset[str]] = frozenset()
+_BOUNDS: Final = frozenset({"Gt", "Lt", "Gte", "Lte"})
+_integer = functools.lru_cache(maxsize=65536)(parse_int64)
+
+
+class Requirement(Struct, frozen=True, gc=False):
+    """The values that one label may have.
+
+    Invariant: bounds stand only in a complement.
+
+    Attributes:
+        key: The label, by its current name.
+        complement: Whether `values` are those that are excluded, and not those that are allowed.
+        values: The values that are allowed or excluded.
+        gte: The smallest integer that is allowed. With a bound, a value that is no integer is not allowed.
+        lte: The largest integer that is allowed.
+        min_values: How many different values the instance types of a NodeClaim must offer.
+    """
+
+    key: str
+    complement: bool
+    values: frozenset[str] = _NO_VALUES
+    gte: int | None = None
+    lte: int | None = None
+    min_values: int | None = None
+
+    @classmethod
+    def of(
+        cls, key: str, operator: str, values: Sequence[str] = (), *, min_values: int | None = None, path: str = ""
+    ) -> Requirement:
+        """Make a requirement from its form in the API. Old names of labels are replaced.
+
+        As upstream, `In` without values means `DoesNotExist`, and values of `Exists` and `DoesNotExist` are ignored.
+
+        Args:
+            path: the requirement's path, for errors.
+
+        Raises:
+            FieldError: the operator is unknown, or a bound is not one integer.
+        """
+        key = current_name(key)
+        if operator == "In":
+            return cls(key, False, frozenset(values), None, None, min_values)
+        if operator == "NotIn":
+            return cls(key, True, frozenset(values), None, None, min_values)
+        if operator == "Exists":
+            return cls(key, True, _NO_VALUES, None, None, min_values)
+        if operator == "DoesNotExist":
+            return cls(key, False, _NO_VALUES, None, None, min_values)
+        if operator not in _BOUNDS:
+            raise FieldError(_joined(path, "operator"), f'"{operator}" is not one of {", ".join(OPERATORS)}')
+        bound = _bound(operator, values, path)
+        if operator == "Gte":
+            return cls(key, True, _NO_VALUES, bound, None, min_values)
+        if operator == "Lte":
+            return cls(key, True, _NO_VALUES, None, bound, min_values)
+        if operator == "Gt":
+            # No label can be greater than the largest integer. minValues is lost there, as upstream.
+            return cls(key, True, _NO_VALUES, bound + 1, None, min_values) if bound < INT64_MAX else cls(key, False)
+        return cls(key, True, _NO_VALUES, None, bound - 1, min_values) if bound > INT64_MIN else cls(key, False)
+
+    @property
+    def operator(self) -> EffectiveOperator:
+        """The operator that describes the values, bounds aside."""
+        if self.complement:
+            return "NotIn" if self.values else "Exists"
+        return "In" if self.values else "DoesNotExist"
+
+    @property
+    def admits_absence(self) -> bool:
+        """Whether a node without the label meets the requirement: the operator is `NotIn` or `DoesNotExist`."""
+        return self.complement == bool(self.values)
+
+    def has(self, value: str) -> bool:
+        """Whether the label may have this value."""
+        return (value in self.values) != self.complement and _is_within(value, self.gte, self.lte)
+
+    def has_intersection(self, other: Requirement) -> bool:
+        """Whether both allow some value.
+
+        Two complements with bounds that overlap always do: excluded integers are not counted, as upstream.
+        """
+        if not self.complement and not other.complement:
+            return not self.values.isdisjoint(other.values)
+        gte, lte = _largest(self.gte, other.gte), _smallest(self.lte, other.lte)
+        if gte is not None and lte is not None and gte > lte:
+            return False
+        if self.complement and other.complement:
+            return True
+        concrete, excluded = (other.values, self.values) if self.complement else (self.values, other.values)
+        if gte is None and lte is None:
+            return not concrete <= excluded
+        return any(value not in excluded and _is_within(value, gte, lte) for value in concrete)
+
+    def intersection(self, other: Requirement) -> Requirement:
+        """The requirement that allows what both allow."""
+        gte, lte = _largest(self.gte, other.gte), _smallest(self.lte, other.lte)
+        min_values = _largest(self.min_values, other.min_values)
+        if gte is not None and lte is not None and gte > lte:
+            return Requirement(self.key, False, _NO_VALUES, None, None, min_values)
+        complement = False
+        if self.complement:
+            if other.complement:
+                complement, values = True, self.values | other.values
+            else:
+                values = other.values - self.values
+        elif other.complement:
+            values = self.values - other.values
+        else:
+            values = self.values & other.values
+        if gte is not None or lte is not None:
+            values = frozenset(value for value in values if _is_within(value, gte, lte))
+            if not complement:
+                gte = lte = None
+        return Requirement(self.key, complement, values, gte, lte, min_values)
+
+    def __str__(self) -> str:
+        """The text that upstream's messages show: `zone In [a b]`, `cpu Exists >=4 minValues 2`."""
+        text = f"{self.key} {self.operator}"
+        if self.values:
+            shown = sorted(self.values)
+            if len(shown) > VALUES_SHOWN_MAX:
+                shown[VALUES_SHOWN_MAX:] = [f"and {len(shown) - VALUES_SHOWN_MAX} others"]
+            text += f" [{' '.join(shown)}]"
+        if self.gte is not None:
+            text += f" >={self.gte}"
+        if self.lte is not None:
+            text += f" <={self.lte}"
+        if self.min_values is not None:
+            text += f" minValues {self.min_values}"
+        return text
+
+
+class Requirements:
+    """Requirements by key; immutable. A label without a requirement may have any value, and may be absent."""
+
+    __slots__ = ("_by_key",)
+
+    def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
+        """Several requirements on one key become their intersection."""
+        self._by_key: dict[str, Requirement] = {}
+        self._take(requirements)
+
+    @classmethod
+    def of_labels(cls, labels: Mapping[str, str]) -> Requirements:
+        """The requirement of exactly these labels."""
+        return cls(Requirement.of(key, "In", (value,)) for key, value in labels.items())
+
+    def add(self, *requirements: Requirement) -> Requirements:
+        """These requirements and more."""
+        return self.union(requirements)
+
+    def union(self, requirements: Iterable[Requirement]) -> Requirements:
+        """These requirements and others; those on one key become their intersection."""
+        if isinstance(requirements, Requirements) and not requirements._by_key:
+            return self
+        result = Requirements.__new__(Requirements)
+        result._by_key = self._by_key.copy()
+        result._take(requirements)
+        return result
+
+    def get(self, key: str) -> Requirement:
+        """The requirement on this key: `Exists` if there is none."""
+        requirement = self._by_key.get(key)
+        return Requirement(key, True) if requirement is None else requirement
+
+    def keys(self) -> KeysView[str]:
+        """The keys that have a requirement."""
+        return self._by_key.keys()
+
+    def intersects(self, incoming: Requirements) -> bool:
+        """Whether a node can meet both sets, as far as both speak of the same labels."""
+        return next(self._conflicting(incoming), None) is None
+
+    def conflicts(self, incoming: Requirements) -> tuple[str, ...]:
+        """Why `intersects` says no: a sentence for each label, sorted."""
+        return tuple(
+            sorted(f"key {existing.key}, {other} not in {existing}" for existing, other in self._conflicting(incoming))
+        )
+
+    def is_compatible(self, incoming: Requirements, allow_undefined: AbstractSet[str] = _NO_VALUES) -> bool:
+        """Whether these requirements can meet the incoming ones.
+
+        A label that only the incoming set requires is not met, unless its absence is admitted.
+
+        Args:
+            allow_undefined: labels that these requirements need not define: the well known ones for a NodeClaim or an
+                offering, none for an existing node.
+        """
+        if not incoming._by_key:
+            return True
+        return next(self._undefined(incoming, allow_undefined), None) is None and self.intersects(incoming)
+
+    def incompatibilities(
+        self, incoming: Requirements, allow_undefined: AbstractSet[str] = _NO_VALUES
+    ) -> tuple[str, ...]:
+        """Why `is_compatible` says no: the first label by name that is unknown here, else all conflicts."""
+        unknown = min(self._undefined(incoming, allow_undefined), default=None)
+        if unknown is None:
+            return self.conflicts(incoming)
+        return (f'label "{unknown}" does not have known values{self._hint(unknown, allow_undefined)}',)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether the key has a requirement."""
+        return key in self._by_key
+
+    def __iter__(self) -> Iterator[Requirement]:
+        """The requirements, one for each key."""
+        return iter(self._by_key.values())
+
+    def __len__(self) -> int:
+        """How many keys have a requirement."""
+        return len(self._by_key)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether each key has the same requirement."""
+        return self._by_key == other._by_key if isinstance(other, Requirements) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._by_key.values()))
+
+    def __str__(self) -> str:
+        """The text that upstream's messages show: sorted, without the hostname."""
+        return ", ".join(sorted(str(each) for key, each in self._by_key.items() if key != HOSTNAME))
+
+    def __repr__(self) -> str:
+        return f"<Requirements {self}>"
+
+    def _take(self, requirements: Iterable[Requirement]) -> None:
+        by_key = self._by_key
+        for requirement in requirements:
+            existing = by_key.get(requirement.key)
+            by_key[requirement.key] = requirement if existing is None else requirement.intersection(existing)
+
+    def _conflicting(self, incoming: Requirements) -> Iterator[tuple[Requirement, Requirement]]:
+        """The pairs of requirements on one key that no value meets, of which one does not admit absence."""
+        mine, others = self._by_key, incoming._by_key
+        for key in mine if len(mine) <= len(others) else others:
+            existing, other = mine.get(key), others.get(key)
+            if existing is None or other is None or existing is other or existing.has_intersection(other):
+                continue
+            if not (other.admits_absence and existing.admits_absence):
+                yield existing, other
+
+    def _undefined(self, incoming: Requirements, allow_undefined: AbstractSet[str]) -> Iterator[str]:
+        """The keys of the incoming set that must be defined here and are not."""
+        mine = self._by_key
+        for key, other in incoming._by_key.items():
+            if key not in mine and key not in allow_undefined and not other.admits_absence:
+                yield key
+
+    def _hint(self, key: str, allow_undefined: AbstractSet[str]) -> str:
+        """What else the key may have been meant to be."""
+        before, slash, after = key.partition("/")
+        ending = after if slash else before
+        for known in (*sorted(allow_undefined), *sorted(self._by_key)):
+            if key in known or known.endswith(ending):
+                return f' (typo of "{known}"?)'
+        return ""
+
+
+def _bound(operator: str, values: Sequence[str], path: str) -> int:
+    if len(values) != 1:
+        raise FieldError(_joined(path, "values"), f"{operator} takes one integer, not {len(values)} values")
+    bound = parse_int64(values[0])
+    if bound is None:
+        raise FieldError(_joined(path, "values[0]"), f'{operator} takes an integer, not "{values[0]}"')
+    return bound
+
+
+def _joined(path: str, field: str) -> str:
+    return f"{path}.{field}" if path else field
+
+
+def _is_within(value: str, gte: int | None, lte: int | None) -> bool:
+    if gte is None and lte is None:
+        return True
+    number = _integer(value)
+    return number is not None and (gte is None or number >= gte) and (lte is None or number <= lte)
+
+
+def _largest(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)
+
+
+def _smallest(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)

@@ -1,0 +1,203 @@
+"""The volumes of a pod: which nodes they allow, how many a node can have, and what is wrong with them.
+
+Owns the lookups from a pod to its claims, volumes and storage classes. Never changes a pod: what its volumes require
+is kept apart from what the pod requires.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/volumetopology.go and pkg/scheduling/volumeusage.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from typing import Final, TypeAlias
+
+from podium.objects.core import NodeSelectorRequirement, Pod, Volume
+from podium.objects.storage import PersistentVolumeClaim, StorageClass
+from podium.plugins.volumes.claims import ephemeral_claim_name
+from podium.plugins.volumes.csi_translation import driver_of_provisioner
+from podium.provisioner.apis.labels import HOSTNAME
+from podium.provisioner.apis.objects import ClusterObjects
+from podium.provisioner.apis.objects import Volume as PersistentVolume
+from podium.provisioner.scheduling.requirements import Requirement, Requirements
+
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+
+AttachedVolumes: TypeAlias = Mapping[str, frozenset[str]]
+"""The claims that are attached to a node, by driver."""
+
+_AWS_DRIVER: Final = "ebs.csi.aws.com"
+
+
+class VolumeError(Exception):
+    """Something that a pod's volume needs is not there."""
+
+
+class Volumes:
+    """The claims, volumes and storage classes of a cluster."""
+
+    def __init__(self, objects: ClusterObjects) -> None:
+        self._claims = {(each.metadata.namespace, each.metadata.name): each for each in objects.claims}
+        self._volumes = {each.metadata.name: each for each in objects.volumes}
+        self._classes = {each.metadata.name: each for each in objects.storage_classes}
+
+    def alternatives(self, pod: Pod) -> tuple[Requirements, ...]:
+        """What the pod's volumes require of a node: any one of these; empty if they require nothing.
+
+        Raises:
+            VolumeError: a claim, volume or storage class is missing.
+        """
+        found: tuple[Requirements, ...] | None = None
+        for volume in pod.spec.volumes:
+            claim = self._claim(pod, volume)
+            each = () if claim is None else self._alternatives_of(claim)
+            if each:
+                found = each if found is None else _merged(found, each)
+        return found or ()
+
+    def attached(self, pod: Pod) -> AttachedVolumes:
+        """The claims that the pod attaches to its node, by driver; claims that are missing do not count.
+
+        Raises:
+            VolumeError: a claim's volume is missing.
+        """
+        found: dict[str, frozenset[str]] = {}
+        for volume in pod.spec.volumes:
+            try:
+                claim = self._claim(pod, volume)
+            except VolumeError:
+                continue
+            driver = "" if claim is None else self._driver(claim)
+            if claim is not None and driver:
+                found[driver] = found.get(driver, frozenset()) | {claim.key}
+        return found
+
+    def fault(self, pod: Pod) -> str | None:
+        """Why the pod's claims cannot be used yet; None if they can."""
+        for volume in pod.spec.volumes:
+            try:
+                claim = self._claim(pod, volume)
+            except VolumeError as error:
+                return str(error)
+            fault = None if claim is None else self._fault_of(claim)
+            if fault is not None:
+                return fault
+        return None
+
+    def _claim(self, pod: Pod, volume: Volume) -> PersistentVolumeClaim | None:
+        if volume.persistent_volume_claim is not None:
+            name = volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            name = ephemeral_claim_name(pod, volume.name)
+        else:
+            return None
+        claim = self._claims.get((pod.metadata.namespace, name))
+        if claim is None:
+            text = f'getting persistent volume claim, PersistentVolumeClaim "{name}" not found'
+            raise VolumeError(f"{text} (PersistentVolumeClaim={name})")
+        return claim
+
+    def _volume(self, name: str) -> PersistentVolume:
+        if name not in self._volumes:
+            raise VolumeError(f'PersistentVolume "{name}" not found')
+        return self._volumes[name]
+
+    def _class(self, name: str) -> StorageClass:
+        if name not in self._classes:
+            raise VolumeError(f'StorageClass.storage.k8s.io "{name}" not found')
+        return self._classes[name]
+
+    def _driver(self, claim: PersistentVolumeClaim) -> str:
+        """The CSI driver that attaches the claim; empty if none is known."""
+        if claim.spec.volume_name:
+            spec = self._volume(claim.spec.volume_name).spec
+            if spec.csi is not None:
+                return spec.csi.driver
+            return _AWS_DRIVER if spec.aws_elastic_block_store is not None else ""
+        known = self._classes.get(claim.spec.storage_class_name or "")
+        return "" if known is None else driver_of_provisioner(known.provisioner)
+
+    def _alternatives_of(self, claim: PersistentVolumeClaim) -> tuple[Requirements, ...]:
+        if claim.spec.volume_name:
+            return tuple(_volume_alternatives(self._volume(claim.spec.volume_name)))
+        if claim.spec.storage_class_name:
+            return tuple(_class_alternatives(self._class(claim.spec.storage_class_name)))
+        return ()
+
+    def _fault_of(self, claim: PersistentVolumeClaim) -> str | None:
+        name = claim.key
+        volume, storage_class = claim.spec.volume_name, claim.spec.storage_class_name or ""
+        if claim.metadata.deletion_timestamp is not None:
+            return f"persistentvolumeclaim is being deleted (PersistentVolumeClaim={name})"
+        if claim.status.phase == "Lost":
+            where = f"PersistentVolume={volume}, PersistentVolumeClaim={name}"
+            return f"persistentvolumeclaim bound to non-existent persistentvolume ({where})"
+        if volume:
+            return self._bound_fault(claim, name, volume, storage_class)
+        where = f"(PersistentVolumeClaim={name}, StorageClass={storage_class})"
+        if not storage_class:
+            return f"unbound pvc must define a storage class {where}"
+        try:
+            known = self._class(storage_class)
+        except VolumeError as error:
+            return f"failed to validate pvc, failed to get storage class, {error} {where}"
+        if known.volume_binding_mode == "Immediate":
+            return f"failed to validate pvc, pvc with immediate volume binding mode must be bound {where}"
+        return None
+
+    def _bound_fault(self, claim: PersistentVolumeClaim, name: str, volume: str, storage_class: str) -> str | None:
+        where = f"(PersistentVolume={volume}, PersistentVolumeClaim={name}, StorageClass={storage_class})"
+        try:
+            found = self._volume(volume)
+        except VolumeError as error:
+            return f"failed to validate pvc, {error} {where}"
+        if found.metadata.deletion_timestamp is not None:
+            return f"failed to validate pvc, persistentvolume is being deleted {where}"
+        if BIND_COMPLETED not in claim.metadata.annotations:
+            where = f"PersistentVolume={volume}, PersistentVolumeClaim={claim.metadata.name}"
+            text = "pvc is considered unbound because it does not contain annotation"
+            return f"{text} ({where}, annotation={BIND_COMPLETED})"
+        return None
+
+
+def exceeds_limits(volumes: AttachedVolumes, limits: Mapping[str, int]) -> bool:
+    """Whether any driver has more volumes than the node allows."""
+    return any(len(names) > limits[driver] for driver, names in volumes.items() if driver in limits)
+
+
+def together(one: AttachedVolumes, other: AttachedVolumes) -> AttachedVolumes:
+    """The claims of both, by driver."""
+    if not other:
+        return one
+    return {driver: one.get(driver, frozenset()) | other.get(driver, frozenset()) for driver in {**one, **other}}
+
+
+def _merged(one: tuple[Requirements, ...], other: tuple[Requirements, ...]) -> tuple[Requirements, ...]:
+    """All combinations that do not contradict themselves; all of them if every one does."""
+    pairs = tuple(product(one, other))
+    compatible = tuple(pair for pair in pairs if pair[0].intersects(pair[1])) or pairs
+    return tuple(first.union(second) for first, second in compatible)
+
+
+def _volume_alternatives(volume: PersistentVolume) -> Iterator[Requirements]:
+    affinity = volume.spec.node_affinity
+    if affinity is None or affinity.required is None:
+        return
+    for term in affinity.required.node_selector_terms:
+        expressions = term.match_expressions
+        if not expressions:
+            continue
+        if volume.spec.is_on_one_node:
+            # A pod that moves does not find its directory again, so the node's name is no reason to stay.
+            expressions = tuple(each for each in expressions if each.key != HOSTNAME)
+        yield _requirements(expressions)
+
+
+def _class_alternatives(storage_class: StorageClass) -> Iterator[Requirements]:
+    for term in storage_class.allowed_topologies:
+        if term.match_label_expressions:
+            yield Requirements(Requirement.of(each.key, "In", each.values) for each in term.match_label_expressions)
+
+
+def _requirements(expressions: Iterable[NodeSelectorRequirement]) -> Requirements:
+    return Requirements(Requirement.of(each.key, each.operator, each.values) for each in expressions)

@@ -1,0 +1,250 @@
+"""NodePools and instance types for a cluster that has no Karpenter, made from its nodes.
+
+Owns which nodes are of one kind, and what a further node of that kind would be like. Changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from podium.objects.core import ObjectMeta, Taint
+from podium.objects.requests import Requests, whole_amounts
+from podium.objects.resource_names import CPU, MEMORY
+from podium.provisioner.apis.labels import (
+    ARCH,
+    CAPACITY_TYPE,
+    HOSTNAME,
+    INSTANCE_TYPE,
+    KWOK_WELL_KNOWN,
+    NODE_POOL,
+    ON_DEMAND,
+    OS,
+    REGION,
+    SIMULATED,
+    SPOT,
+    WELL_KNOWN,
+    WINDOWS_BUILD,
+    ZONE,
+    current_name,
+    is_restricted_label,
+)
+from podium.provisioner.apis.objects import (
+    READY_CLAIM,
+    NodeClaim,
+    NodeClaimSpec,
+    NodeClaimStatus,
+    NodePool,
+    ProvidedNode,
+)
+from podium.provisioner.cloudprovider.catalogue import Catalogue, size_rank
+from podium.provisioner.cloudprovider.instance_types import InstanceType, Offering, Overhead
+from podium.provisioner.scheduling.amounts import smallest
+from podium.provisioner.scheduling.requirements import Requirement, Requirements
+from podium.provisioner.scheduling.taints import is_ephemeral
+from podium.provisioner.state.manifests import ANY_NODE_CLASS, ready_pool
+
+NODE_GROUP_LABELS: Final = (
+    "eks.amazonaws.com/nodegroup",
+    "alpha.eksctl.io/nodegroup-name",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "agentpool",
+    "kops.k8s.io/instancegroup",
+    "node.cluster.x-k8s.io/deployment-name",
+    "doks.digitalocean.com/node-pool",
+)
+"""The labels by which providers name the node groups that Cluster Autoscaler scales; the first that is there counts."""
+
+DEFAULT_POOL: Final = "default"
+"""The NodePool of nodes without such a label."""
+
+_PASSING_TAINTS: Final = (
+    "node.kubernetes.io/",
+    "DeletionCandidateOfClusterAutoscaler",
+    "ToBeDeletedByClusterAutoscaler",
+)
+_SPOT_LABELS: Final = (
+    (CAPACITY_TYPE, SPOT),
+    ("eks.amazonaws.com/capacityType", "SPOT"),
+    ("cloud.google.com/gke-spot", "true"),
+    ("kubernetes.azure.com/scalesetpriority", "spot"),
+)
+_OF_THE_TYPE: Final = WELL_KNOWN | {HOSTNAME, REGION, WINDOWS_BUILD}
+_replace = msgspec.structs.replace
+_NO_OVERHEAD: Final = Overhead({}, {}, {})
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """What a cluster's nodes are like.
+
+    Attributes:
+        nodes: The nodes, with the labels that they would have if Karpenter had bought them.
+        claims: A NodeClaim for each of them.
+    """
+
+    node_pools: tuple[NodePool, ...]
+    catalogue: Catalogue
+    nodes: tuple[ProvidedNode, ...]
+    claims: tuple[NodeClaim, ...]
+
+
+def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
+    """A NodePool for each group of nodes, with the instance types of its nodes in the zones that they are in.
+
+    Args:
+        prices: where the price of an instance type is looked up by name. One that is not there has none, only a rank.
+    """
+    groups: dict[str, list[ProvidedNode]] = defaultdict(list)
+    for node in nodes:
+        groups[_group_of(node)].append(node)
+    pools = [
+        ready_pool(
+            name,
+            _common_labels(members),
+            _common_taints(members),
+            {
+                INSTANCE_TYPE: sorted({_type_name(each) for each in members}),
+                ZONE: sorted({_place_of(each)[0] for each in members}),
+            },
+        )
+        for name, members in sorted(groups.items())
+    ]
+    types = _types_of(nodes, {each.name: each for each in prices.instance_types})
+    managed = tuple(_managed(node, name) for name, members in groups.items() for node in members)
+    by_name = tuple(sorted(managed, key=lambda each: each.name))
+    catalogue = Catalogue(tuple(types), WELL_KNOWN | KWOK_WELL_KNOWN)
+    return Adopted(tuple(pools), catalogue, by_name, tuple(_claim_of(each) for each in by_name))
+
+
+def _managed(node: ProvidedNode, pool: str) -> ProvidedNode:
+    zone, kind = _place_of(node)
+    own = {NODE_POOL: pool, INSTANCE_TYPE: _type_name(node), ZONE: zone, CAPACITY_TYPE: kind}
+    labels = {**node.metadata.labels, **own, **dict.fromkeys(SIMULATED, "true")}
+    machine = node.spec.provider_id or f"node://{node.name}"
+    return _replace(
+        node,
+        metadata=_replace(node.metadata, labels=labels),
+        spec=_replace(node.spec, provider_id=machine),
+    )
+
+
+def _claim_of(node: ProvidedNode) -> NodeClaim:
+    """A NodeClaim that is as old as the node, and was never in use."""
+    status = NodeClaimStatus(
+        provider_id=node.spec.provider_id,
+        capacity=node.status.capacity,
+        allocatable=node.status.allocatable,
+        conditions=READY_CLAIM,
+    )
+    metadata = ObjectMeta(
+        name=node.name, labels=node.metadata.labels, creation_timestamp=node.metadata.creation_timestamp
+    )
+    return NodeClaim(metadata=metadata, spec=NodeClaimSpec(node_class_ref=ANY_NODE_CLASS), status=status)
+
+
+def _group_of(node: ProvidedNode) -> str:
+    labels = node.metadata.labels
+    return next((labels[each] for each in NODE_GROUP_LABELS if labels.get(each)), DEFAULT_POOL)
+
+
+def _common_labels(nodes: Sequence[ProvidedNode]) -> dict[str, str]:
+    """The labels of all these nodes that are not of their instance types."""
+    first, *others = nodes
+    well_known = WELL_KNOWN | KWOK_WELL_KNOWN
+    return {
+        key: value
+        for key, value in sorted(first.metadata.labels.items())
+        if current_name(key) not in _OF_THE_TYPE
+        and not is_restricted_label(key, well_known)
+        and all(each.metadata.labels.get(key) == value for each in others)
+    }
+
+
+def _common_taints(nodes: Sequence[ProvidedNode]) -> list[Taint]:
+    """The taints of all these nodes that a new one would have, too."""
+    first, *others = nodes
+    return [
+        each
+        for each in first.spec.taints
+        if not is_ephemeral(each)
+        and not each.key.startswith(_PASSING_TAINTS)
+        and all(each in other.spec.taints for other in others)
+    ]
+
+
+def _types_of(nodes: Sequence[ProvidedNode], known: Mapping[str, InstanceType]) -> list[InstanceType]:
+    by_kind: dict[tuple[str, str, str], list[ProvidedNode]] = defaultdict(list)
+    for node in nodes:
+        labels = node.metadata.labels
+        by_kind[(_type_name(node), labels.get(ARCH, "amd64"), labels.get(OS, "linux"))].append(node)
+    found: list[InstanceType] = []
+    for (name, arch, system), members in sorted(by_kind.items()):
+        # Nodes of one type may differ a little; a new one has at least what the smallest has.
+        allocatable = _allocatable(members[0])
+        for each in members[1:]:
+            allocatable = smallest(allocatable, _allocatable(each))
+        priced = known.get(name)
+        offerings = tuple(
+            _offering(priced, allocatable, zone, kind) for zone, kind in sorted({_place_of(each) for each in members})
+        )
+        values = {
+            INSTANCE_TYPE: [name],
+            ARCH: [arch],
+            OS: [system],
+            ZONE: [each.zone for each in offerings],
+            CAPACITY_TYPE: [each.capacity_type for each in offerings],
+        }
+        requirements = Requirements(Requirement.of(key, "In", each) for key, each in values.items())
+        found.append(
+            InstanceType(
+                name=name,
+                requirements=requirements,
+                offerings=offerings,
+                capacity=allocatable,
+                overhead=_NO_OVERHEAD,
+            )
+        )
+    return found
+
+
+def _type_name(node: ProvidedNode) -> str:
+    labels = node.metadata.labels
+    name = labels.get(INSTANCE_TYPE) or labels.get("beta.kubernetes.io/instance-type")
+    if name:
+        return name
+    amounts = _allocatable(node)
+    return f"{amounts.get(CPU, 0) / 1000:g}-cores-{amounts.get(MEMORY, 0) / 2**30:.0f}-gib"
+
+
+def _allocatable(node: ProvidedNode) -> Requests:
+    return whole_amounts(node.status.allocatable or node.status.capacity, "status.allocatable")
+
+
+def _place_of(node: ProvidedNode) -> tuple[str, str]:
+    """Zone and capacity type."""
+    labels = {current_name(key): value for key, value in node.metadata.labels.items()}
+    is_spot = any(labels.get(key) == value for key, value in _SPOT_LABELS)
+    return labels.get(ZONE) or "default", SPOT if is_spot else ON_DEMAND
+
+
+def _offering(priced: InstanceType | None, allocatable: Requests, zone: str, kind: str) -> Offering:
+    price = _price(priced, zone, kind)
+    return Offering(
+        requirements=Requirements.of_labels({CAPACITY_TYPE: kind, ZONE: zone}),
+        price=price or size_rank(allocatable),
+        is_priced=price > 0 and priced is not None and priced.is_priced,
+    )
+
+
+def _price(instance_type: InstanceType | None, zone: str, kind: str) -> float:
+    """The catalogue's price in this zone, or else its lowest in any; 0 if there is none."""
+    if instance_type is None:
+        return 0.0
+    prices = [each.price for each in instance_type.offerings if each.capacity_type == kind]
+    return instance_type.price_of(zone, kind) or min(prices, default=0.0)

@@ -1,0 +1,107 @@
+"""Which pods of a node that goes are placed elsewhere now.
+
+Owns the rules by which pods and PodDisruptionBudgets hold a pod in its place. Reads no clock.
+
+Source: karpenter pkg/utils/pdb/pdb.go and pkg/utils/pod/scheduling.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from podium.config.duration import parse_duration
+from podium.objects.core import Pod
+from podium.objects.selectors import Selector, compile_selector
+from podium.objects.times import parse_time
+from podium.provisioner.apis.objects import Budget
+from podium.provisioner.scheduling.taints import DISRUPTED, untolerated
+from podium.provisioner.state.validation import is_mirror, is_owned_by, is_owned_by_daemon_set
+
+DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+
+
+class Evictions:
+    """The PodDisruptionBudgets of a cluster at a time.
+
+    Args:
+        now: the time, in seconds since the epoch.
+    """
+
+    def __init__(self, budgets: Iterable[Budget], now: float) -> None:
+        self._budgets: list[tuple[Budget, Selector]] = [
+            (each, compile_selector(each.spec.selector)) for each in budgets
+        ]
+        self._now = now
+
+    def is_currently_reschedulable(self, pod: Pod) -> bool:
+        """Whether the pod is placed elsewhere when its node goes, and nothing holds it now."""
+        return (
+            is_reschedulable(pod)
+            and (not is_active(pod) or not self.is_protected(pod))
+            and not self._is_fully_blocked(pod)
+        )
+
+    def is_protected(self, pod: Pod) -> bool:
+        """Whether the pod's annotation forbids to disrupt it, for good or for a time after its start."""
+        text = pod.metadata.annotations.get(DO_NOT_DISRUPT)
+        if text is None:
+            return False
+        if text == "true":
+            return True
+        try:
+            duration = parse_duration(text)
+        except ValueError:
+            return False
+        if duration <= 0:
+            return False
+        return pod.status.start_time is None or self._now - parse_time(pod.status.start_time) < duration
+
+    def is_evictable(self, pod: Pod) -> bool:
+        """Whether the pod is evicted when its node goes."""
+        return (
+            is_active(pod)
+            and bool(untolerated([DISRUPTED], pod.spec.tolerations))
+            and not is_mirror(pod)
+            and not self.is_protected(pod)
+        )
+
+    def budgets_of(self, pod: Pod) -> list[Budget]:
+        """The budgets that select the pod."""
+        meta = pod.metadata
+        return [
+            budget
+            for budget, selector in self._budgets
+            if budget.metadata.namespace == meta.namespace and selector.matches(meta.labels)
+        ]
+
+    def _is_fully_blocked(self, pod: Pod) -> bool:
+        if not self.is_evictable(pod):
+            return False
+        budgets = self.budgets_of(pod)
+        if len(budgets) > 1:
+            return True
+        return any(_allows_none(each) and not lets_unready_go(each, pod) for each in budgets)
+
+
+def is_active(pod: Pod) -> bool:
+    """Whether the pod has neither ended nor is being deleted."""
+    return not pod.has_ended and not pod.is_terminating
+
+
+def is_reschedulable(pod: Pod) -> bool:
+    """Whether the pod would be placed elsewhere when its node goes."""
+    stays = is_active(pod) or (pod.is_terminating and is_owned_by(pod, "apps/v1", "StatefulSet"))
+    return stays and not is_owned_by_daemon_set(pod) and not is_mirror(pod)
+
+
+def lets_unready_go(budget: Budget, pod: Pod) -> bool:
+    """Whether the budget does not hold this pod because it is not ready."""
+    return budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and any(
+        each.type == "Ready" and each.status == "False" for each in pod.status.conditions
+    )
+
+
+def _allows_none(budget: Budget) -> bool:
+    spec = budget.spec
+    return spec.max_unavailable in (0, "0%") or spec.min_available == "100%"

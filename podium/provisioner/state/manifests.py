@@ -1,0 +1,223 @@
+"""A cluster from files or an API server, completed so that it can be planned.
+
+Owns what is filled in: the metadata and defaults that an API server would add, the state of NodePools that no Karpenter
+has looked at, and the pods of workloads that are only planned. Never reads a file: it takes what `engine.files` found.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from podium.engine.derivation.admission import Admission
+from podium.engine.derivation.claims import with_claims
+from podium.engine.derivation.control_objects import ControlObjects, count_at, group_of, key_of, mapping_at
+from podium.engine.derivation.controllers import SyncContext, sync_job
+from podium.engine.derivation.pods import named_pod, sample_pod, stateful_set_pod
+from podium.engine.derivation.workload_kinds import PodTemplate, replicas_of, templates_in
+from podium.engine.files import Found
+from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
+from podium.objects.core import ObjectMeta, Taint
+from podium.objects.errors import FieldError
+from podium.objects.resource_types import ALL, PODS, ResourceType
+from podium.objects.wire import without_nulls
+from podium.provisioner.apis.labels import NODE_CLASS
+from podium.provisioner.apis.node_pool_rules import check_node_pool
+from podium.provisioner.apis.objects import (
+    ClusterObjects,
+    Condition,
+    DaemonSet,
+    LabelRequirement,
+    NodeClaim,
+    NodeClaimSpec,
+    NodeClaimTemplate,
+    NodeClassReference,
+    NodePool,
+    NodePoolSpec,
+    NodePoolStatus,
+)
+from podium.provisioner.state.reading import KINDS, read_named_objects
+
+NODE_POOLS: Final = ResourceType("NodePool", "/apis/karpenter.sh/v1/nodepools", NodePool)
+NODE_CLAIMS: Final = ResourceType("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims", NodeClaim)
+DAEMON_SETS: Final = ResourceType("DaemonSet", "/apis/apps/v1/daemonsets", DaemonSet)
+
+RESOURCES: Final[tuple[ResourceType[Any], ...]] = (
+    *(each for each in ALL if each.kind in KINDS),
+    NODE_POOLS,
+    NODE_CLAIMS,
+    DAEMON_SETS,
+)
+"""Every kind that a plan depends on."""
+
+_GROUPS: Final[Mapping[str, str]] = {each.kind: each.group for each in RESOURCES}
+_NAMESPACED: Final = frozenset(each.kind for each in RESOURCES if is_namespaced(each))
+ANY_NODE_CLASS: Final = NodeClassReference(group=NODE_CLASS[0], kind=NODE_CLASS[1], name="default")
+"""The node class of a NodePool or a NodeClaim that names none."""
+_READY: Final = ("ValidationSucceeded", "NodeClassReady", "Ready")
+_replace = msgspec.structs.replace
+_UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+_PLANNED: Final = {"phase": "Pending", "conditions": [_UNSCHEDULABLE]}
+
+
+def read_cluster(found: Sequence[Found], *, assume_unschedulable: bool = False) -> ClusterObjects:
+    """The objects of a cluster that planning reads.
+
+    Args:
+        assume_unschedulable: whether pods that kube-scheduler has not tried yet count as fitting nowhere.
+
+    Raises:
+        FieldError: an object cannot be read, or is there twice with different contents.
+    """
+    admission = Admission(each.manifest for each in found)
+    known: dict[tuple[str, str, str], tuple[Manifest, str]] = {}
+    for each in found:
+        manifest = each.manifest
+        kind = str(manifest["kind"])
+        if not _is_read(manifest):
+            continue
+        metadata = _named(each, kind)
+        identity = (kind, str(metadata["namespace"]), str(metadata["name"]))
+        admitted = without_nulls(dict(manifest))
+        if (resource := resource_of(manifest)) is not None:
+            # Before it has a uid, by which an object is known to be admitted already.
+            admitted = dict(admission.admit(admitted, resource))
+        whole = {**admitted, "metadata": _named(Found(admitted, each.where), kind)}
+        if kind == PODS.kind and assume_unschedulable:
+            whole = _unschedulable(whole)
+        other, where = known.setdefault(identity, (whole, each.where))
+        if other != whole:
+            raise FieldError(f"{each.where}: {_key(identity)}", f"is there with other contents in {where}")
+    objects = read_named_objects(
+        ((manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in known.items()),
+        check_pool=check_node_pool,
+    )
+    return dataclasses.replace(objects, node_pools=tuple(map(completed_pool, objects.node_pools)))
+
+
+def pods_of_workloads(found: Sequence[Found], name: str, cluster: Iterable[Found] = ()) -> Iterator[Found]:
+    """The objects of a file of workloads, and as many unscheduled pods of each workload as it asks for, with claims.
+
+    DaemonSets stay without pods, since their pods come with each node.
+
+    Args:
+        name: what to call the file.
+        cluster: the objects of the cluster, which may have the claims and the templates for them.
+
+    Raises:
+        FieldError: there is nothing to plan, or a workload asks for a number of pods that is not usable.
+    """
+    if not any(templates_in(item.manifest) or _is_read(item.manifest) for item in found):
+        kinds = ", ".join(dict.fromkeys(str(each.manifest["kind"]) for each in found)) or "nothing"
+        raise FieldError(name, f"expected pods or workloads, found {kinds}")
+    known = [*(item.manifest for item in cluster), *(item.manifest for item in found)]
+    objects = ControlObjects(known)
+    claims = {(str(manifest.get("kind")), key_of(manifest)) for manifest in known}
+    for item in found:
+        templates = templates_in(item.manifest)
+        if not templates or item.manifest.get("kind") != PODS.kind:
+            yield item
+        if item.manifest.get("kind") == DAEMON_SETS.kind:
+            continue
+        for template in templates:
+            for pod in _planned(item, template, is_only=len(templates) == 1):
+                claimed, own_claims = with_claims(pod, objects, lambda kind, key: (kind, key) in claims)
+                yield Found({**claimed, "status": {**mapping_at(claimed, "status"), **_PLANNED}}, item.where)
+                for claim in own_claims:
+                    claims.add((str(claim["kind"]), key_of(claim)))
+                    yield Found(claim, item.where)
+
+
+def _planned(workload: Found, template: PodTemplate, *, is_only: bool) -> Iterator[Manifest]:
+    """The unbound pods that a workload asks for with a template."""
+    if template.content is workload.manifest:
+        yield _unbound(named_pod(workload.manifest))
+        return
+    kind = workload.manifest.get("kind")
+    sample = sample_pod(workload.manifest, template.content)
+    name = str(mapping_at(workload.manifest, "metadata").get("name") or "")
+    prefix = name if is_only or not template.name else f"{name}-{template.name}"
+    first = count_at(workload.manifest, "spec", "ordinals", "start", default=0) if kind == "StatefulSet" else 0
+    count = replicas_of(workload, template, default=1)
+    if kind == "Job" and group_of(workload.manifest) == "batch":
+        context = SyncContext(now_s=0.0, restarts=ControlObjects().restarts_of, serial=0)
+        for ordinal, pod in enumerate(sync_job(workload.manifest, (), context).create):
+            yield _unbound({**pod, "metadata": {**mapping_at(pod, "metadata"), "name": f"{prefix}-{ordinal}"}})
+        return
+    for ordinal in range(first, first + count):
+        if kind == "StatefulSet":
+            yield _unbound(stateful_set_pod(workload.manifest, ordinal))
+        else:
+            yield _unbound({**sample, "metadata": {**sample["metadata"], "name": f"{prefix}-{ordinal}"}})
+
+
+def ready_pool(
+    name: str, labels: Mapping[str, str], taints: Iterable[Taint], allowed: Mapping[str, Sequence[str]]
+) -> NodePool:
+    """A NodePool that is ready, whose nodes have these labels and taints, and one of the allowed values of others."""
+    requirements = tuple(
+        LabelRequirement(key=key, operator="In", values=tuple(values)) for key, values in allowed.items()
+    )
+    spec = NodeClaimSpec(requirements=requirements, taints=tuple(taints), node_class_ref=ANY_NODE_CLASS)
+    template = NodeClaimTemplate(metadata=ObjectMeta(labels=dict(labels)), spec=spec)
+    conditions = tuple(Condition(type=each, status="True") for each in _READY)
+    return NodePool(
+        metadata=ObjectMeta(name=name),
+        spec=NodePoolSpec(template=template),
+        status=NodePoolStatus(conditions=conditions),
+    )
+
+
+def completed_pool(pool: NodePool) -> NodePool:
+    """The NodePool with a node class; one that no Karpenter has looked at counts as ready."""
+    if not pool.status.conditions:
+        conditions = tuple(Condition(type=each, status="True") for each in _READY)
+        pool = _replace(pool, status=NodePoolStatus(conditions=conditions))
+    template = pool.spec.template
+    if template.spec.node_class_ref != NodeClassReference():
+        return pool
+    template = _replace(template, spec=_replace(template.spec, node_class_ref=ANY_NODE_CLASS))
+    return _replace(pool, spec=_replace(pool.spec, template=template))
+
+
+# ---------------------------------------------------------------- one object
+
+
+def _is_read(manifest: Manifest) -> bool:
+    return _GROUPS.get(str(manifest["kind"])) == str(manifest.get("apiVersion", "")).rpartition("/")[0]
+
+
+def _named(found: Found, kind: str) -> dict[str, Any]:
+    """The metadata with a namespace and a uid."""
+    metadata = found.manifest.get("metadata")
+    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
+        raise FieldError(f"{found.where}: {kind}: metadata.name", "is missing")
+    namespace = (metadata.get("namespace") or DEFAULT_NAMESPACE) if kind in _NAMESPACED else ""
+    uid = metadata.get("uid") or f"{kind}/{namespace}/{metadata['name']}"
+    return {**metadata, "namespace": namespace, "uid": uid}
+
+
+def _key(identity: tuple[str, str, str]) -> str:
+    kind, namespace, name = identity
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
+def _unschedulable(pod: dict[str, Any]) -> dict[str, Any]:
+    """A pod that nobody has tried to schedule, as if kube-scheduler had found no node for it."""
+    spec, status = pod.get("spec"), pod.get("status") or {}
+    if not isinstance(spec, dict) or not isinstance(status, dict):
+        return pod
+    if spec.get("nodeName") or spec.get("schedulingGates") or status.get("phase") in ("Succeeded", "Failed"):
+        return pod
+    conditions = [each for each in status.get("conditions") or () if each.get("type") != _UNSCHEDULABLE["type"]]
+    return {**pod, "status": {**status, "conditions": [*conditions, _UNSCHEDULABLE]}}
+
+
+def _unbound(pod: Manifest) -> dict[str, Any]:
+    """The pod of a workload that is only planned."""
+    spec = pod.get("spec")
+    left = {name: value for name, value in spec.items() if name != "nodeName"} if isinstance(spec, dict) else spec
+    return {**pod, "spec": left, "status": {}}

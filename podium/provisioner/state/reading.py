@@ -1,0 +1,226 @@
+"""Reads the objects of a cluster from parsed JSON.
+
+Owns which kinds are read, and the errors about them. A value that planning could not use is found here, before anything
+is planned, so that the error names the object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from podium.objects.core import LabelSelector, NodeSelectorRequirement, Pod, PodSpec
+from podium.objects.errors import FieldError, field_and_detail
+from podium.objects.requests import pod_requests_with_status, whole_amounts
+from podium.objects.selectors import compile_selector
+from podium.objects.storage import CSINode, PersistentVolumeClaim, StorageClass
+from podium.objects.times import parse_time
+from podium.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
+from podium.provisioner.apis.objects import (
+    CONSOLIDATION_POLICIES,
+    Budget,
+    ClusterObjects,
+    DaemonSet,
+    NodeClaim,
+    NodeClaimStatus,
+    NodePool,
+    ProvidedNode,
+    Volume,
+)
+from podium.provisioner.scheduling.requirements import Requirement
+
+KINDS: Final[Mapping[str, tuple[str, type[Any]]]] = {
+    "NodePool": ("node_pools", NodePool),
+    "NodeClaim": ("node_claims", NodeClaim),
+    "Node": ("nodes", ProvidedNode),
+    "Pod": ("pods", Pod),
+    "DaemonSet": ("daemon_sets", DaemonSet),
+    "PodDisruptionBudget": ("budgets", Budget),
+    "Namespace": ("namespaces", Namespace),
+    "Service": ("services", Service),
+    "ReplicationController": ("replication_controllers", ReplicationController),
+    "ReplicaSet": ("replica_sets", ReplicaSet),
+    "StatefulSet": ("stateful_sets", StatefulSet),
+    "PersistentVolumeClaim": ("claims", PersistentVolumeClaim),
+    "PersistentVolume": ("volumes", Volume),
+    "StorageClass": ("storage_classes", StorageClass),
+    "CSINode": ("csi_nodes", CSINode),
+}
+"""By kind: the field of `ClusterObjects`, and the type."""
+
+
+def read_objects(documents: object, path: str = "objects") -> ClusterObjects:
+    """Read objects from a list in parsed JSON; those of other kinds are ignored.
+
+    Args:
+        path: what to call the list in errors.
+
+    Raises:
+        FieldError: an object has a field of another type than the API gives it, or a value that has no meaning.
+    """
+    if not isinstance(documents, Sequence) or isinstance(documents, str | bytes):
+        raise FieldError(path, "is not a list")
+    return read_named_objects((document, f"{path}[{index}]", ".") for index, document in enumerate(documents))
+
+
+def read_named_objects(
+    documents: Iterable[tuple[object, str, str]], check_pool: Callable[[NodePool], None] | None = None
+) -> ClusterObjects:
+    """Read objects from parsed JSON; those of other kinds are ignored.
+
+    Args:
+        documents: each with what to call it in errors, and what stands between that and the path of a field.
+        check_pool: refuses NodePools for more than values that planning could not use.
+
+    Raises:
+        FieldError: an object has a field of another type than the API gives it, or a value that has no meaning.
+    """
+    found: dict[str, list[Any]] = {name: [] for name, _ in KINDS.values()}
+    for document, path, separator in documents:
+        if not isinstance(document, Mapping):
+            raise FieldError(path, "is not an object with named fields")
+        known = KINDS.get(str(document.get("kind")))
+        if known is None:
+            continue
+        name, kind = known
+        try:
+            item = msgspec.convert(document, kind)
+            check_object(item)
+            if check_pool is not None and isinstance(item, NodePool):
+                check_pool(item)
+        except FieldError as error:
+            raise FieldError(f"{path}{separator}{error.path}", error.detail) from error
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            field_path, detail = field_and_detail(str(error))
+            raise FieldError(f"{path}{separator}{field_path}" if field_path else path, detail) from error
+        found[name].append(item)
+    return ClusterObjects(
+        **{
+            name: tuple(sorted(items, key=lambda each: (each.metadata.namespace, each.metadata.name)))
+            for name, items in found.items()
+        }
+    )
+
+
+def time_of(text: object, path: str) -> float:
+    """A timestamp in seconds since the epoch.
+
+    Raises:
+        FieldError: it is not a timestamp.
+    """
+    try:
+        return parse_time(str(text))
+    except ValueError as error:
+        raise FieldError(path, str(error)) from error
+
+
+# ---------------------------------------------------------------- meaning
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def check_object(item: Any) -> None:
+    """Refuse values that planning could not use.
+
+    Raises:
+        FieldError: a quantity, a time, an operator or a selector has no meaning.
+    """
+    metadata = item.metadata
+    _check_time(metadata.creation_timestamp, "metadata.creationTimestamp")
+    _check_time(metadata.deletion_timestamp, "metadata.deletionTimestamp")
+    if isinstance(item, Pod):
+        _check_time(item.status.start_time, "status.startTime")
+        pod_requests_with_status(item)
+        # What is wrong with the node affinity that a waiting pod requires is part of the plan.
+        _check_affinity(item.spec, "spec", is_waiting=not item.node_name)
+    elif isinstance(item, DaemonSet):
+        _check_affinity(item.spec.template.spec, "spec.template.spec", is_waiting=False)
+    elif isinstance(item, ProvidedNode | NodeClaim):
+        whole_amounts(item.status.capacity, "status.capacity")
+        whole_amounts(item.status.allocatable, "status.allocatable")
+        if isinstance(item, NodeClaim):
+            _check_times(item.status)
+    elif isinstance(item, NodePool):
+        _check_pool(item)
+    elif isinstance(item, Budget):
+        _check_selector(item.spec.selector, "spec.selector")
+    elif isinstance(item, Volume):
+        _check_volume(item)
+
+
+def _check_times(status: NodeClaimStatus) -> None:
+    _check_time(status.last_pod_event_time, "status.lastPodEventTime")
+    for index, each in enumerate(status.conditions):
+        _check_time(each.last_transition_time, f"status.conditions[{index}].lastTransitionTime")
+
+
+def _check_pool(pool: NodePool) -> None:
+    whole_amounts(pool.spec.limits or {}, "spec.limits")
+    _ = pool.spec.disruption.consolidate_after_s  # refuses what is no duration
+    policy = pool.spec.disruption.consolidation_policy
+    if policy not in CONSOLIDATION_POLICIES:
+        raise FieldError(
+            "spec.disruption.consolidationPolicy", f'"{policy}" is not one of {", ".join(CONSOLIDATION_POLICIES)}'
+        )
+    for index, each in enumerate(pool.spec.template.spec.requirements):
+        path = f"spec.template.spec.requirements[{index}]"
+        if not each.key:
+            raise FieldError(f"{path}.key", "is missing")
+        Requirement.of(each.key, each.operator, each.values, path=path)
+
+
+def _check_volume(volume: Volume) -> None:
+    affinity = volume.spec.node_affinity
+    if affinity is not None and affinity.required is not None:
+        for index, term in enumerate(affinity.required.node_selector_terms):
+            _check_expressions(
+                term.match_expressions, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}].matchExpressions"
+            )
+
+
+def _check_affinity(spec: PodSpec, spec_path: str, *, is_waiting: bool) -> None:
+    if spec.affinity is None:
+        return
+    nodes = spec.affinity.node_affinity
+    if nodes is not None:
+        path = f"{spec_path}.affinity.nodeAffinity"
+        if nodes.required is not None and not is_waiting:
+            for index, term in enumerate(nodes.required.node_selector_terms):
+                _check_expressions(
+                    term.match_expressions, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}].matchExpressions"
+                )
+        for index, each in enumerate(nodes.preferred):
+            _check_expressions(
+                each.preference.match_expressions, f"{path}.{_PREFERRED}[{index}].preference.matchExpressions"
+            )
+    for name, pods in (
+        ("podAffinity", spec.affinity.pod_affinity),
+        ("podAntiAffinity", spec.affinity.pod_anti_affinity),
+    ):
+        if pods is not None:
+            path = f"{spec_path}.affinity.{name}"
+            for index, required in enumerate(pods.required):
+                _check_selector(required.namespace_selector, f"{path}.{_REQUIRED}[{index}].namespaceSelector")
+            for index, preferred in enumerate(pods.preferred):
+                where = f"{path}.{_PREFERRED}[{index}].podAffinityTerm.namespaceSelector"
+                _check_selector(preferred.pod_affinity_term.namespace_selector, where)
+
+
+def _check_expressions(expressions: Sequence[NodeSelectorRequirement], path: str) -> None:
+    for index, each in enumerate(expressions):
+        Requirement.of(each.key, each.operator, each.values, path=f"{path}[{index}]")
+
+
+def _check_selector(selector: LabelSelector | None, path: str) -> None:
+    try:
+        compile_selector(selector)
+    except FieldError as error:
+        raise FieldError(f"{path}.{error.path}", error.detail) from error
+
+
+def _check_time(text: str | None, path: str) -> None:
+    if text:
+        time_of(text, path)

@@ -1,0 +1,178 @@
+"""The nodes that a cluster has, or will have once they are up: each a Node joined with its NodeClaim.
+
+Owns the join, and what of each side counts. Pure and immutable.
+
+Source: karpenter pkg/controllers/state/statenode.go and cluster.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from podium.objects.core import Pod, ResourceList, Taint
+from podium.objects.requests import Requests, whole_amounts
+from podium.provisioner.apis.labels import HOSTNAME, INITIALIZED, INSTANCE_TYPE, NODE_POOL, REGISTERED
+from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, ProvidedNode, is_true
+from podium.provisioner.scheduling.amounts import less, requests_of, total
+from podium.provisioner.scheduling.taints import is_ephemeral
+from podium.provisioner.state.validation import is_owned_by_daemon_set
+
+NODES: Final = "nodes"
+"""The resource by which limits count nodes."""
+
+
+@dataclass(frozen=True, eq=False)
+class StateNode:
+    """A node that is there, or on its way.
+
+    Attributes:
+        node: The Node; None until there is one.
+        claim: The NodeClaim; None if Karpenter does not manage the node.
+        pods: The pods on it that have not ended.
+    """
+
+    node: ProvidedNode | None
+    claim: NodeClaim | None
+    pods: tuple[Pod, ...] = ()
+
+    @cached_property
+    def is_registered(self) -> bool:
+        """Whether the Node speaks for itself; before that its NodeClaim does."""
+        return self._has_joined(REGISTERED)
+
+    @cached_property
+    def is_initialized(self) -> bool:
+        """Whether the node is ready for pods."""
+        return self._has_joined(INITIALIZED)
+
+    @cached_property
+    def name(self) -> str:
+        """The Node's name once it is registered; before that, the NodeClaim's."""
+        return self._speaker.metadata.name
+
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        """The labels."""
+        return self._speaker.metadata.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The annotations."""
+        return self._speaker.metadata.annotations
+
+    @cached_property
+    def hostname(self) -> str:
+        """The hostname label, or else the name."""
+        return self.labels.get(HOSTNAME) or self.name
+
+    @cached_property
+    def is_leaving(self) -> bool:
+        """Whether the node is being deleted: then it takes no pods, and those on it are placed elsewhere."""
+        if self.claim is not None:
+            terminating = is_true(self.claim.status.conditions, "InstanceTerminating")
+            return self.claim.metadata.deletion_timestamp is not None or terminating
+        assert self.node is not None
+        return self.node.metadata.deletion_timestamp is not None
+
+    @cached_property
+    def is_rebooting(self) -> bool:
+        """Whether a reboot that repairs the node is under way."""
+        return self.claim is not None and is_true(self.claim.status.conditions, "Rebooting")
+
+    @cached_property
+    def taints(self) -> tuple[Taint, ...]:
+        """The taints that will remain once the node is ready."""
+        if self.claim is None:
+            assert self.node is not None
+            return self.node.spec.taints
+        is_own = self.node is not None and self.is_registered
+        taints = self.node.spec.taints if self.node is not None and is_own else self.claim.spec.taints
+        if self.is_initialized and not self.is_rebooting:
+            return taints
+        startup = {(each.key, each.effect) for each in self.claim.spec.startup_taints}
+        return tuple(each for each in taints if not is_ephemeral(each) and (each.key, each.effect) not in startup)
+
+    @cached_property
+    def capacity(self) -> Requests:
+        """The capacity, and that it is one node."""
+        node = self.node.status.capacity if self.node is not None else {}
+        claim = self.claim.status.capacity if self.claim is not None else {}
+        return {**self._filled(node, claim, "status.capacity"), NODES: 1}
+
+    @cached_property
+    def allocatable(self) -> Requests:
+        """What pods can use."""
+        node = self.node.status.allocatable if self.node is not None else {}
+        claim = self.claim.status.allocatable if self.claim is not None else {}
+        return self._filled(node, claim, "status.allocatable")
+
+    @cached_property
+    def available(self) -> Requests:
+        """What pods can still use."""
+        return less(self.allocatable, self.requests)
+
+    @cached_property
+    def requests(self) -> Requests:
+        """What the pods on it request."""
+        return total(*(requests_of(each) for each in self.pods))
+
+    @cached_property
+    def daemon_requests(self) -> Requests:
+        """What the pods of DaemonSets on it use."""
+        return total(*(requests_of(each) for each in self.pods if is_owned_by_daemon_set(each)))
+
+    @property
+    def _speaker(self) -> ProvidedNode | NodeClaim:
+        if self.node is None or (self.claim is not None and not self.is_registered):
+            assert self.claim is not None
+            return self.claim
+        return self.node
+
+    def _has_joined(self, label: str) -> bool:
+        if self.claim is None:
+            return True
+        return self.node is not None and self.node.metadata.labels.get(label) == "true"
+
+    def _filled(self, node: ResourceList, claim: ResourceList, path: str) -> Requests:
+        """The node's amounts; until it is initialised, the NodeClaim's where the node has none or 0."""
+        amounts = dict(whole_amounts(node, path))
+        if not self.is_initialized:
+            for name, amount in whole_amounts(claim, path).items():
+                amounts[name] = amounts.get(name) or amount
+        return amounts
+
+
+def state_nodes(objects: ClusterObjects) -> tuple[StateNode, ...]:
+    """The nodes of a cluster, in order of name.
+
+    A NodeClaim without a machine is not there yet, and neither is a managed Node without a machine's name, or without
+    an instance type before it is initialised.
+    """
+    pods: dict[str, list[Pod]] = defaultdict(list)
+    for pod in objects.pods:
+        if pod.node_name and not pod.has_ended:
+            pods[pod.node_name].append(pod)
+    claims = {each.status.provider_id: each for each in objects.node_claims if each.status.provider_id}
+    nodes = {each.spec.provider_id or each.metadata.name: each for each in objects.nodes if _is_known(each)}
+    joined = (
+        StateNode(node, claims.get(machine), tuple(pods[node.metadata.name]) if node is not None else ())
+        for machine in {**nodes, **claims}
+        for node in (nodes.get(machine),)
+    )
+    return tuple(sorted(joined, key=lambda each: each.name))
+
+
+def leaving(nodes: Iterable[StateNode]) -> tuple[StateNode, ...]:
+    """The nodes that are being deleted."""
+    return tuple(each for each in nodes if each.is_leaving)
+
+
+def _is_known(node: ProvidedNode) -> bool:
+    labels = node.metadata.labels
+    if not labels.get(NODE_POOL):
+        return True
+    return bool(node.spec.provider_id) and bool(labels.get(INSTANCE_TYPE) or labels.get(INITIALIZED))

@@ -1,0 +1,131 @@
+"""What would become of the pods if some nodes went."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from podium.provisioner.disruption.disruption_state import DisruptionState
+from podium.provisioner.disruption.simulation import Simulation
+from tests.unit.provisioner.clusters import Document, pod
+from tests.unit.provisioner.fleets import machine, node_pool, state_of
+
+WEB = {"app": "web"}
+NO_LIMIT = {"limits": {"cpu": "4"}}
+"""Nothing more can be bought for a cluster of four cores or more."""
+
+
+def without(state: DisruptionState, *names: str, **how: Any) -> Simulation:
+    chosen = [each for each in state.candidates if each.name in names]
+    assert len(chosen) == len(names)
+    found = state.simulator.without(chosen, **how)
+    assert found is not None
+    return found
+
+
+def existing(simulation: Simulation) -> dict[str, list[str]]:
+    return {name: [each.metadata.name for each in pods] for name, pods in simulation.outcome.existing.items()}
+
+
+def test_pods_move_to_the_nodes_that_stay() -> None:
+    state = state_of(machine("a"), machine("b"), pod("a-1", node="a"), pod("b-1", node="b"))
+    found = without(state, "a")
+    assert existing(found) == {"b": ["a-1"]}
+    assert (found.outcome.purchases, found.stranded) == ((), {})
+
+
+def test_waiting_pods_take_part_but_are_not_stranded() -> None:
+    full = machine("a"), machine("b"), pod("a-1", node="a"), pod("b-1", node="b", cpu="3")
+    found = without(state_of(full[0], full[1], *full[2:], pod("waits", cpu="64")), "a")
+    assert existing(found) == {"b": ["a-1"]}
+    assert list(found.outcome.errors) == ["default/waits"]
+    assert found.stranded == {}
+
+
+def test_pods_of_a_node_that_leaves_anyway_are_moved_too() -> None:
+    gone = machine("gone", claim={"deletionTimestamp": "2026-05-01T00:00:00Z"})
+    state = state_of(gone, machine("a"), machine("b"), pod("gone-1", node="gone"), pod("a-1", node="a", cpu="2"))
+    assert existing(without(state, "a")) == {"b": ["a-1", "gone-1"]}
+
+
+def test_pods_that_cannot_go_are_dropped_though_their_node_goes() -> None:
+    never = {
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": WEB}, "maxUnavailable": 0},
+        "status": {"disruptionsAllowed": 1},
+    }
+    state = state_of(machine("a"), machine("b"), pod("a-1", node="a", labels=WEB), never)
+    assert [each.name for each in state.candidates] == ["a", "b"]
+    assert existing(without(state, "a")) == {}
+
+
+def test_pods_on_a_node_that_is_not_there_yet_count_as_stranded() -> None:
+    state = state_of(machine("a"), machine("b", joined="registered"), pod("a-1", node="a"), pod("waits"))
+    found = without(state, "a")
+    text = "would schedule against uninitialized nodeclaim/claim-b, node/b"
+    assert found.stranded == {"default/a-1": text}
+    assert found.outcome.errors == {"default/a-1": text, "default/waits": text}
+    assert existing(found) == {"b": ["a-1", "waits"]}
+
+
+def test_pods_of_a_leaving_node_may_count_on_a_node_that_is_not_there_yet() -> None:
+    gone = machine("gone", claim={"deletionTimestamp": "2026-05-01T00:00:00Z"})
+    coming = machine("b", joined="claimed")
+    state = state_of(gone, machine("a", 1), coming, pod("gone-1", node="gone", cpu="3"))
+    found = without(state, "a")
+    assert (existing(found), found.stranded) == ({"claim-b": ["gone-1"]}, {})
+
+
+def test_a_node_under_consolidate_after_takes_only_pods_that_wait_or_must_leave() -> None:
+    gone = machine("gone", claim={"deletionTimestamp": "2026-05-01T00:00:00Z"})
+    state = state_of(
+        machine("a"),
+        machine("rests", 8, pod_event_s_ago=10),
+        gone,
+        [pod("a-1", node="a"), pod("gone-1", node="gone"), pod("waits")],
+        node_pool(after="1m"),
+    )
+    found = without(state, "a", is_consolidation=True)
+    assert existing(found) == {"rests": ["gone-1", "waits"]}
+    assert [[each.metadata.name for each in claim.claim.pods] for claim in found.outcome.purchases] == [["a-1"]]
+    assert existing(without(state, "a")) == {"rests": ["a-1", "gone-1", "waits"]}, "drift does not mind"
+    later = without(state.later(50), "a", is_consolidation=True)
+    assert existing(later) == {"rests": ["a-1", "gone-1", "waits"]}
+
+
+def test_preferences_are_as_hard_as_requirements_until_nothing_else_is_left() -> None:
+    only_other = {
+        "weight": 1,
+        "preference": {
+            "matchExpressions": [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["c-1"]}]
+        },
+    }
+    wish = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [only_other]}}
+    parts = (machine("a"), machine("b"), pod("a-1", node="a", cpu="500m", affinity=wish))
+    assert len(without(state_of(*parts), "a").outcome.purchases) == 1
+    assert existing(without(state_of(*parts, ignore_preferences=True), "a")) == {"b": ["a-1"]}
+
+
+def test_without_a_pool_to_buy_from_nothing_can_be_simulated() -> None:
+    state = state_of(machine("a"), node_pool(ready=False))
+    assert state.simulator.without(state.candidates) is None
+
+
+def test_the_text_names_five_pods_and_counts_the_others() -> None:
+    def text(count: int) -> str:
+        simulation = without(state_of(machine("a")), "a")
+        stranded = {f"default/p{index}": "why" for index in range(count)}
+        return dataclasses.replace(simulation, stranded=stranded).stranded_text()
+
+    assert text(1) == "not all pods would schedule, default/p0 => why "
+    assert text(5).endswith("default/p4 => why  and 0 other(s)")
+    assert text(7).endswith("default/p4 => why  and 2 other(s)")
+
+
+def test_nothing_that_was_given_is_changed() -> None:
+    objects: list[Document] = [*machine("a"), *machine("b"), pod("a-1", node="a"), pod("waits")]
+    state = state_of(objects)
+    before = repr(state.basis.objects)
+    assert existing(without(state, "a")) == existing(without(state, "a"))
+    assert repr(state.basis.objects) == before

@@ -1,0 +1,107 @@
+"""Where pods go when nodes go, by podium's own plugins."""
+
+from functools import partial
+
+from podium.engine.cluster import Cluster
+from podium.provisioner.disruption.disruption_state import DisruptionState
+from podium.provisioner.disruption.simulation import Simulation
+from podium.provisioner.planners.placing_simulator import PlacingSimulator
+from podium.provisioner.state.reading import read_objects
+from podium.provisioner.state.settings import Settings
+from tests.unit.provisioner.clusters import (
+    CAPACITY_TYPE,
+    HOSTNAME,
+    NOW,
+    catalogue,
+    daemon_set,
+    pod,
+    required,
+    spread,
+)
+from tests.unit.provisioner.fleets import TYPES, cluster, machine, node_pool
+
+
+def _keys(nodes) -> dict[str, list[str]]:
+    return {name: [each.key for each in pods] for name, pods in nodes.items()}
+
+
+def _bought_for(found: Simulation) -> list[list[str]]:
+    return [[each.key for each in purchase.claim.pods] for purchase in found.outcome.purchases]
+
+
+def _without(name: str, *parts) -> Simulation:
+    objects = cluster(*parts, node_pool(requirements=[required(CAPACITY_TYPE, "In", "on-demand")]))
+    known = Cluster.load([{"apiVersion": "v1", **each} for each in objects if each["kind"] in ("Node", "Pod")])
+    make = partial(PlacingSimulator, known)
+    state = DisruptionState.of(read_objects(objects), catalogue(*TYPES), Settings(), NOW, make)
+    found = state.simulator.without([each for each in state.candidates if each.name == name])
+    assert found is not None
+    assert len(known.nodes) == sum(each["kind"] == "Node" for each in objects)
+    return found
+
+
+def test_a_pod_goes_to_a_node_that_has_room():
+    found = _without("a", machine("a"), machine("b"), pod("web", node="a"))
+    assert _keys(found.outcome.existing) == {"b": ["default/web"]}
+    assert (found.outcome.purchases, found.stranded) == ((), {})
+
+
+def test_the_cheapest_node_is_bought_for_a_pod_that_has_no_room():
+    (purchase,) = _without("a", machine("a", 8), pod("web", node="a")).outcome.purchases
+    assert [each.name for each in purchase.instance_types] == ["c-2"]
+    assert [each.key for each in purchase.claim.pods] == ["default/web"]
+
+
+def test_a_pod_that_fits_nowhere_is_stranded():
+    found = _without("a", machine("a"), machine("b"), pod("stays", node="a", nodeSelector={"gpu": "yes"}))
+    assert list(found.stranded) == ["default/stays"]
+
+
+def test_a_pod_that_would_be_preempted_is_stranded():
+    only_there = {"nodeSelector": {"node.kubernetes.io/instance-type": "c-1"}}
+    high = pod("high", node="a", priority=10, **only_there)
+    found = _without("a", machine("a"), machine("b", 1), pod("low", node="b", priority=-10), high)
+    assert found.stranded == {"default/low": "would be preempted"}
+
+
+def test_pods_that_wait_already_are_placed_before_those_of_the_node():
+    found = _without("a", machine("a"), machine("b"), pod("moves", node="a", cpu="3"), pod("waits", cpu="3"))
+    assert _keys(found.outcome.existing) == {"b": ["default/waits"]}
+    assert _bought_for(found) == [["default/moves"]]
+
+
+def test_a_node_counts_until_its_pods_are_placed():
+    """It is empty then, so a pod that is spread over hosts would preempt the only one of its kind on another host."""
+    web = {"labels": {"app": "web"}}
+    moves = pod("moves", node="a", topologySpreadConstraints=[spread(HOSTNAME)], **web)
+    found = _without("a", machine("a"), machine("b"), moves, pod("low", node="b", priority=-10, **web))
+    assert _bought_for(found) == [["default/moves"]]
+    assert (_keys(found.outcome.existing), found.stranded) == ({}, {})
+
+
+def test_a_pod_that_the_node_itself_keeps_off_is_placed_once_it_is_gone():
+    web = {"labels": {"app": "web"}, "topologySpreadConstraints": [spread(HOSTNAME)]}
+    found = _without("a", machine("a"), machine("b"), pod("moves", node="a", **web), pod("stays", node="b", **web))
+    assert _keys(found.outcome.existing) == {"b": ["default/moves"]}
+    assert found.stranded == {}
+
+
+def test_a_pod_of_a_disruption_budget_has_to_fit_while_the_node_is_there():
+    """Until it is ready again, the budget may keep other pods on the node, and with them the node."""
+    web = {"labels": {"app": "web"}, "topologySpreadConstraints": [spread(HOSTNAME)]}
+    there = [machine("a"), machine("b"), pod("moves", node="a", **web), pod("stays", node="b", **web)]
+    budget = {
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1},
+        "status": {"disruptionsAllowed": 1},
+    }
+    assert _without("a", *there, budget).stranded == {
+        "default/moves": "fits only once the nodes are gone, which its PodDisruptionBudget may prevent"
+    }
+
+
+def test_room_is_kept_for_pods_of_daemon_sets_that_are_still_to_come():
+    there = [machine("a"), machine("b"), pod("stays", node="b", cpu="2"), pod("moves", node="a", cpu="2")]
+    assert _keys(_without("a", *there).outcome.existing) == {"b": ["default/moves"]}
+    assert _keys(_without("a", *there, daemon_set(cpu="100m")).outcome.existing) == {}

@@ -1,0 +1,84 @@
+"""What a pod gives up, in which order."""
+
+from __future__ import annotations
+
+from podium.objects.core import Pod
+from podium.provisioner.provisioning.relaxation import relaxed, tolerating_preferences
+from tests.unit.provisioner.clusters import HOSTNAME, ZONE, as_pod, node_affinity, pod, required, spread
+
+
+def weighted(*weights: int) -> dict[str, object]:
+    terms = [{"weight": each, "podAffinityTerm": {"topologyKey": f"key-{each}"}} for each in weights]
+    return {"preferredDuringSchedulingIgnoredDuringExecution": terms}
+
+
+def steps(subject: Pod, *, tolerate: bool = False) -> list[Pod]:
+    found = []
+    while (next_one := relaxed(subject, tolerate_preferences=tolerate)) is not None:
+        found.append(next_one)
+        subject = next_one
+    return found
+
+
+def test_a_pod_without_wishes_gives_up_nothing() -> None:
+    assert steps(as_pod(pod("a"))) == []
+    only = node_affinity(required(ZONE, "In", "a"))
+    assert steps(as_pod(pod("a", affinity=only, topologySpreadConstraints=[spread()]))) == []
+
+
+def test_everything_is_given_up_in_order() -> None:
+    affinity = {
+        **node_affinity(required(ZONE, "In", "a"), required(ZONE, "In", "b"), preferred=[(1, required("x", "Exists"))]),
+        "podAffinity": weighted(1, 5),
+        "podAntiAffinity": weighted(3),
+    }
+    first = as_pod(pod("a", affinity=affinity, topologySpreadConstraints=[spread(when="ScheduleAnyway")]))
+    seen = []
+    for each in steps(first, tolerate=True):
+        spec = each.spec
+        found = spec.affinity
+        assert found
+        assert found.node_affinity
+        assert found.node_affinity.required
+        assert found.pod_affinity
+        assert found.pod_anti_affinity
+        seen.append(
+            (
+                len(found.node_affinity.required.node_selector_terms),
+                [term.weight for term in found.pod_affinity.preferred],
+                len(found.pod_anti_affinity.preferred),
+                len(found.node_affinity.preferred),
+                len(spec.topology_spread_constraints),
+                len(spec.tolerations),
+            )
+        )
+    assert seen == [
+        (1, [5, 1][::-1], 1, 1, 1, 0),
+        (1, [1], 1, 1, 1, 0),
+        (1, [], 1, 1, 1, 0),
+        (1, [], 0, 1, 1, 0),
+        (1, [], 0, 0, 1, 0),
+        (1, [], 0, 0, 0, 0),
+        (1, [], 0, 0, 0, 1),
+    ]
+
+
+def test_the_last_spread_takes_the_place_of_one_that_is_dropped() -> None:
+    soft = [spread(ZONE, when="ScheduleAnyway"), spread("rack"), spread(HOSTNAME, when="ScheduleAnyway")]
+    first, second = steps(as_pod(pod("a", topologySpreadConstraints=soft)))
+    assert [each.topology_key for each in first.spec.topology_spread_constraints] == [HOSTNAME, "rack"]
+    assert [each.topology_key for each in second.spec.topology_spread_constraints] == ["rack"]
+
+
+def test_preferences_are_tolerated_once() -> None:
+    tolerant = tolerating_preferences(as_pod(pod("a")).spec)
+    assert tolerating_preferences(tolerant) is tolerant
+
+
+def test_the_pod_itself_stays_as_it_was() -> None:
+    subject = as_pod(pod("a", affinity={"podAffinity": weighted(1)}))
+    (changed,) = steps(subject)
+    assert changed.metadata is subject.metadata
+    assert subject.spec.affinity
+    assert subject.spec.affinity.pod_affinity
+    assert len(subject.spec.affinity.pod_affinity.preferred) == 1

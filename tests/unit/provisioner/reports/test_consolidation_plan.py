@@ -1,0 +1,171 @@
+"""A whole consolidation."""
+
+from __future__ import annotations
+
+import json
+import statistics
+
+import pytest
+
+from podium.provisioner.disruption.disruption_state import DisruptionState
+from podium.provisioner.disruption.searches import Search
+from podium.provisioner.reports.consolidation_plan import ConsolidationOptions, ConsolidationPlan, plan_consolidation
+from tests.looks import after_looks
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, node, pod, required
+from tests.unit.provisioner.fleets import machine, node_pool, state_of
+from tests.unit.provisioner.random_fleets import against_prefixes, any_fleet
+
+ON_DEMAND = [required(CAPACITY_TYPE, "In", "on-demand")]
+KEEP = {"karpenter.sh/do-not-disrupt": "true"}
+
+
+def planned(state: DisruptionState, search: Search = "prefix") -> ConsolidationPlan:
+    return plan_consolidation(state, ConsolidationOptions(search=search))
+
+
+def test_empty_nodes_go_first_and_then_one_command_follows_another() -> None:
+    state = state_of(
+        machine("empty"),
+        machine("a", 8),
+        machine("b", 8),
+        [pod("a-1", node="a", cpu="7500m"), pod("b-1", node="b")],
+        node_pool(requirements=ON_DEMAND),
+    )
+    plan = planned(state)
+    assert [(each.reason, each.decision, each.nodes) for each in plan.commands] == [
+        ("Empty", "delete", ("empty",)),
+        ("Underutilized", "replace", ("b",)),
+    ]
+    assert [each.name for each in plan.commands[1].new] == ["new-1"]
+    assert plan.commands[1].moves == {"default/b-1": "new-1"}
+    assert plan.savings == pytest.approx(0.4 + 0.8 - 0.2)
+    assert plan.blockers == {"a": ("Can't replace with a cheaper node",), "new-1": ()}
+
+
+def test_without_anything_to_gain_the_plan_is_empty() -> None:
+    plan = planned(state_of(machine("a", 1), pod("a-1", node="a", cpu="800m"), node_pool(requirements=ON_DEMAND)))
+    assert (plan.commands, plan.savings) == ((), 0.0)
+    assert plan.blockers == {"a": ("Can't replace with a cheaper node",)}
+
+
+def test_everything_that_keeps_a_node_is_told() -> None:
+    busy = machine("busy", 3, pod_event_s_ago=5, zone="zone-9")
+    del busy[1]["metadata"]["labels"][CAPACITY_TYPE]
+    state = state_of(
+        node("plain"),
+        machine("kept", annotations=KEEP, pool="gone"),
+        busy,
+        machine("static", pool="fixed"),
+        machine("never", pool="never"),
+        machine("stuck", pool="none"),
+        [pod("busy-1", node="busy"), pod("stuck-1", node="stuck", cpu="10m", nodeSelector={"gpu": "yes"})],
+        node_pool(after="1m", policy="WhenEmpty"),
+        node_pool("fixed", replicas=1),
+        node_pool("never", after="Never"),
+        node_pool("none", nodes="0"),
+    )
+    blockers = planned(state).blockers
+    assert blockers["plain"] == ("Node isn't managed by karpenter",)
+    assert blockers["kept"] == (
+        'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation',
+        "NodePool not found (NodePool=gone)",
+    )
+    assert blockers["busy"] == (
+        'Instance Type "c-3" not found',
+        'Node does not have label "karpenter.sh/capacity-type"',
+        'NodePool "pool" has consolidation policy WhenEmpty, but node is not empty',
+        "Pods came or went less than 1m ago (consolidateAfter)",
+    )
+    assert blockers["static"] == ('NodePool "fixed" has a fixed number of nodes',)
+    assert blockers["never"] == ('NodePool "never" has consolidation disabled',)
+    assert blockers["stuck"][:2] == (
+        'The budgets of NodePool "none" allow no more nodes to go: Underutilized',
+        "Not all pods would schedule",
+    )
+    assert blockers["stuck"][2].startswith("default/stuck-1: ")
+
+
+def test_the_policy_balanced_is_named_as_a_reason() -> None:
+    pods = [pod(f"a-{index}", node="a", cpu="10m") for index in range(10)]
+    pool = node_pool(policy="Balanced", requirements=ON_DEMAND)
+    blockers = planned(state_of(machine("a", 1), machine("b", 16, annotations=KEEP), pods, pool)).blockers
+    assert blockers["a"] == ("The policy Balanced finds the savings not worth the disruption",)
+
+
+def test_a_plan_is_told_in_the_types_of_json() -> None:
+    state = state_of(machine("a", 8), pod("a-1", node="a"), node_pool(requirements=ON_DEMAND))
+    told = json.loads(json.dumps(planned(state).as_dict()))
+    (command,) = told["commands"]
+    (new,) = command["new_nodes"]
+    assert (new["name"], new["instance_type"], new["zone"], new["capacity_type"]) == (
+        "new-1",
+        "c-2",
+        "zone-1",
+        "on-demand",
+    )
+    assert new["instance_types"] == ["c-2", "c-4"]
+    assert told["hourly_savings"] == command["hourly_savings"] == pytest.approx(0.6)
+    assert told["monthly_savings"] == pytest.approx(0.6 * 730)
+
+
+def test_options_ask_for_more_than_karpenter_does() -> None:
+    parts = (machine("a", 2), machine("b", 4), [pod(f"{name}-1", node=name, cpu="10m") for name in "ab"])
+    state = state_of(*parts, node_pool(requirements=ON_DEMAND))
+    assert plan_consolidation(state, ConsolidationOptions(min_savings=9)).commands == ()
+    assert plan_consolidation(state).savings > 0
+
+
+def test_budgets_can_be_ignored() -> None:
+    nodes = [part for name in "abcd" for part in machine(name, 4)]
+    state = state_of(nodes, node_pool(nodes="1"))
+    assert [each.nodes for each in planned(state).commands] == [("a",), ("b",), ("c",), ("d",)]
+    found = plan_consolidation(state, ConsolidationOptions(ignore_budgets=True))
+    assert [each.nodes for each in found.commands] == [("a", "b", "c", "d")]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_plans_of_any_cluster_hold_what_they_promise(seed: int) -> None:
+    state = any_fleet(seed)
+    before = repr(state.basis.objects)
+    plans: dict[Search, ConsolidationPlan] = {"prefix": planned(state), "greedy": planned(state, "greedy")}
+    assert plans["greedy"].savings >= plans["prefix"].savings
+    assert repr(state.basis.objects) == before
+    known = {each.name for each in state.basis.nodes}
+    for plan in plans.values():
+        gone = [name for each in plan.commands for name in each.nodes]
+        bought = {new.name for each in plan.commands for new in each.new}
+        assert len(set(gone)) == len(gone)
+        assert set(gone) <= known
+        assert plan.blockers.keys() == (known - set(gone)) | bought
+        left = known
+        for command in plan.commands:
+            left = left - set(command.nodes) | {new.name for new in command.new}
+            assert set(command.moves.values()) <= left
+        assert plan.as_dict() == planned(any_fleet(seed), "prefix" if plan is plans["prefix"] else "greedy").as_dict()
+
+
+def test_greedy_saves_a_fifth_more_where_a_node_stands_in_the_way_of_prefixes() -> None:
+    ratios = []
+    for seed in range(100):
+        state = against_prefixes(seed)
+        prefix, greedy = planned(state), planned(state, "greedy")
+        assert greedy.savings >= prefix.savings
+        ratios.append(greedy.savings / prefix.savings if prefix.savings else float(greedy.savings > 0) * 1000)
+    assert statistics.median(ratios) >= 1.2
+
+
+def test_commands_found_in_time_are_the_first_of_all_and_partial() -> None:
+    state = state_of(
+        machine("empty"),
+        machine("a", 8),
+        machine("b", 8),
+        [pod("a-1", node="a", cpu="7500m"), pod("b-1", node="b")],
+        node_pool(requirements=ON_DEMAND),
+    )
+    every = plan_consolidation(state)
+    for looks in range(4):
+        limit = after_looks(looks)
+        found = plan_consolidation(state, limit=limit)
+        assert [each.nodes for each in found.commands] == [each.nodes for each in every.commands[:looks]]
+        assert (found.is_partial, limit.is_noticed, found.as_dict()["partial"]) == (True, True, True)
+    assert "partial" not in every.as_dict()

@@ -1,0 +1,46 @@
+"""How many devices there are for claims, and how many are taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.provisioner.scheduling.device_use import DeviceUse
+
+API = "resource.k8s.io/v1"
+
+
+def resource_slice(name: str, count: int, *, driver: str = "gpu", pool: str = "n1", generation: int = 1) -> Any:
+    devices = [{"name": f"d{index}"} for index in range(count)]
+    spec = {"driver": driver, "nodeName": "n1", "pool": {"name": pool, "generation": generation}, "devices": devices}
+    return {"apiVersion": API, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
+
+
+def claim(name: str, *results: Any) -> Any:
+    allocation = {"devices": {"results": [{"request": "r", "pool": "n1", "device": "d", **each} for each in results]}}
+    status = {"allocation": allocation} if results else {}
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": API, "kind": "ResourceClaim", "metadata": metadata, "spec": {}, "status": status}
+
+
+def test_devices_are_counted_by_driver() -> None:
+    slices = [resource_slice("a", 2), resource_slice("b", 3), resource_slice("c", 4, driver="nic", pool="x")]
+    claims = [claim("one", {"driver": "gpu"}, {"driver": "nic"}), claim("two", {"driver": "gpu"}), claim("waiting")]
+    found = DeviceUse.of_manifests([*slices, *claims, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}])
+    assert found.published == {"gpu": 5, "nic": 4}
+    assert found.allocated == {"gpu": 2, "nic": 1}
+
+
+def test_only_the_newest_generation_of_a_pool_counts() -> None:
+    slices = [
+        resource_slice("old", 8),
+        resource_slice("new", 2, generation=2),
+        resource_slice("older", 4, generation=1),
+        resource_slice("other", 1, pool="n2"),
+    ]
+    assert DeviceUse.of_manifests(slices).published == {"gpu": 3}
+
+
+def test_what_administrators_look_at_is_not_taken() -> None:
+    found = DeviceUse.of_manifests([resource_slice("a", 2), claim("one", {"driver": "gpu", "adminAccess": True})])
+    assert found.allocated == {}
+    assert DeviceUse.of_manifests([]).published == {}

@@ -1,0 +1,85 @@
+"""Clusters from files, completed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.engine.files import Found
+from podium.objects.errors import FieldError
+from podium.provisioner.state.manifests import pods_of_workloads, read_cluster
+
+CONTAINER = {"name": "c", "resources": {"limits": {"cpu": "1"}}}
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [CONTAINER]}}
+TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [CONTAINER]}}
+
+
+def found(*manifests: dict[str, Any]) -> list[Found]:
+    return [Found(each, f"c.yaml: document {number}") for number, each in enumerate(manifests, start=1)]
+
+
+def workload(kind: str, **spec: Any) -> dict[str, Any]:
+    version = "batch/v1" if "Job" in kind else "apps/v1"
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
+
+
+def test_a_pod_gets_what_an_api_server_would_add() -> None:
+    (pod,) = read_cluster(found(POD)).pods
+    assert (pod.key, bool(pod.uid)) == ("default/web", True)
+    assert pod.spec.containers[0].resources.requests == {"cpu": "1"}
+
+
+def test_objects_of_other_groups_are_left_out() -> None:
+    other = {"apiVersion": "hypershift.openshift.io/v1beta1", "kind": "NodePool", "metadata": {"name": "p"}}
+    assert read_cluster(found(other)).node_pools == ()
+
+
+def test_a_pool_without_a_state_counts_as_ready() -> None:
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}}
+    (read,) = read_cluster(found({**pool, "spec": {"template": {"spec": {}}}})).node_pools
+    assert {each.type for each in read.status.conditions} == {"Ready", "ValidationSucceeded", "NodeClassReady"}
+    assert read.spec.template.spec.node_class_ref.kind == "KWOKNodeClass"
+
+
+@pytest.mark.parametrize(
+    ("change", "is_assumed"),
+    [({}, True), ({"nodeName": "n"}, False), ({"schedulingGates": [{"name": "wait"}]}, False)],
+)
+def test_pods_that_nobody_has_tried_can_be_assumed_unschedulable(change: dict[str, Any], is_assumed: bool) -> None:
+    waiting = {**POD, "spec": {**POD["spec"], **change}}
+    (pod,) = read_cluster(found(waiting), assume_unschedulable=True).pods
+    assert any(each.reason == "Unschedulable" for each in pod.status.conditions) == is_assumed
+
+
+@pytest.mark.parametrize(
+    ("manifest", "names"),
+    [
+        (workload("Deployment", replicas=2, template=TEMPLATE), ["web-0", "web-1"]),
+        (workload("StatefulSet", template=TEMPLATE), ["web-0"]),
+        (workload("Job", parallelism=2, template=TEMPLATE), ["web-0", "web-1"]),
+        (workload("CronJob", jobTemplate={"spec": {"parallelism": 1, "template": TEMPLATE}}), ["web-0"]),
+        (workload("Deployment", replicas=0, template=TEMPLATE), []),
+        ({**POD, "spec": {**POD["spec"], "nodeName": "n"}}, ["web"]),
+    ],
+)
+def test_workloads_become_waiting_pods(manifest: dict[str, Any], names: list[str]) -> None:
+    pods = read_cluster(list(pods_of_workloads(found(manifest), "w.yaml"))).pods
+    assert [each.metadata.name for each in pods] == names
+    assert all(each.status.conditions[0].reason == "Unschedulable" and not each.node_name for each in pods)
+
+
+def test_daemon_sets_stay_what_they_are() -> None:
+    objects = read_cluster(list(pods_of_workloads(found(workload("DaemonSet", template=TEMPLATE)), "w.yaml")))
+    assert (len(objects.daemon_sets), len(objects.pods)) == (1, 0)
+
+
+def test_an_object_without_a_name_is_told() -> None:
+    with pytest.raises(FieldError, match=r"c.yaml: document 1: Pod: metadata.name: is missing"):
+        read_cluster(found({"apiVersion": "v1", "kind": "Pod"}))
+
+
+def test_a_file_without_workloads_is_told() -> None:
+    other = {"apiVersion": "v1", "kind": "Lease", "metadata": {"name": "x"}}
+    with pytest.raises(FieldError, match=r"w.yaml: expected pods or workloads, found Lease"):
+        list(pods_of_workloads(found(other), "w.yaml"))
