@@ -50,7 +50,7 @@ from podium.daemon.restarts import RestartNeededError, demand_no_restart
 from podium.daemon.verdict_log import explainer_for
 from podium.daemon.writes import Writes
 from podium.engine.placing import Engine
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.cycle.extenders import Extenders
 from podium.framework.cycle.scoring import NearBest, choose
 from podium.framework.profile.runtime import Framework

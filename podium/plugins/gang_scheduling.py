@@ -18,6 +18,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from podium.framework.contract.bind import PermitPlugin
 from podium.framework.contract.cluster_event import (
     ActionType,
     EventRegistration,
@@ -27,7 +28,8 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import Handle, PermitPlugin, PreEnqueuePlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import Code, PluginError, Status, error_status, unresolvable
 from podium.objects.core import Pod

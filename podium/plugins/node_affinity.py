@@ -25,17 +25,10 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    FilterPlugin,
-    Handle,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    Scope,
-    ScorePlugin,
-    TableFilterPlugin,
-    TableScorePlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
+from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, Status, error_status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.core import NodeAffinity as AffinityRules

@@ -19,7 +19,9 @@ from podium.framework.contract.cluster_event import (
     QueueingHint,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
+from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, Taint, once_per_spec
 from podium.objects.tolerations import is_tolerated

@@ -17,7 +17,7 @@ from podium.cluster import Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from podium.config.args import TopologySpreadConstraint as ConfiguredConstraint
-from podium.framework.contract.interface import Handle, Lister
+from podium.framework.contract.handle import Handle, Lister
 from podium.objects import resource_types
 from podium.objects.core import Node, OwnerReference, Pod, PodSpec, Taint, TopologySpreadConstraint, once_per_spec
 from podium.objects.errors import FieldError

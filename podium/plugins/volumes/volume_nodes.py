@@ -15,7 +15,7 @@ import numpy as np
 
 from podium.cluster import Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.interface import Lister
+from podium.framework.contract.handle import Lister
 from podium.objects.core import NodeSelector
 from podium.objects.selectors import NodeTerm, Operator, Requirement, compile_node_selector
 from podium.objects.storage import CSINode, PersistentVolume

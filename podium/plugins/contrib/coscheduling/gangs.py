@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from podium.framework.contract.interface import Handle, Lister
+from podium.framework.contract.handle import Handle, Lister
 from podium.objects.core import Pod, ResourceList
 from podium.objects.coscheduling import MIN_MEMBER, CoschedulingPodGroup, gang_of, min_member_text
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, PODS

@@ -23,6 +23,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from podium.cluster import Snapshot
+from podium.framework.contract.bind import PermitPlugin, ReservePlugin
 from podium.framework.contract.cluster_event import (
     ActionType,
     EventRegistration,
@@ -32,18 +33,11 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    FilteredNodes,
-    Handle,
-    PermitPlugin,
-    PostFilterPlugin,
-    PostFilterResult,
-    PreFilterPlugin,
-    PreFilterResult,
-    QueueSortPlugin,
-    ReservePlugin,
-)
+from podium.framework.contract.filter import PreFilterPlugin, PreFilterResult
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import QueueSortPlugin
 from podium.framework.contract.pod_groups import SimulatedGroup
+from podium.framework.contract.post_filter import FilteredNodes, PostFilterPlugin, PostFilterResult
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Code, Status, unresolvable, unschedulable
 from podium.objects.core import Pod
