@@ -52,6 +52,7 @@ TESTED_ELSEWHERE = {
     "framework/cycle/filter_chain": "unit/framework/cycle/test_search",
     "framework/cycle/post_filter": "unit/framework/cycle/test_schedule",
     "framework/cycle/pre_filter": "unit/framework/cycle/test_search",
+    "framework/profile/rejection": "unit/framework/cycle/test_diagnosis",
     "framework/profile/cached_answers": "unit/framework/profile/test_signature_cache",
     "insight/blockers": "unit/insight/test_why",
     "insight/evictions": "unit/insight/test_fixes",

@@ -41,10 +41,10 @@ from podium.framework.contract.post_filter import FilteredNodes, PostFilterPlugi
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Code, Status, unresolvable, unschedulable
 from podium.objects.core import Pod
-from podium.objects.coscheduling import CoschedulingPodGroup, gang_of
+from podium.objects.coscheduling import CoschedulingPodGroup, GangSpec, gang_of
 from podium.objects.errors import FieldError
 from podium.objects.requests import Requests, requests_on_node, whole_amounts
-from podium.plugins.contrib.coscheduling.gangs import Gang, Gangs, GangSpec
+from podium.plugins.contrib.coscheduling.gangs import Gang, Gangs
 from podium.plugins.shared.hints import queue_if
 
 _WAIT_S: Final = 60
