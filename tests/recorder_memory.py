@@ -13,8 +13,8 @@ from random import Random
 import numpy as np
 
 from podium.engine.flight_recorder import FlightRecorder
-from podium.framework.cycle.score_history import ScoreHistory
 from podium.framework.cycle.scored import Scored
+from podium.framework.profile.score_history import ScoreHistory
 from tests.unit.engine.flight_recorder.recording import FULL, TAINTED, Cluster, named, place, reject, rejection, scores
 
 _LOOKED_AT_EVERY = 1_000

@@ -22,8 +22,9 @@ from podium.binder.observer import BindingObserver
 from podium.binder.plugin_calls import AsyncMethod, answering_nothing, failure, outcome_of, pre_flight, raised_in
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.waiting_pods import WaitingPod, WaitingPods
+from podium.framework.contract.bind import BindPlugin, PostBindPlugin, PreBindPlugin
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import BindPlugin, Plugin, PostBindPlugin, PreBindPlugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import SKIP, Code, PluginError, Status, error_status
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger

@@ -18,8 +18,9 @@ from typing import Final
 import anyio
 
 from podium.config import IN_TREE_PLUGINS
+from podium.framework.contract.bind import PreBindPlugin, PreBindPreFlightResult
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import Plugin, PreBindPlugin, PreBindPreFlightResult
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import (
     MAY_REJECT,
     Code,

@@ -61,7 +61,7 @@ _UNOBSERVED: Final = PreemptionObserver()
 
 
 class RunningPreemptions:
-    """The preemptions under way. Implements `podium.framework.contract.interface.Preemptions`.
+    """The preemptions under way. Implements `podium.framework.contract.handle.Preemptions`.
 
     Args:
         lookup: the latest version of the pod with that key that the API server has sent.

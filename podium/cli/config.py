@@ -98,7 +98,7 @@ def _verdict(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...
 
 def _described(extender: Extender) -> str:
     """What the extender is called for. Parts of its URL that may be secret are left out."""
-    from podium.framework.cycle.questions import name_of
+    from podium.framework.contract.questions import name_of
 
     verbs = {
         "filter": extender.filter_verb,

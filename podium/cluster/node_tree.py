@@ -6,9 +6,10 @@ Source: kubernetes pkg/scheduler/backend/cache/node_tree.go and component-helper
 from __future__ import annotations
 
 from podium.objects.core import Node
+from podium.objects.topology_labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 
-_REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
-_ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_REGION_LABELS = (BETA_REGION, REGION)
+_ZONE_LABELS = (BETA_ZONE, ZONE)
 
 
 def zone_of(node: Node) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from podium.config import KubeSchedulerConfiguration
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 
 
 class Configured(Protocol):

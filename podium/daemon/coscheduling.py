@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 
 from podium.client.informer_set import InformerSet
-from podium.framework.contract.interface import ApiClient
+from podium.framework.contract.handle import ApiClient
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, NotFound

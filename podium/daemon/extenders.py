@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from podium.config import Extender, KubeSchedulerConfiguration
-from podium.framework.cycle.questions import name_of
+from podium.framework.contract.questions import name_of
 from podium.objects.objects_with_json import Keep, node_with_json, pending_pod_with_json, pod_with_json
 from podium.objects.resource_types import NODES, PODS
 

@@ -10,13 +10,20 @@ from typing import Protocol
 
 from podium.binder import WaitingPods
 from podium.cluster.pod_groups import PodGroupState
-from podium.engine.gang_story import COSCHEDULING, UPSTREAM, GangStory, no_group, no_size, too_few
+from podium.engine.gang_story import (
+    COSCHEDULING,
+    UPSTREAM,
+    GangStory,
+    coscheduling_in,
+    longest_wait_s,
+    no_group,
+    no_size,
+    too_few,
+)
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 from podium.objects.coscheduling import gang_of
-from podium.objects.pod_groups import PodGroup, group_of
-from podium.plugins.contrib.coscheduling.plugin import Coscheduling
-from podium.plugins.gang_scheduling import TIMEOUT_S
+from podium.objects.pod_groups import GANG_TIMEOUT_S, PodGroup, group_of
 
 LastMessage = Callable[[Pod], str]
 
@@ -64,16 +71,16 @@ class GangStories:
         key = group_of(pod)
         if key is not None and self._states is not None and self._groups is not None:
             return self._of_group(key, self._states, self._groups, last_message)
-        plugin = None if framework is None else framework.plugins.get(Coscheduling.name)
+        plugin = None if framework is None else coscheduling_in(framework)
         key = gang_of(pod)
-        if key is None or not isinstance(plugin, Coscheduling):
+        if key is None or plugin is None:
             return None
         gang, spec = plugin.gangs.get(key), plugin.gangs.spec_of(key, pod)
         if spec is None:
             problem = no_size(key)
             return self._story(key, COSCHEDULING, 0, gang.members.values(), 0.0, problem, last_message)
         problem = spec.problem or too_few(len(gang.members), spec.min_member)
-        wait_s = float(spec.timeout_s or plugin.args.wait_s)
+        wait_s = longest_wait_s(plugin, spec)
         return self._story(key, COSCHEDULING, spec.min_member, gang.members.values(), wait_s, problem, last_message)
 
     def _of_group(self, key: str, states: States, groups: Groups, last_message: LastMessage) -> GangStory | None:
@@ -81,11 +88,11 @@ class GangStories:
         members = (*state.scheduled(), *state.unscheduled.values())
         if group is None:
             problem = no_group(key)
-            return self._story(key, UPSTREAM, len(state), members, TIMEOUT_S, problem, last_message)
+            return self._story(key, UPSTREAM, len(state), members, GANG_TIMEOUT_S, problem, last_message)
         if group.min_count is None:
             return None
         problem = too_few(len(state), group.min_count)
-        return self._story(key, UPSTREAM, group.min_count, members, TIMEOUT_S, problem, last_message)
+        return self._story(key, UPSTREAM, group.min_count, members, GANG_TIMEOUT_S, problem, last_message)
 
     def _story(
         self,

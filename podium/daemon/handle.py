@@ -11,7 +11,7 @@ from podium.binder import EventRecorder, WaitingPods
 from podium.binder.events.event import plugin_event
 from podium.client.informer_set import InformerSet
 from podium.cluster import Cache, Snapshot
-from podium.framework.contract.interface import ApiClient, Handle, Lister, Preemptions
+from podium.framework.contract.handle import ApiClient, Handle, Lister, Preemptions
 from podium.framework.contract.pod_groups import PodGroups
 from podium.framework.contract.status import PluginError
 from podium.lib.clock import Clock
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PluginHandle:
-    """Implements `podium.framework.contract.interface.Handle`."""
+    """Implements `podium.framework.contract.handle.Handle`."""
 
     clock: Clock
     random: Random

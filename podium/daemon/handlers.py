@@ -43,6 +43,7 @@ from podium.objects.pod_limits import excess
 from podium.objects.requests import filter_requests
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.selectors import compile_node_selector
+from podium.objects.topology_labels import REGION, ZONE
 from podium.objects.unreadable import kind_of, unread_field
 from podium.objects.wire import BrokenObject
 from podium.queues import SchedulingQueue, node_changes, pod_changes
@@ -55,7 +56,7 @@ _ASSIGNED_POD_RELABELLED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.U
 _SLICES_CHANGED = ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE)
 
 _KEY_LENGTH_SHOWN = 320
-_TOPOLOGY_LABELS = {"topology.kubernetes.io/region", "topology.kubernetes.io/zone"}
+_TOPOLOGY_LABELS = {REGION, ZONE}
 _NOT_STARTED = ("", "Pending")
 _REQUIRED_NODE_AFFINITY = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 

@@ -27,11 +27,11 @@ from podium.daemon.pod_groups import GroupAttempt, PodGroupAttempts
 from podium.daemon.steps import advance, finish
 from podium.engine.placing import Engine
 from podium.engine.pod_group_cycle import GroupDecision
+from podium.framework.contract.questions import Answer, Question
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import error_status
-from podium.framework.cycle.questions import Answer, Question
+from podium.framework.contract.steps import Pause, Steps
 from podium.framework.cycle.schedule import Decision, Failed
-from podium.framework.cycle.steps import Pause, Steps
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.lib.error_text import error_text

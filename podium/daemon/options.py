@@ -9,7 +9,7 @@ from typing import Final
 from podium.config import PodGroupRules
 from podium.daemon.configuration_source import ConfigurationSource
 from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.plugins import IN_TREE
 from podium.server.access_options import AccessOptions
 from podium.server.tls_limits import TlsLimits

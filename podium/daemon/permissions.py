@@ -19,7 +19,7 @@ from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import BrokenObjects
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.runtime import construct, constructed
 from podium.lib.clock import Clock
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, NODES, POD_GROUPS, PODS, ResourceType

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from podium.cluster.pod_groups import PodGroupState
 from podium.engine.placing import Engine
 from podium.engine.pod_group_cycle import GroupDecision, Member, PodGroupCycle
-from podium.framework.contract.interface import Lister
+from podium.framework.contract.handle import Lister
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Status
+from podium.framework.contract.steps import Steps
 from podium.framework.cycle.schedule import Failed
-from podium.framework.cycle.steps import Steps
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup, group_of

@@ -26,8 +26,8 @@ from podium.config import KubeSchedulerConfiguration, Profile
 from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
 from podium.daemon.boundary import Boundary
+from podium.daemon.companions import PREEMPTING, demand_same_companions, follow_devices, pod_group_keeper
 from podium.daemon.conflicts import Conflicts
-from podium.daemon.coscheduling import PodGroupKeeper
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
 from podium.daemon.gang_stories import GangStories
@@ -43,21 +43,20 @@ from podium.daemon.handlers import (
     ResourceHandler,
 )
 from podium.daemon.loop import SchedulingLoop
-from podium.daemon.observers import DeviceMetrics, Observers, read_statistics
+from podium.daemon.observers import Observers, read_statistics
 from podium.daemon.options import Options
 from podium.daemon.pod_groups import PodGroupAttempts
-from podium.daemon.restarts import RestartNeededError, demand_no_restart
+from podium.daemon.restarts import demand_no_restart
 from podium.daemon.verdict_log import explainer_for
 from podium.daemon.writes import Writes
 from podium.engine.placing import Engine
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.cycle.extenders import Extenders
 from podium.framework.cycle.scoring import NearBest, choose
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import (
-    COSCHEDULING_POD_GROUPS,
     DEVICE_CLASSES,
     DEVICE_TAINT_RULES,
     NODES,
@@ -65,9 +64,6 @@ from podium.objects.resource_types import (
     PODS,
     RESOURCE_CLAIMS,
 )
-from podium.plugins.contrib.coscheduling.plugin import Coscheduling
-from podium.plugins.default_preemption import DefaultPreemption
-from podium.plugins.shared.cluster_devices import ClusterDevices
 from podium.queues import (
     Nominator,
     PodBackoff,
@@ -180,7 +176,9 @@ class Scheduler:
         self.loop = self._make_loop()
         informers.consistency.on_consistent(boundary.signal(self._wake_up.set))
         self._handle_events()
-        self._pod_group_keeper = self._make_pod_group_keeper()
+        self._pod_group_keeper = pod_group_keeper(
+            self.frameworks.values(), self.queue, self.writes.client, informers, self._decision_clock
+        )
         self._export_statistics()
 
     @property
@@ -332,8 +330,7 @@ class Scheduler:
             return current
         handle = replace(self._handle, watches=frozenset(self.informers.resources))
         made = Framework(profile, classes, handle, self._observers.plugins.observer, kept)
-        if made.plugins.get(Coscheduling.name) is not current.plugins.get(Coscheduling.name):
-            raise RestartNeededError(f"{Coscheduling.name}: cannot be changed while podium runs, restart it")
+        demand_same_companions(current, made)
         return made
 
     def _is_protected(self, victim: Pod) -> bool:
@@ -372,7 +369,7 @@ class Scheduler:
             self.writes.client,
             self.writes.recorder,
             self._preemptions,
-            plugin=DefaultPreemption.name,
+            plugin=PREEMPTING,
             waiting_pods=self._waiting_pods,
             pods_in_pre_bind=self._pods_in_pre_bind,
             nominated_to=queue.nominated_pods_for_node,
@@ -409,26 +406,11 @@ class Scheduler:
             kind = ResourceClaimHandler if resource == RESOURCE_CLAIMS else ResourceHandler
             handler = kind(events, queue, clock, metrics)
             if resource == RESOURCE_CLAIMS:
-                # An allocation that was written requeues pods at once, before the watch shows it.
-                devices = self._handle.shared(ClusterDevices)
-                devices.observer = DeviceMetrics(metrics)
-                devices.claims.add_handler(handler)
-                devices.lost = handler.on_update
-                devices.claims.read()
+                follow_devices(self._handle, handler, metrics)
                 continue
             if resource == DEVICE_CLASSES:
                 informers.informer(resource).add_handler(DeviceClassHandler(self.frameworks.values()))
             informers.informer(resource).add_handler(handler)
-
-    def _make_pod_group_keeper(self) -> PodGroupKeeper | None:
-        plugins = (framework.plugins.get(Coscheduling.name) for framework in self.frameworks.values())
-        plugin = next((each for each in plugins if isinstance(each, Coscheduling)), None)
-        if plugin is None:
-            return None
-        keeper = PodGroupKeeper(plugin.gangs, self.queue, self.writes.client, self.informers, self._decision_clock)
-        self._pods.add_handler(keeper)
-        self.informers.informer(COSCHEDULING_POD_GROUPS).add_handler(keeper)
-        return keeper
 
     def _export_statistics(self) -> None:
         queue = self.queue

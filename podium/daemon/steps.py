@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from podium.daemon.boundary import Compute
-from podium.framework.cycle.questions import Answer, Question
-from podium.framework.cycle.steps import Pause, Steps
+from podium.framework.contract.questions import Answer, Question
+from podium.framework.contract.steps import Pause, Steps
 from podium.lib.clock import Clock
 from podium.lib.turns import Turns
 

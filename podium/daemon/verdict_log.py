@@ -11,10 +11,10 @@ from typing import Final
 
 from podium.cluster import IntArray, Rows
 from podium.config import Extender
+from podium.framework.contract.questions import ExtenderFailed, ExtenderScores, name_of
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.details import detail_of_node
 from podium.framework.cycle.explainer import Explainer
-from podium.framework.cycle.questions import ExtenderFailed, ExtenderScores, name_of
 from podium.framework.cycle.scoring import Scores
 from podium.lib.log import get_logger
 from podium.plugins.taint_toleration import TaintToleration

@@ -16,7 +16,7 @@ from podium.engine.files import Found
 from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.engine.store import ObjectStore
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock

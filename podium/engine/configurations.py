@@ -21,7 +21,7 @@ from podium.config import (
 from podium.config import Plugin as EnabledPlugin
 from podium.engine.errors import ClusterError
 from podium.engine.object_files import PathLike
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.runtime import registry_of
 
 _KEPT_MAX: Final = 64

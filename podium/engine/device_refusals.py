@@ -16,6 +16,8 @@ from podium.objects.core import Pod
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 
 _EXAMPLES: Final = 3
+DEVICES: Final = DynamicResources.name
+"""The plugin that rejects nodes without the devices that a pod claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def device_refusals(
     Args:
         statuses: of the rejected nodes, by row. Those of other plugins are left out.
     """
-    rows = sorted({row for row, status in statuses if status.plugin == DynamicResources.name})
+    rows = sorted({row for row, status in statuses if status.plugin == DEVICES})
     return _explained(framework, pod, snapshot, np.array(rows, np.intp)) if rows else {}
 
 
@@ -75,7 +77,7 @@ def device_errors(framework: Framework, pod: Pod, snapshot: Snapshot) -> Mapping
 
 
 def _explained(framework: Framework, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, NodeRefusal]:
-    plugin = framework.plugins.get(DynamicResources.name)
+    plugin = framework.plugins.get(DEVICES)
     if not isinstance(plugin, DynamicResources):
         return {}
     refusals = plugin.explain_nodes(pod, snapshot, rows)

@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from podium.framework.profile.runtime import Framework
+from podium.objects.coscheduling import GangSpec
+from podium.plugins.contrib.coscheduling.plugin import Coscheduling
+
 UPSTREAM: Final = "scheduling.k8s.io"
 """The API group of PodGroups that pods name in `spec.schedulingGroup`."""
 COSCHEDULING: Final = "scheduling.x-k8s.io"
@@ -171,3 +175,15 @@ def no_group(key: str) -> str:
 def no_size(key: str) -> str:
     """The problem that nothing says how large the gang is."""
     return f"neither a PodGroup {key} nor an annotation of the pod says how many members the gang needs"
+
+
+def coscheduling_in(framework: Framework) -> Coscheduling | None:
+    """The profile's plugin Coscheduling; None if it has none."""
+    plugin = framework.plugins.get(Coscheduling.name)
+    return plugin if isinstance(plugin, Coscheduling) else None
+
+
+def longest_wait_s(plugin: Coscheduling | None, spec: GangSpec) -> float:
+    """How long members of a gang of Coscheduling that have a node wait for the others."""
+    args = Coscheduling.Args() if plugin is None else plugin.args
+    return float(spec.timeout_s or args.wait_s)

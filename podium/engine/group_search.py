@@ -21,12 +21,13 @@ from podium.engine.simulated_cache import SimulatedCache
 from podium.framework.contract.choosing import ChoosingPlugin
 from podium.framework.contract.pod_groups import SimulatedGroup, ThoroughSearch
 from podium.framework.contract.status import ScheduleError, Status
+from podium.framework.contract.steps import PAUSE, Steps, run_unasked
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import FitError
+from podium.framework.cycle.filter_chain import FilterChain
 from podium.framework.cycle.pre_filter import run_pre_filter
 from podium.framework.cycle.schedule import DoesNotFit, Suggested
-from podium.framework.cycle.search import FilterRun, Rotation, Sampling, search_around
-from podium.framework.cycle.steps import PAUSE, Steps, run_unasked
+from podium.framework.cycle.search import Rotation, Sampling, search_around
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 
@@ -136,7 +137,7 @@ class GroupSearch:
             names = run_pre_filter(cycle)
             if isinstance(names, Status):
                 return
-            search = search_around(cycle, FilterRun(cycle), names, Sampling(Rotation(), _ALL_NODES))
+            search = search_around(cycle, FilterChain.of(cycle), names, Sampling(Rotation(), _ALL_NODES))
             rows = run_unasked(search).rows.tolist()
         except ScheduleError:
             # A search for devices that ended, or a plugin that failed: this pod has no place here.

@@ -1,6 +1,6 @@
 """The plugins' handle when there is no API server: questions are answered, nothing is carried out.
 
-Owns the stand-ins for the protocols of `podium.framework.contract.interface` that refuse, are empty, or do nothing.
+Owns the stand-ins for the protocols of `podium.framework.contract` that refuse, are empty, or do nothing.
 """
 
 from __future__ import annotations
@@ -11,15 +11,7 @@ from random import Random
 from typing import Any, TypeVar, cast
 
 from podium.cluster import Snapshot
-from podium.framework.contract.interface import (
-    ApiClient,
-    Handle,
-    Lister,
-    Nominator,
-    Preemptions,
-    WaitingPod,
-    WaitingPods,
-)
+from podium.framework.contract.handle import ApiClient, Handle, Lister, Nominator, Preemptions, WaitingPod, WaitingPods
 from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
 from podium.lib.error_text import UserFacingError
@@ -34,7 +26,7 @@ class WriteRefusedError(UserFacingError):
 
 
 class RefusingClient:
-    """Implements `podium.framework.contract.interface.ApiClient`: refuses every write."""
+    """Implements `podium.framework.contract.handle.ApiClient`: refuses every write."""
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Raise `WriteRefusedError`."""
@@ -67,7 +59,7 @@ class RefusingClient:
 
 
 class NoPreemptions:
-    """Implements `podium.framework.contract.interface.Preemptions`: there are no preemptions."""
+    """Implements `podium.framework.contract.handle.Preemptions`: there are no preemptions."""
 
     def attempted(self) -> None:
         """Do nothing."""
@@ -89,7 +81,7 @@ class NoPreemptions:
 
 
 class NoWaitingPods:
-    """Implements `podium.framework.contract.interface.WaitingPods`: without binding cycles no pod waits at Permit."""
+    """Implements `podium.framework.contract.handle.WaitingPods`: without binding cycles no pod waits at Permit."""
 
     def get(self, uid: str) -> None:
         """None: no pod waits."""
@@ -101,7 +93,7 @@ class NoWaitingPods:
 
 @dataclass
 class OfflineHandle:
-    """Implements `podium.framework.contract.interface.Handle`."""
+    """Implements `podium.framework.contract.handle.Handle`."""
 
     clock: Clock
     random: Random

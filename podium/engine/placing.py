@@ -16,13 +16,13 @@ from typing import NamedTuple, Protocol
 from podium.cluster import Snapshot
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import Status
+from podium.framework.contract.steps import Steps, run_unasked
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.explainer import Explainer
 from podium.framework.cycle.extenders import NO_EXTENDERS, Extenders
 from podium.framework.cycle.schedule import Decision, attempt
 from podium.framework.cycle.scoring import Pick, choose
 from podium.framework.cycle.search import Rotation
-from podium.framework.cycle.steps import Steps, run_unasked
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 from podium.queues import Nominator

@@ -19,14 +19,14 @@ from podium.config import PodGroupRules
 from podium.engine.group_search import Budget, GroupSearch
 from podium.engine.placing import Engine, Placed
 from podium.engine.simulated_cache import SimulatedCache
-from podium.framework.contract.interface import PostFilterResult
 from podium.framework.contract.pod_groups import Placement, ProposedGroup, SimulatedGroup
+from podium.framework.contract.post_filter import GroupHelp, PostFilterResult
 from podium.framework.contract.status import Code, PluginError, Status, error_status, unschedulable
+from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import rejected_on
 from podium.framework.cycle.placements import best_placement, generate_placements
 from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested
-from podium.framework.cycle.steps import PAUSE, GroupHelp, Steps
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod, PodCondition
 from podium.objects.pod_groups import POD_GROUP_SCHEDULED, PodGroup

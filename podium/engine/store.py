@@ -11,7 +11,7 @@ from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceTyp
 
 
 class StoredObjects(Generic[ObjectT]):
-    """A live view of the objects of one kind. Implements `podium.framework.contract.interface.Lister`.
+    """A live view of the objects of one kind. Implements `podium.framework.contract.handle.Lister`.
 
     Attributes:
         handlers: called for every change; see `client.informer.Handler`.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from podium.config.types import Profile
 from podium.engine.placing import Engine
@@ -27,7 +27,8 @@ from podium.objects.core import (
     PodSpec,
     ResourceRequirements,
 )
-from podium.plugins.default_preemption import DefaultPreemption
+
+_PREEMPTION: Final = "DefaultPreemption"
 
 EstimateSteps: TypeAlias = Generator[None, None, int]
 """A running estimate. Its return value is the number of replicas."""
@@ -39,7 +40,7 @@ def without_preemption(profile: Profile) -> Profile:
     Planning a preemption would cost more than a hundred attempts.
     """
     everywhere = profile.plugins.multi_point
-    enabled = tuple(plugin for plugin in everywhere.enabled if plugin.name != DefaultPreemption.__name__)
+    enabled = tuple(plugin for plugin in everywhere.enabled if plugin.name != _PREEMPTION)
     return replace(profile, plugins=replace(profile.plugins, multi_point=replace(everywhere, enabled=enabled)))
 
 

@@ -16,15 +16,14 @@ import msgspec
 import numpy as np
 
 from podium.cluster import Rows, Snapshot
+from podium.cluster.matching.lookup import Lookup
+from podium.cluster.matching.node_selectors import RowSelector
+from podium.cluster.matching.taints import CORDONED, is_repelled
 from podium.cluster.snapshot import BoolArray
 from podium.estimator.requirements import NodeClaim
 from podium.objects.core import Taint
 from podium.objects.selectors import compile_node_selector
 from podium.objects.tolerations import is_tolerated
-from podium.plugins.node_unschedulable import CORDONED
-from podium.plugins.shared.lookup import Lookup
-from podium.plugins.shared.node_matching import RowSelector
-from podium.plugins.taint_toleration import is_repelled
 
 _CLAIMS_MAX: Final = 1024
 _NO_CLAIM: Final = NodeClaim()

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.cluster import Snapshot
+from podium.cluster.matching.taints import CORDONED, is_repelled
 from podium.estimator.amounts import demands
 from podium.estimator.claims import Claims
 from podium.estimator.free_capacity import ClusterCapacity, fitting
 from podium.estimator.requirements import Requirements
 from podium.objects.core import Node, Toleration
 from podium.objects.tolerations import is_tolerated, taint_text
-from podium.plugins.node_unschedulable import CORDONED
-from podium.plugins.taint_toleration import is_repelled
 
 
 @dataclass(frozen=True, slots=True)

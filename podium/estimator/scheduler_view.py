@@ -17,7 +17,7 @@ from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.engine.replicas import PLACED_MAX
 from podium.estimator.accurate import EstimateSteps, replicas_in_steps, without_preemption
-from podium.framework.contract.interface import Lister
+from podium.framework.contract.handle import Lister
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from podium.cluster.matching.node_selectors import required_terms
 from podium.estimator.accurate import replica_of
 from podium.estimator.amounts import demands, upstream_pod_usage
 from podium.estimator.requirements import NodeClaim, ReplicaRequirements
@@ -16,7 +17,6 @@ from podium.objects.core import Affinity, Container, Pod, ResourceRequirements
 from podium.objects.pod_defaults import with_pod_defaults
 from podium.objects.resource_names import CPU
 from podium.objects.wire import without_nulls
-from podium.plugins.shared.node_matching import required_terms
 
 
 def requirements_of(pod: Pod, priority_class_name: str = "") -> ReplicaRequirements:

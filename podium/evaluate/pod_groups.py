@@ -21,13 +21,13 @@ from podium.engine.plugin_writes import carry_out, writes_before_binding
 from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, PodGroupCycle, RejectedWithGroup
 from podium.engine.store import ObjectStore
 from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_ADD
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import demand_status
+from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import rejected_on
 from podium.framework.cycle.schedule import DoesNotFit, Failed, Suggested
-from podium.framework.cycle.steps import run_unasked
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock

@@ -16,7 +16,7 @@ from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation, as_status
 from podium.engine.files import Found
 from podium.engine.store import ObjectStore
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import Status
 from podium.framework.cycle.details import detail_of_node
 from podium.objects.core import Pod

@@ -25,7 +25,7 @@ from podium.evaluate.devices import devices_of_attempt, devices_of_queue
 from podium.evaluate.events import Change, events_of, hints_for
 from podium.evaluate.pod_groups import PodGroupQueue
 from podium.evaluate.selectors import answer_selector
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import ScheduleError
 from podium.objects.core import Pod
 from podium.objects.devices import Device

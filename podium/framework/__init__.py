@@ -7,6 +7,7 @@ The names exported here are the public API for plugins.
 """
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.framework.contract.bind import BindPlugin, PermitPlugin, PostBindPlugin, PreBindPlugin, ReservePlugin
 from podium.framework.contract.cluster_event import (
     ActionType,
     EventRegistration,
@@ -16,32 +17,17 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    MAX_NODE_SCORE,
-    BindPlugin,
+from podium.framework.contract.filter import (
     FilterPlugin,
-    Handle,
-    Nominator,
-    PermitPlugin,
-    Plugin,
-    PostBindPlugin,
-    PostFilterPlugin,
-    PostFilterResult,
-    PreBindPlugin,
-    PreEnqueuePlugin,
     PreFilterExtensions,
     PreFilterPlugin,
     PreFilterResult,
-    PreScorePlugin,
-    QueueSortPlugin,
-    ReservePlugin,
-    Scope,
-    ScorePlugin,
     TableFilterPlugin,
-    TableScorePlugin,
-    WaitingPod,
-    WaitingPods,
 )
+from podium.framework.contract.handle import Handle, Nominator, WaitingPod, WaitingPods
+from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin, Scope
+from podium.framework.contract.post_filter import PostFilterPlugin, PostFilterResult
+from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, Code, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod

@@ -16,14 +16,14 @@ import numpy as np
 from podium.cluster import Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.engine.placing import Engine
-from podium.framework.contract.interface import PreFilterPlugin
+from podium.framework.contract.filter import PreFilterPlugin
 from podium.framework.contract.status import Code, ScheduleError, Status, demand_status
 from podium.framework.cycle.closed_nodes import among_closed
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.diagnosis import Rejection, rejection_of
+from podium.framework.cycle.filter_chain import FilterChain
 from podium.framework.cycle.pre_filter import names_of
-from podium.framework.cycle.search import FilterRun
 from podium.framework.profile.forms import active
+from podium.framework.profile.rejection import Rejection, rejection_of
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 from podium.objects.pod_limits import excess_of
@@ -143,7 +143,7 @@ def blockers_of(engine: Engine, framework: Framework, pod: Pod) -> Blockers:
     blockers = Blockers(snapshot, outright, narrowed, rejections, {})
     if outright or not cycle.nominated_ahead:
         return blockers
-    filters, is_rejected = FilterRun(cycle), blockers.rejected()
+    filters, is_rejected = FilterChain.of(cycle), blockers.rejected()
     statuses = {row: filters.alone(row) for row in cycle.nominated_ahead.by_row if not is_rejected[row]}
     beside = {row: status for row, status in statuses.items() if status is not None}
     return Blockers(snapshot, outright, narrowed, rejections, beside)

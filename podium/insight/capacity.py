@@ -32,8 +32,8 @@ from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
 from podium.objects.resource_names import CPU, MEMORY
+from podium.objects.topology_labels import ZONE
 
-ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 _FACTOR_MAX: Final = 1 << 20
 _BYTES_STEP: Final = 1 << 20
 
@@ -321,7 +321,7 @@ def _rejections(engine: Engine, asked: Asked) -> tuple[Mapping[int, str], Snapsh
 def _zone(snapshot: Snapshot, row: int) -> str:
     node = snapshot.nodes[row]
     assert node is not None
-    return node.metadata.labels.get(ZONE_LABEL, "")
+    return node.metadata.labels.get(ZONE, "")
 
 
 # ---------------------------------------------------------------- headroom

@@ -12,7 +12,7 @@ from podium.config import KubeSchedulerConfiguration
 from podium.engine.configurations import Configurations
 from podium.engine.manifests import read_manifest
 from podium.engine.recorded_questions import RecordedQuestion, answer_line
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.insight.cluster import Cluster
 from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE

@@ -19,7 +19,7 @@ from podium.engine.evaluation import Evaluation
 from podium.engine.object_files import Objects
 from podium.engine.placement import Placement
 from podium.engine.replicas import PLACED_MAX
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.insight import capacity
 from podium.insight.capacity import Asked, Capacity, Headroom
 from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for

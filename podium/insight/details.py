@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from podium.cluster import Snapshot
+from podium.cluster.matching.node_selectors import required_terms
 from podium.framework.contract.status import Status
 from podium.insight.pod_edits import untolerated
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
 from podium.objects.tolerations import taint_text
-from podium.plugins.shared.node_matching import required_terms
 
 
 def kind_of_blocker(pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:

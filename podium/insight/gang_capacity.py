@@ -8,11 +8,11 @@ from typing import TypeVar
 import msgspec
 
 from podium.engine.cluster import Cluster
+from podium.engine.gang_story import coscheduling_in
 from podium.engine.replicas import PLACED_MAX
 from podium.insight.capacity import Capacity, GangCapacity
 from podium.insight.gangs import Gang, domains_of, restricted
 from podium.objects.core import Pod
-from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 
 ClusterT = TypeVar("ClusterT", bound=Cluster)
 CapacityOf = Callable[[Pod], Capacity]
@@ -21,7 +21,7 @@ CapacityOf = Callable[[Pod], Capacity]
 
 def with_siblings(cluster: ClusterT, pod: Pod, gang: Gang) -> ClusterT:
     """The cluster with as many waiting members of the gang as it needs: Coscheduling tries none before they exist."""
-    if Coscheduling.name not in cluster.framework_for(pod).plugins:
+    if coscheduling_in(cluster.framework_for(pod)) is None:
         return cluster
     world = cluster.fork()
     for number in range(min(gang.needed - len(gang.members) + 1, PLACED_MAX)):

@@ -16,21 +16,27 @@ from typing import Final
 import msgspec
 
 from podium.engine.cluster import Cluster
-from podium.engine.device_refusals import device_refusals
+from podium.engine.device_refusals import DEVICES, device_refusals
 from podium.engine.errors import ClusterError
-from podium.engine.gang_story import COSCHEDULING, UPSTREAM, GangStory, no_group, no_size, too_few
+from podium.engine.gang_story import (
+    COSCHEDULING,
+    UPSTREAM,
+    GangStory,
+    coscheduling_in,
+    longest_wait_s,
+    no_group,
+    no_size,
+    too_few,
+)
 from podium.engine.placement import Placement
 from podium.framework.contract.status import ScheduleError
 from podium.insight.blockers import blockers_of
 from podium.insight.details import amounts, kind_of_blocker
 from podium.objects.core import Pod
 from podium.objects.coscheduling import gang_of as coscheduling_gang_of
-from podium.objects.pod_groups import group_of
+from podium.objects.coscheduling import spec_of_gang
+from podium.objects.pod_groups import GANG_TIMEOUT_S, group_of
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, NODES, POD_GROUPS, PODS
-from podium.plugins.contrib.coscheduling.gangs import spec_of_gang
-from podium.plugins.contrib.coscheduling.plugin import Coscheduling
-from podium.plugins.dynamic_resources.plugin import DynamicResources
-from podium.plugins.gang_scheduling import TIMEOUT_S
 
 _MISSING_MAX: Final = 5
 GROUPS: Final = (POD_GROUPS, COSCHEDULING_POD_GROUPS)
@@ -108,24 +114,23 @@ def _of_upstream(cluster: Cluster, key: str, members: tuple[Pod, ...]) -> Gang |
     note = "so it is with the feature gates GenericWorkload and GangScheduling"
     if group is None:
         problem = no_group(key)
-        return Gang(key, UPSTREAM, len(members), members, None, TIMEOUT_S, problem, note, is_sized=False)
+        return Gang(key, UPSTREAM, len(members), members, None, GANG_TIMEOUT_S, problem, note, is_sized=False)
     if group.min_count is None:
         return None
     problem = too_few(len(members), group.min_count)
-    return Gang(key, UPSTREAM, group.min_count, members, group.topology_key, TIMEOUT_S, problem, note)
+    return Gang(key, UPSTREAM, group.min_count, members, group.topology_key, GANG_TIMEOUT_S, problem, note)
 
 
 def _of_coscheduling(cluster: Cluster, pod: Pod, key: str) -> Gang | None:
     members = _members(cluster, pod, key, None)
     is_served = pod.spec.scheduler_name in cluster.profiles
-    plugin = cluster.framework_for(pod).plugins.get(Coscheduling.name) if is_served else None
+    plugin = coscheduling_in(cluster.framework_for(pod)) if is_served else None
     note = "" if plugin is not None else "so it is with the plugin Coscheduling, which the profile that was asked lacks"
     spec = spec_of_gang(cluster.store.get(COSCHEDULING_POD_GROUPS, key), pod)
     if spec is None:
         problem = no_size(key)
         return Gang(key, COSCHEDULING, len(members), members, None, 0.0, problem, note, is_sized=False)
-    args = plugin.args if isinstance(plugin, Coscheduling) else Coscheduling.Args()
-    wait_s = float(spec.timeout_s or args.wait_s)
+    wait_s = longest_wait_s(plugin, spec)
     problem = spec.problem or too_few(len(members), spec.min_member)
     is_sized = not spec.problem
     return Gang(key, COSCHEDULING, spec.min_member, members, None, wait_s, problem, note, is_sized=is_sized)
@@ -273,7 +278,7 @@ def _missing(trial: GangTrial) -> Sequence[tuple[int, str]]:
     for row, statuses in by_row.items():
         for status in statuses:
             text = kind_of_blocker(pod, snapshot, row, status)
-            if status.plugin == DynamicResources.name and (refusal := refusals.get(snapshot.name(row))) is not None:
+            if status.plugin == DEVICES and (refusal := refusals.get(snapshot.name(row))) is not None:
                 text = f"{text} ({refusal.text})"
             counts[text] = counts.get(text, 0) + 1
             if text not in details and (detail := amounts(pod, snapshot, row, status)):

@@ -14,7 +14,7 @@ from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import Found
 from podium.engine.manifests import resource_of
 from podium.engine.store import ObjectStore
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.insight.cluster import Cluster
 from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod

@@ -9,14 +9,14 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from podium.cluster.matching.node_selectors import required_terms
+from podium.cluster.matching.taints import CORDONED
 from podium.insight.edits import Edit, EditKind, into_map, node_manifest, of_node
 from podium.insight.json_patch import Operation, operation, pointer
 from podium.insight.pod_edits import untolerated
 from podium.objects.amounts import amount_text
 from podium.objects.core import Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod
 from podium.objects.tolerations import taint_text
-from podium.plugins.node_unschedulable import CORDONED
-from podium.plugins.shared.node_matching import required_terms
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _KEPT_MAX: Final = 20

@@ -12,6 +12,8 @@ from itertools import chain
 
 from podium.cluster import Snapshot
 from podium.cluster.host_ports import ANY_ADDRESS
+from podium.cluster.matching.node_selectors import required_terms
+from podium.cluster.matching.taints import CORDONED, is_repelled
 from podium.cluster.pod_usage import HostPort
 from podium.insight.edits import Edit, EditKind, edited_pod, of_pod
 from podium.insight.json_patch import Operation, operation, pointer
@@ -21,9 +23,6 @@ from podium.objects.core import Container, Node, NodeSelector, NodeSelectorRequi
 from podium.objects.requests import filter_requests
 from podium.objects.selectors import compile_node_selector
 from podium.objects.tolerations import is_tolerated
-from podium.plugins.node_unschedulable import CORDONED
-from podium.plugins.shared.node_matching import required_terms
-from podium.plugins.taint_toleration import is_repelled
 
 _SKEW_MAX = 2**31 - 1
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

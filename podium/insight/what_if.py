@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.insight.capacity import ZONE_LABEL
 from podium.insight.cluster import Cluster
 from podium.insight.trial import Blocked, Preemption, Refused, Trial
 from podium.objects.core import Pod
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 from podium.objects.resource_types import NODES, PODS
+from podium.objects.topology_labels import ZONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def utilisation(cluster: Cluster) -> Utilisation:
     for node in cluster.nodes:
         resources.update(dict.fromkeys(node.status.allocatable))
     resources.pop("pods", None)
-    zones = {row: node.metadata.labels.get(ZONE_LABEL, "") for row, node in enumerate(snapshot.nodes) if node}
+    zones = {row: node.metadata.labels.get(ZONE, "") for row, node in enumerate(snapshot.nodes) if node}
     found: dict[str, dict[str, Usage]] = {}
     for zone in ("", *sorted({zone for zone in zones.values() if zone})):
         rows = [row for row, its_zone in zones.items() if zone in ("", its_zone)]
@@ -231,6 +231,6 @@ def _spread(cluster: Cluster) -> Mapping[str, Spread]:
     for name, counts in on_nodes.items():
         zones: Counter[str] = Counter()
         for node, count in counts.items():
-            zones[nodes[node].metadata.labels.get(ZONE_LABEL, "")] += count
+            zones[nodes[node].metadata.labels.get(ZONE, "")] += count
         found[name] = Spread(dict(sorted(zones.items())), len(counts))
     return found

@@ -5,6 +5,8 @@ They have nothing in common with the groups of `objects.pod_groups` but the name
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from podium.objects.core import Int32, NamespacedObject, Pod, ResourceList, Value
 
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
@@ -46,3 +48,36 @@ def gang_of(pod: Pod) -> str | None:
 def min_member_text(pod: Pod) -> str | None:
     """How many members the pod itself says that its group needs, as it is written; None if it does not say."""
     return pod.metadata.annotations.get(MIN_MEMBER) or pod.metadata.labels.get(MIN_MEMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class GangSpec:
+    """What a group asks for, by its PodGroup or, without one, by its pods.
+
+    Attributes:
+        timeout_s: how long members wait for each other; None if the group does not say.
+        created: when it was created, as in the API.
+        problem: why the group cannot be understood; "" if it can.
+    """
+
+    min_member: int
+    min_resources: ResourceList | None = None
+    timeout_s: int | None = None
+    created: str | None = None
+    problem: str = ""
+
+
+def spec_of_gang(group: CoschedulingPodGroup | None, pod: Pod) -> GangSpec | None:
+    """What the group of the pod asks for, given its PodGroup if there is one; None if nothing says that."""
+    if group is not None:
+        spec = group.spec
+        created = group.metadata.creation_timestamp
+        return GangSpec(spec.min_member, spec.min_resources, spec.schedule_timeout_seconds, created)
+    text = min_member_text(pod)
+    if text is None:
+        return None
+    # No more digits than any number of pods has, since longer texts take long to convert.
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
+        shown = text if len(text) <= 40 else f"{text[:40]}…"
+        return GangSpec(0, problem=f'pod {pod.key}: {MIN_MEMBER} "{shown}" is not a positive number of pods')
+    return GangSpec(int(text), created=pod.metadata.creation_timestamp)

@@ -6,6 +6,8 @@ from podium.objects.core import Int32, NamespacedObject, Pod, PodCondition, Valu
 
 POD_GROUP_SCHEDULED = "PodGroupScheduled"
 """The condition that says whether the scheduler has placed the group."""
+GANG_TIMEOUT_S = 300.0
+"""How long a pod that has a node waits for the others of its gang."""
 DISRUPTED_AS_A_WHOLE = "PodGroup"
 """The disruption mode of groups whose pods are preempted together or not at all."""
 

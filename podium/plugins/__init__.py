@@ -7,7 +7,7 @@ does I/O except through the handle.
 from collections.abc import Mapping
 from typing import Final
 
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.plugins.default_binder import DefaultBinder
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources.plugin import DynamicResources

@@ -9,9 +9,10 @@ Source: kubernetes pkg/scheduler/framework/plugins/defaultbinder/default_binder.
 
 from __future__ import annotations
 
+from podium.framework.contract.bind import BindPlugin
 from podium.framework.contract.cluster_event import EventRegistration
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import BindPlugin, Handle
+from podium.framework.contract.handle import Handle
 from podium.framework.contract.status import PluginError, Status, error_status
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod

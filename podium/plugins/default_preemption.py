@@ -35,17 +35,20 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import PreEnqueuePlugin
+from podium.framework.contract.post_filter import (
+    AskingPostFilterPlugin,
     FilteredNodes,
-    Handle,
+    GroupHelp,
+    PodGroupPostFilterPlugin,
     PostFilterResult,
-    PreEnqueuePlugin,
 )
+from podium.framework.contract.questions import Victims
 from podium.framework.contract.status import Code, ScheduleError, Status, error_status, unresolvable, unschedulable
+from podium.framework.contract.steps import Steps
 from podium.framework.cycle.diagnosis import Diagnosis, none_available
 from podium.framework.cycle.extenders import narrow_by_extenders
-from podium.framework.cycle.questions import Victims
-from podium.framework.cycle.steps import AskingPostFilterPlugin, GroupHelp, PodGroupPostFilterPlugin, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities

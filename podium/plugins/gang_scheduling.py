@@ -18,6 +18,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from podium.framework.contract.bind import PermitPlugin
 from podium.framework.contract.cluster_event import (
     ActionType,
     EventRegistration,
@@ -27,16 +28,15 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import Handle, PermitPlugin, PreEnqueuePlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import Code, PluginError, Status, error_status, unresolvable
 from podium.objects.core import Pod
-from podium.objects.pod_groups import PodGroup, group_of
+from podium.objects.pod_groups import GANG_TIMEOUT_S, PodGroup, group_of
 from podium.objects.resource_types import POD_GROUPS
 from podium.plugins.shared.hints import queue_if
 
-TIMEOUT_S: Final = 300.0
-"""How long a pod that has a node waits for the others of its gang."""
 _TOO_FEW_KNOWN: Final = unresolvable("waiting for minCount pods from a gang to appear in scheduling queue")
 _TOO_FEW_PLACED: Final = Status(Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",))
 
@@ -108,7 +108,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
             # In a simulation all of them are being tried.
             if simulated is None or simulated.state is None:
                 self._states.activate(list(members.unscheduled.values()))
-            return _TOO_FEW_PLACED, TIMEOUT_S
+            return _TOO_FEW_PLACED, GANG_TIMEOUT_S
         for uid in members.assumed:
             waiting = self._waiting_pods.get(uid)
             if waiting is not None:

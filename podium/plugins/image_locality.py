@@ -17,7 +17,9 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.images import ImageState
 from podium.framework.contract.cluster_event import EventRegistration
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import MAX_NODE_SCORE, Handle, Scope, ScorePlugin, TableScorePlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
+from podium.framework.contract.score import MAX_NODE_SCORE, ScorePlugin, TableScorePlugin
 from podium.objects.core import Pod, PodSpec, once_per_spec
 
 _MIB: Final = 1024 * 1024

@@ -15,6 +15,13 @@ import msgspec
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.matching.node_selectors import (
+    RowSelector,
+    WeightedRowTerm,
+    required_terms,
+    row_selector,
+    weighted_row_terms,
+)
 from podium.config.args import NodeAffinityArgs
 from podium.framework.contract.cluster_event import (
     ActionType,
@@ -25,30 +32,16 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    FilterPlugin,
-    Handle,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    Scope,
-    ScorePlugin,
-    TableFilterPlugin,
-    TableScorePlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
+from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, Status, error_status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.core import NodeAffinity as AffinityRules
 from podium.objects.errors import FieldError
 from podium.objects.selectors import compile_node_selector, compile_preferred_terms, node_names
 from podium.plugins.shared.hints import queue_if
-from podium.plugins.shared.node_matching import (
-    RowSelector,
-    WeightedRowTerm,
-    required_terms,
-    row_selector,
-    weighted_row_terms,
-)
 from podium.plugins.shared.normalize import default_normalize
 
 _CONFLICT: Final = unresolvable("pod affinity terms conflict")

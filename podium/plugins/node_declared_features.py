@@ -25,14 +25,9 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    FilterPlugin,
-    Handle,
-    PreFilterPlugin,
-    PreFilterResult,
-    Scope,
-    TableFilterPlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import SKIP, Status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.plugins.shared.hints import is_about, queue_if

@@ -16,7 +16,9 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.contract.cluster_event import ActionType, EventRegistration, EventResource, on
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
+from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Pod, PodSpec
 

@@ -20,14 +20,9 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import NodeResourcesBalancedAllocationArgs, ResourceSpec
 from podium.framework.contract.cluster_event import EventRegistration
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    MAX_NODE_SCORE,
-    Handle,
-    PreScorePlugin,
-    Scope,
-    ScorePlugin,
-    TableScorePlugin,
-)
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
+from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, Status, error_status
 from podium.objects.core import Pod, PodSpec
 from podium.objects.errors import FieldError

@@ -32,19 +32,12 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    FilterPlugin,
-    Handle,
-    PlacementScorePlugin,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    Scope,
-    ScorePlugin,
-    TableFilterPlugin,
-    TableScorePlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.placements import PlacementScorePlugin
+from podium.framework.contract.plugin import Scope
 from podium.framework.contract.pod_groups import ProposedGroup
+from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import Code, Status, error_status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.devices import DeviceClass

@@ -14,18 +14,20 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.matching.taints import CORDONED
 from podium.framework.contract.cluster_event import (
     EventRegistration,
     QueueingHint,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
+from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import Status, unresolvable
-from podium.objects.core import Node, Pod, PodSpec, Taint, once_per_spec
+from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.tolerations import is_tolerated
 from podium.plugins.shared.hints import is_about, queue_if, taint_events
 
-CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _REJECTED: Final = unresolvable("node(s) were unschedulable")
 
 

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 
 from podium.cluster import Snapshot
 from podium.framework.contract.cluster_event import EventRegistration
-from podium.framework.contract.interface import MAX_NODE_SCORE, Handle, PlacementScorePlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.placements import PlacementScorePlugin
 from podium.framework.contract.pod_groups import ProposedGroup
+from podium.framework.contract.score import MAX_NODE_SCORE
 from podium.framework.contract.status import PluginError
 
 

@@ -10,7 +10,8 @@ Source: kubernetes pkg/scheduler/framework/plugins/queuesort/priority_sort.go, v
 from __future__ import annotations
 
 from podium.framework.contract.cluster_event import EventRegistration
-from podium.framework.contract.interface import Handle, QueueSortPlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 
 

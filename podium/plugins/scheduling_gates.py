@@ -17,7 +17,8 @@ from podium.framework.contract.cluster_event import (
     QueueingHint,
     on,
 )
-from podium.framework.contract.interface import Handle, PreEnqueuePlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Pod
 from podium.plugins.shared.hints import is_about, queue_if

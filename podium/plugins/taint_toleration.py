@@ -16,39 +16,29 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.matching.lookup import Lookup
+from podium.cluster.matching.taints import is_repelled
 from podium.framework.contract.cluster_event import (
     EventRegistration,
     QueueingHint,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    FilterPlugin,
-    Handle,
-    PreScorePlugin,
-    Scope,
-    ScorePlugin,
-    TableFilterPlugin,
-    TableScorePlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
+from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, Taint, Toleration, once_per_spec
 from podium.objects.tolerations import is_tolerated, taint_text
 from podium.plugins.shared.hints import is_about, queue_if, taint_events
-from podium.plugins.shared.lookup import Lookup
 from podium.plugins.shared.normalize import default_normalize
 
 _PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
-_HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 _SETS_TOLD_MAX: Final = 100
 """How many of the most frequent sets of taints a rejection names: a longer list would not be read."""
 _REJECTED: Final = unresolvable("node(s) had untolerated taint(s)")
 
 _TaintLookup: TypeAlias = Lookup[tuple[Taint, ...], np.int64]
-
-
-def is_repelled(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> bool:
-    """Whether one of the taints is not tolerated by these tolerations."""
-    return any(taint.effect in _HARD_EFFECTS and not is_tolerated(tolerations, taint) for taint in taints)
 
 
 def _soft_tolerations(tolerations: Sequence[Toleration]) -> tuple[Toleration, ...]:

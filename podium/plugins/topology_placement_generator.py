@@ -17,7 +17,8 @@ import numpy as np
 from podium.cluster import Snapshot
 from podium.cluster.pod_groups import PodGroupState
 from podium.framework.contract.cluster_event import EventRegistration
-from podium.framework.contract.interface import Handle, PlacementGeneratePlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.placements import PlacementGeneratePlugin
 from podium.framework.contract.pod_groups import Placement
 from podium.framework.contract.status import PluginError, Status, error_status
 from podium.objects.resource_types import POD_GROUPS

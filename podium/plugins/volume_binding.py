@@ -21,6 +21,7 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import VolumeBindingArgs
+from podium.framework.contract.bind import PreBindPlugin, PreBindPreFlightResult, ReservePlugin
 from podium.framework.contract.cluster_event import (
     ActionType,
     EventRegistration,
@@ -30,20 +31,10 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    FilterPlugin,
-    Handle,
-    PreBindPlugin,
-    PreBindPreFlightResult,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    ReservePlugin,
-    Scope,
-    ScorePlugin,
-    TableFilterPlugin,
-    TableScorePlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
+from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable
 from podium.framework.contract.writing import BindingWriter, ObjectWrite
 from podium.objects import resource_types

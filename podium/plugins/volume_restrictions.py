@@ -25,15 +25,15 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
+from podium.framework.contract.filter import (
     FilterPlugin,
-    Handle,
     PreFilterExtensions,
     PreFilterPlugin,
     PreFilterResult,
-    Scope,
     TableFilterPlugin,
 )
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import SKIP, Status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec, Volume, once_per_spec

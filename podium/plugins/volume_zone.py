@@ -18,6 +18,7 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.labels import ABSENT
+from podium.cluster.matching.volume_zones import TOPOLOGY_LABELS, Zones, zones_of
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cluster_event import (
     ActionType,
@@ -28,18 +29,14 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    FilterPlugin,
-    Handle,
-    PreFilterPlugin,
-    PreFilterResult,
-    Scope,
-    TableFilterPlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import SKIP, Status, unresolvable
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from podium.objects.topology_labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 from podium.plugins.shared.hints import queue_if
 from podium.plugins.volumes.claims import (
     WAIT_FOR_FIRST_CONSUMER,
@@ -48,37 +45,14 @@ from podium.plugins.volumes.claims import (
     named_claims,
     names_claim,
 )
-from podium.plugins.volumes.csi_translation import BETA_REGION, BETA_ZONE, MULTI_ZONE_DELIMITER, REGION, ZONE
 
 _REJECTED: Final = unresolvable("node(s) had no available volume zone")
-_TOPOLOGY_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 _TODAYS_LABEL: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
-
-
-@dataclass(frozen=True, slots=True)
-class Zones:
-    """A label that the node must have with one of these values."""
-
-    label: str
-    values: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Demands:
     zones: tuple[Zones, ...]
-
-
-def zones_of(volume: PersistentVolume) -> tuple[Zones, ...]:
-    """The node labels that the volume's labels require. A label that names an empty zone is ignored."""
-    demands: list[Zones] = []
-    for label in _TOPOLOGY_LABELS:
-        text = volume.metadata.labels.get(label)
-        if text is None:
-            continue
-        values = frozenset(value.strip() for value in text.split(MULTI_ZONE_DELIMITER))
-        if "" not in values:
-            demands.append(Zones(label, values))
-    return tuple(demands)
 
 
 class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
@@ -115,7 +89,7 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         if fits.all():
             return None
         labelled = np.zeros(len(rows), np.bool_)
-        for label in _TOPOLOGY_LABELS:
+        for label in TOPOLOGY_LABELS:
             labelled |= snapshot.label_column(label).ids.take(rows) != ABSENT
         return np.where(labelled & ~fits, 1, 0)
 
@@ -128,7 +102,7 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         """Return success or UnschedulableAndUnresolvable."""
         del pod
         labels = node.labels
-        if not any(label in labels for label in _TOPOLOGY_LABELS):
+        if not any(label in labels for label in TOPOLOGY_LABELS):
             return None
         return None if all(_is_in(zones, labels) for zones in state.read(_Demands).zones) else _REJECTED
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from podium.framework.contract.interface import PreEnqueuePlugin
+from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import PluginError, Status, demand_status, error_status
 from podium.queues.observer import QueueObserver

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from podium.framework.contract.bind import PermitPlugin, ReservePlugin
 from podium.framework.contract.cluster_event import (
     ALL_EVENTS,
     NODE_ADD,
@@ -23,15 +24,8 @@ from podium.framework.contract.cluster_event import (
     HintScope,
     QueueingHint,
 )
-from podium.framework.contract.interface import (
-    FilterPlugin,
-    PermitPlugin,
-    Plugin,
-    PreEnqueuePlugin,
-    PreFilterPlugin,
-    ReservePlugin,
-    TableFilterPlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
+from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import PluginError, short_repr
 from podium.framework.cycle.closed_nodes import NODE_CLOSED

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from podium.framework.contract.interface import QueueSortPlugin
+from podium.framework.contract.plugin import QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import PluginError, short_repr
 from podium.queues.observer import QueueObserver

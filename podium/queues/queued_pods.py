@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TypeAlias
 
-from podium.framework.contract.interface import QueueSortPlugin
+from podium.framework.contract.plugin import QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock
 from podium.lib.heap import KeyedHeap

@@ -25,7 +25,7 @@ from podium.framework.contract.cluster_event import (
     UNSCHEDULABLE_TIMEOUT,
     ClusterEvent,
 )
-from podium.framework.contract.interface import PreEnqueuePlugin, QueueSortPlugin
+from podium.framework.contract.plugin import PreEnqueuePlugin, QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock, SteadyClock
 from podium.objects.core import ObjectMeta, Pod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from podium.framework.contract.interface import PreEnqueuePlugin
+from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.queues.backoff import DEFAULT_BACKOFF, PodBackoff
 from podium.queues.hints import HintMap

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from podium.objects.core import Node, Pod
 from podium.objects.requests import node_allocatable, requests_on_node
+from podium.objects.topology_labels import ZONE
 from podium.recording.simulated_api import PodStory
 
-_ZONE: Final = "topology.kubernetes.io/zone"
 _DIGITS: Final = 6
 
 
@@ -87,7 +87,7 @@ def state_of(nodes: Iterable[Node], pods: Iterable[Pod], typical: tuple[int, int
         free_cpu += max(room[0], 0)
         if room[0] < typical[0] or room[1] < typical[1] or count >= pods_max:
             stranded_cpu += max(room[0], 0)
-        if zone := node.metadata.labels.get(_ZONE):
+        if zone := node.metadata.labels.get(ZONE):
             zones[zone] += count
     counts_by_zone = zones.values()
     return State(

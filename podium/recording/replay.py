@@ -22,7 +22,7 @@ from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.config import effective as effective_configuration
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.lib import build, garbage_collection
 from podium.recording import columns, tape
 from podium.recording.limits import Pace, Until

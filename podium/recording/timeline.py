@@ -15,11 +15,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from podium.insight.capacity import ZONE_LABEL
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.requests import node_allocatable, requests_on_node
 from podium.objects.resource_types import NODES, PODS, KubeObject, ResourceType
+from podium.objects.topology_labels import ZONE
 from podium.recording import tape
 
 LOOKS_MAX: Final = 120
@@ -215,7 +215,7 @@ class Onlooker:
 
     def _put_node(self, node: Node) -> None:
         row = self._row(node.metadata.name)
-        self._zones[row] = node.metadata.labels.get(ZONE_LABEL, "")
+        self._zones[row] = node.metadata.labels.get(ZONE, "")
         try:
             allocatable, _ = node_allocatable(node)
         except FieldError:

@@ -30,7 +30,7 @@ from podium.config import effective as effective_configuration
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ManifestError
 from podium.engine.store import ObjectStore
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.lib.clock import ManualClock
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SystemClock

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.plugin_args import typed_args
 from podium.lib.error_text import error_text
 from podium.testing.contract_checks import CHECKS, BrokenContract, Subject

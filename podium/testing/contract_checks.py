@@ -11,24 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows, Snapshot, pod_usage
+from podium.framework.contract.bind import PermitPlugin, PreBindPlugin, ReservePlugin
 from podium.framework.contract.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    MAX_NODE_SCORE,
-    FilterPlugin,
-    PermitPlugin,
-    Plugin,
-    PreBindPlugin,
-    PreEnqueuePlugin,
-    PreFilterPlugin,
-    PreScorePlugin,
-    QueueSortPlugin,
-    ReservePlugin,
-    ScorePlugin,
-    TableFilterPlugin,
-    TableScorePlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
+from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import Code, Status
 from podium.framework.profile.forms import Filter, NodeFilter, NodeScorer, Scorer, TableFilter, TableScorer
 from podium.objects.core import Pod

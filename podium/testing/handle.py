@@ -34,7 +34,7 @@ class NotedEvent:
 
 @dataclass(frozen=True, slots=True)
 class RecordingClient:
-    """Implements `podium.framework.contract.interface.ApiClient`: records every request, and always succeeds."""
+    """Implements `podium.framework.contract.handle.ApiClient`: records every request, and always succeeds."""
 
     bound: dict[str, str] = field(default_factory=dict)
     patches: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)

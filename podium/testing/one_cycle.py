@@ -11,7 +11,7 @@ from podium.cluster import Cache, Snapshot
 from podium.config import KubeSchedulerConfiguration, default_configuration, load, load_file
 from podium.engine.configurations import with_plugins
 from podium.engine.placing import Engine
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import Status
 from podium.framework.cycle.diagnosis import FitError
 from podium.framework.cycle.evaluation import FullEvaluation, evaluate_all

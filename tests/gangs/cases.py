@@ -20,8 +20,8 @@ from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.engine.pod_group_cycle import GroupDecision, PodGroupCycle
 from podium.engine.store import ObjectStore
+from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.schedule import Suggested
-from podium.framework.cycle.steps import run_unasked
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock

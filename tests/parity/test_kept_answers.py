@@ -16,7 +16,7 @@ from podium.engine.cluster import Cluster
 from podium.evaluate import Evaluator
 from podium.framework.contract.status import ScheduleError
 from podium.framework.cycle.evaluation import FullEvaluation
-from podium.framework.cycle.signature_cache import SignatureCache
+from podium.framework.profile.signature_cache import SignatureCache
 from podium.objects.core import Pod
 from tests.parity.recorded import SCENARIOS, as_json, categories, category_of, differences, scenarios, without_empty
 
@@ -88,9 +88,7 @@ def answered(category: str, times: int, patch: pytest.MonkeyPatch) -> Iterator[t
 @pytest.mark.parametrize("category", categories(SCENARIOS))
 def test_kept_answers_are_upstreams_and_those_of_an_engine_that_keeps_nothing(category, monkeypatch):
     warm = list(answered(category, 3, monkeypatch))
-    monkeypatch.setattr(
-        "podium.framework.profile.runtime.SignatureCache", lambda framework: SignatureCache(framework, rows_max=0)
-    )
+    monkeypatch.setattr(SignatureCache, "of", lambda cache, pod, snapshot: None)
     cold = list(answered(category, 1, monkeypatch))
     for (scenario, answer, asked), (_, _, asked_cold) in zip(warm, cold, strict=True):
         name = answer.pop("id")

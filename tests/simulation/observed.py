@@ -14,7 +14,7 @@ from podium.daemon.faces import FACES, stall_watch
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.framework import Code, PermitPlugin, PostBindPlugin, ReservePlugin, Status
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.runtime import points_of
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS

@@ -26,9 +26,9 @@ from podium.framework.contract.status import Status
 from podium.framework.profile.runtime import Framework
 from podium.objects.api_errors import TooManyRequests
 from podium.objects.core import Pod
-from podium.objects.coscheduling import GROUP_LABEL
+from podium.objects.coscheduling import GROUP_LABEL, GangSpec
 from podium.objects.wire import ObjectDecoder
-from podium.plugins.contrib.coscheduling.gangs import Gangs, GangSpec
+from podium.plugins.contrib.coscheduling.gangs import Gangs
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
 from podium.plugins.dynamic_resources.plugin import DynamicResources

@@ -49,9 +49,11 @@ TESTED_ELSEWHERE = {
     "engine/replicas": "unit/estimator/test_accurate",
     "estimator/manifests": "unit/cli/test_estimate",
     "estimator/free_capacity": "unit/estimator/test_component_sets",
-    "framework/cycle/cached_answers": "unit/framework/cycle/test_signature_cache",
+    "framework/cycle/filter_chain": "unit/framework/cycle/test_search",
     "framework/cycle/post_filter": "unit/framework/cycle/test_schedule",
     "framework/cycle/pre_filter": "unit/framework/cycle/test_search",
+    "framework/profile/rejection": "unit/framework/cycle/test_diagnosis",
+    "framework/profile/cached_answers": "unit/framework/profile/test_signature_cache",
     "insight/blockers": "unit/insight/test_why",
     "insight/evictions": "unit/insight/test_fixes",
     "insight/node_edits": "unit/insight/test_fixes",
@@ -174,7 +176,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 ARRAYS = re.compile(r"\b(?:IntArray|BoolArray|Rows|NDArray)\b")
-CONTRACT = PACKAGE / "framework" / "contract" / "interface.py"
+CONTRACT = sorted((PACKAGE / "framework" / "contract").glob("*.py"))
 """Methods that implement those of a protocol or of the plugin contract need not repeat what the declaration says."""
 
 
@@ -194,7 +196,7 @@ def functions_with_arrays(path: Path) -> Iterator[tuple[str, str, bool]]:
 
 
 def test_functions_that_return_arrays_say_their_shape() -> None:
-    contract = {name for _, name, is_said in functions_with_arrays(CONTRACT) if is_said}
+    contract = {name for path in CONTRACT for _, name, is_said in functions_with_arrays(path) if is_said}
     silent = []
     for path in SOURCES:
         if path.relative_to(PACKAGE).parts[0] in ("cluster", "framework", "plugins"):

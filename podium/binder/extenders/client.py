@@ -31,7 +31,14 @@ from podium.binder.extenders.wire import (
 )
 from podium.client.streams import read_some
 from podium.config import Extender, format_duration
-from podium.framework.cycle.questions import AskFilter, AskPreempt, AskPrioritize, ExtenderFailed, Filtered, Preemptable
+from podium.framework.contract.questions import (
+    AskFilter,
+    AskPreempt,
+    AskPrioritize,
+    ExtenderFailed,
+    Filtered,
+    Preemptable,
+)
 from podium.objects.core import Pod
 
 T = TypeVar("T")

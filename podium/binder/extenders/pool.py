@@ -20,9 +20,7 @@ import anyio
 
 from podium.client.write_lanes import SLOW_S, SLOW_WAITING_MAX
 from podium.config import Extender
-from podium.framework.contract.status import SKIP, PluginError, Status, error_status
-from podium.framework.cycle.extenders import Extenders
-from podium.framework.cycle.questions import (
+from podium.framework.contract.questions import (
     MAX_EXTENDER_PRIORITY,
     Answer,
     AskFilter,
@@ -32,6 +30,8 @@ from podium.framework.cycle.questions import (
     Scored,
     name_of,
 )
+from podium.framework.contract.status import SKIP, PluginError, Status, error_status
+from podium.framework.cycle.extenders import Extenders
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod

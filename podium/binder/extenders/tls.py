@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from podium.client.credentials import ConnectionConfigError
 from podium.config import Extender, ExtenderTLSConfig
-from podium.framework.cycle.questions import name_of
+from podium.framework.contract.questions import name_of
 from podium.lib.private_file import private_file
 
 

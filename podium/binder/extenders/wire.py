@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from podium.config import Extender
-from podium.framework.cycle.questions import (
+from podium.framework.contract.questions import (
     AskFilter,
     AskPreempt,
     AskPrioritize,

@@ -10,8 +10,8 @@ from podium.cli.demo.devices import DeviceUse
 from podium.objects.core import Node, Pod
 from podium.objects.requests import node_allocatable, requests_on_node
 from podium.objects.resource_names import CPU, MEMORY
+from podium.objects.topology_labels import ZONE
 
-_ZONE = "topology.kubernetes.io/zone"
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
@@ -119,7 +119,7 @@ def _use(node: Node, pods: Sequence[Pod]) -> NodeUse:
     labels = node.metadata.labels
     return NodeUse(
         name=node.name,
-        zone=labels.get(_ZONE, ""),
+        zone=labels.get(ZONE, ""),
         instance_type=labels.get(_INSTANCE_TYPE, ""),
         pods=len(pods),
         cpu=requested[CPU] / allocatable[CPU],

@@ -25,7 +25,7 @@ from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.daemon.app import App
 from podium.daemon.options import Options
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.lib.clock import Clock
 from podium.lib.system_clock import SystemClock
 from podium.objects.core import Pod

@@ -32,7 +32,7 @@ from podium.config import (
 )
 
 if TYPE_CHECKING:
-    from podium.framework.contract.interface import Plugin
+    from podium.framework.contract.plugin import Plugin
 
 EXIT_BAD_CONFIGURATION = 1
 STANDARD_INPUT: Final = Path("-")

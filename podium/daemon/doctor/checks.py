@@ -28,7 +28,7 @@ from podium.config.scheduler_names import similar_name
 from podium.daemon.doctor.findings import Report
 from podium.daemon.permissions import needs
 from podium.daemon.stray_pods import WAITING_S_MIN
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import PluginError
 from podium.lib.clock import Clock
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable

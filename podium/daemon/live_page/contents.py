@@ -20,6 +20,7 @@ from podium.engine.flight_recorder import FlightRecorder, RecordedAttempt, Resul
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock
 from podium.objects.resource_names import CPU, MEMORY
+from podium.objects.topology_labels import ZONE
 from podium.queues import QueueListing, QueueState
 
 QUEUE_COLUMNS: Final = (
@@ -56,7 +57,6 @@ _LOOKED_AT_MAX: Final = 1000
 _LISTED_MAX: Final = 50
 _REASON_MAX: Final = 500
 _NODES_S_MAX: Final = 2.0
-_ZONE: Final = "topology.kubernetes.io/zone"
 
 
 async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
@@ -80,7 +80,7 @@ async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
         for row, node, *amounts in found[start : start + _LOOKED_AT_MAX]:
             assert node is not None, "the order has only rows of nodes"
             why = closed.get(row, "") or ("cordoned" if node.spec.unschedulable else "")
-            rows[node.name] = (node.metadata.labels.get(_ZONE, ""), *amounts, sendable(why))
+            rows[node.name] = (node.metadata.labels.get(ZONE, ""), *amounts, sendable(why))
         await checkpoint()
     return rows
 

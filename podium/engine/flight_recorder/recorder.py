@@ -18,10 +18,11 @@ from podium.engine.flight_recorder.segment import ATTEMPTS_MAX, FIXED_BYTES, SCH
 from podium.engine.pod_group_cycle import MemberDecision
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.diagnosis import Diagnosis, Rejection
+from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.schedule import Suggested
-from podium.framework.cycle.score_history import ScoreHistory
 from podium.framework.cycle.scored import Scored
+from podium.framework.profile.rejection import Rejection
+from podium.framework.profile.score_history import ScoreHistory
 from podium.objects.core import Pod, PodSpec
 
 MEMORY_BYTES_MIN: Final = 1 << 20

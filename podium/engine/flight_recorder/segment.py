@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from podium.engine.flight_recorder.attempts import RESULTS, Details, RecordedAttempt
 from podium.engine.flight_recorder.node_names import NodeNames
 from podium.framework.contract.status import Status
-from podium.framework.cycle.diagnosis import Diagnosis, Rejection
-from podium.framework.cycle.score_history import ScoreHistory
+from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.scored import Scored
+from podium.framework.profile.rejection import Rejection
+from podium.framework.profile.score_history import ScoreHistory
 from podium.lib.transitions import Transition
 
 _Column: TypeAlias = NDArray[Any]

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Hashable
 
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 
 
 class ChoosingPlugin(Plugin):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from podium.framework.contract.interface import TableFilterPlugin
+from podium.framework.contract.filter import TableFilterPlugin
 from podium.lib.clock import Clock
 
 _TURN_S_MAX: Final = 0.005

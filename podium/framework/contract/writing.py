@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.objects.core import Pod
 from podium.objects.resource_types import ResourceType
 

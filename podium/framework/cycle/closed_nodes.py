@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import Rows, Snapshot
 from podium.framework.contract.status import Code, Status
-from podium.framework.cycle.diagnosis import Rejection
+from podium.framework.profile.rejection import Rejection
 
 NODE_CLOSED: Final = "NodeClosed"
 """The plugin name under which closed nodes are rejected."""

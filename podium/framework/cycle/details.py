@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from podium.cluster import Rows, Snapshot
-from podium.framework.contract.interface import Detailing
+from podium.framework.contract.filter import Detailing
 from podium.framework.contract.status import Status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis

@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import PostFilterResult
+from podium.framework.contract.post_filter import PostFilterResult
 from podium.framework.contract.status import Status
+from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.cycle.node_dry_runs import AfterFiltering
 from podium.framework.cycle.post_filter import run_post_filter
 from podium.framework.cycle.scoring import Scores, choose, score_nodes
 from podium.framework.cycle.search import FilterResult, filter_all
-from podium.framework.cycle.steps import run_unasked
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,5 +59,5 @@ def evaluate_all(cycle: Cycle) -> FullEvaluation:
     filtered, diagnosis = filter_all(cycle), cycle.diagnosis
     if len(filtered.rows):
         return FullEvaluation(cycle.state, filtered, diagnosis, score_nodes(cycle, filtered.rows), None)
-    result, status = run_unasked(run_post_filter(cycle))
+    result, status = run_unasked(run_post_filter(cycle, AfterFiltering(cycle)))
     return FullEvaluation(cycle.state, filtered, diagnosis, None, Help(status, result))

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from podium.cluster import IntArray, Rows
 from podium.config import Extender
+from podium.framework.contract.questions import ExtenderScores
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.questions import ExtenderScores
 from podium.framework.cycle.scoring import Scores
 
 

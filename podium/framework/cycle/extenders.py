@@ -19,11 +19,7 @@ import numpy as np
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.config import Extender
-from podium.framework.contract.status import ScheduleError, Status, unresolvable, unschedulable
-from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.explainer import Explainer
-from podium.framework.cycle.pre_filter import run_pre_filter
-from podium.framework.cycle.questions import (
+from podium.framework.contract.questions import (
     SCALE,
     AskFilter,
     AskPreempt,
@@ -34,16 +30,20 @@ from podium.framework.cycle.questions import (
     Scored,
     Victims,
 )
+from podium.framework.contract.status import ScheduleError, Status, unresolvable, unschedulable
+from podium.framework.contract.steps import Steps
+from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.explainer import Explainer
+from podium.framework.cycle.filter_chain import FilterChain
+from podium.framework.cycle.pre_filter import run_pre_filter
 from podium.framework.cycle.scoring import choose
 from podium.framework.cycle.search import (
     NONE_FEASIBLE,
     Feasible,
-    FilterRun,
     Sampling,
     on_nominated_node,
     search_around,
 )
-from podium.framework.cycle.steps import Steps
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 
 EXTENDER: Final = "Extender"
@@ -100,7 +100,7 @@ def find_feasible_asking(cycle: Cycle, sampling: Sampling, extenders: Sequence[E
     names = run_pre_filter(cycle)
     if isinstance(names, Status):
         return NONE_FEASIBLE
-    filters = FilterRun(cycle)
+    filters = FilterChain.of(cycle)
     nominated = on_nominated_node(cycle, filters)
     if nominated is not None and (yield from _accept(extenders, cycle, nominated.rows)):
         return nominated

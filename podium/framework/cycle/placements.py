@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from podium.cluster import Snapshot
 from podium.cluster.pod_groups import PodGroupState
-from podium.framework.contract.interface import MAX_NODE_SCORE, PlacementScorePlugin
+from podium.framework.contract.placements import PlacementScorePlugin
 from podium.framework.contract.pod_groups import Placement, ProposedGroup
+from podium.framework.contract.score import MAX_NODE_SCORE
 from podium.framework.contract.status import PluginError, Status, error_status, unschedulable
 from podium.framework.profile.runtime import Framework
 from podium.lib.error_text import error_text

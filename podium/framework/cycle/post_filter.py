@@ -11,18 +11,22 @@ from contextlib import suppress
 from typing import Any, Final, TypeAlias, get_args
 
 from podium.config import Extender
-from podium.framework.contract.interface import FilteredNodes, PostFilterPlugin, PostFilterResult
+from podium.framework.contract.post_filter import (
+    AskingPostFilterPlugin,
+    FilteredNodes,
+    PostFilterPlugin,
+    PostFilterResult,
+)
+from podium.framework.contract.questions import Answer, Question
 from podium.framework.contract.status import Code, PluginError, Status, demand_status, error_status, short_repr
+from podium.framework.contract.steps import Pause, Steps
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.questions import Answer, Question
-from podium.framework.cycle.steps import AskingPostFilterPlugin, Pause, Steps
-from podium.framework.preemption.node_dry_runs import AfterFiltering
 
 _STEPS: Final = (Pause, *get_args(Question))
 _Outcome: TypeAlias = tuple[PostFilterResult | None, Status | None]
 
 
-def run_post_filter(cycle: Cycle, extenders: Sequence[Extender] = ()) -> Steps[_Outcome]:
+def run_post_filter(cycle: Cycle, filtered: FilteredNodes, extenders: Sequence[Extender] = ()) -> Steps[_Outcome]:
     """Run the PostFilter plugins in order until one succeeds, fails, or returns UnschedulableAndUnresolvable.
 
     Returns:
@@ -33,7 +37,7 @@ def run_post_filter(cycle: Cycle, extenders: Sequence[Extender] = ()) -> Steps[_
     if not framework.post_filter or not cycle.makes_room:
         return PostFilterResult(""), None
     started_s = framework.clock.monotonic()
-    result, status = yield from _in_order(cycle, AfterFiltering(cycle), extenders)
+    result, status = yield from _in_order(cycle, filtered, extenders)
     framework.observe("PostFilter", status, started_s)
     return result, status
 
@@ -98,7 +102,7 @@ def _in_steps(
             answer = yield step
     finally:
         if steps is not None:
-            # It may be anything: the plugin has made it.
+            # The plugin supplied this generator; `close` may raise anything.
             with suppress(BaseException):
                 steps.close()
     if cycle.framework.measures_plugins:

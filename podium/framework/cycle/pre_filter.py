@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from podium.framework.contract.interface import Plugin, PreFilterResult
+from podium.framework.contract.filter import PreFilterResult
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import FAILED, Code, PluginError, ScheduleError, Status, demand_status, short_repr
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis

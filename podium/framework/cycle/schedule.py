@@ -15,8 +15,9 @@ from typing import TypeAlias
 import msgspec
 
 from podium.cluster import IntArray, Rows
-from podium.framework.contract.interface import PostFilterResult
+from podium.framework.contract.post_filter import PostFilterResult
 from podium.framework.contract.status import Code, ScheduleError, Status, error_status
+from podium.framework.contract.steps import Steps, run_unasked
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.details import details_of
 from podium.framework.cycle.diagnosis import FitError
@@ -28,10 +29,10 @@ from podium.framework.cycle.extenders import (
     find_feasible_asking,
     score_by_extenders,
 )
+from podium.framework.cycle.node_dry_runs import AfterFiltering
 from podium.framework.cycle.post_filter import run_post_filter
 from podium.framework.cycle.scoring import Pick, choose, score_nodes, total_scores
 from podium.framework.cycle.search import Rotation, Sampling, find_feasible
-from podium.framework.cycle.steps import Steps, run_unasked
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -125,7 +126,7 @@ def attempt(
         elif len(rows) == 1:
             row = int(rows[0])
         else:
-            helped, status = yield from run_post_filter(cycle, asked)
+            helped, status = yield from run_post_filter(cycle, AfterFiltering(cycle), asked)
             message = status.message if status else ""
             return DoesNotFit(FitError(node_count, cycle.diagnosis, message, details_of(cycle)), helped)
     except ScheduleError as error:

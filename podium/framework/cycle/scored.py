@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray
-from podium.framework.cycle.score_history import ScoreHistory, SmallScores
+from podium.framework.profile.score_history import ScoreHistory, SmallScores
 
 NONE: Mapping[str, Any] = {}
 """Nothing computed, no weights, or no constants."""

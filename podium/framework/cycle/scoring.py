@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows
-from podium.framework.contract.interface import MAX_NODE_SCORE
+from podium.framework.contract.score import MAX_NODE_SCORE
 from podium.framework.contract.status import FAILED, MAY_REJECT, Code, ScheduleError, demand_status
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.score_history import SmallScores
 from podium.framework.cycle.scored import NONE, Scored
-from podium.framework.cycle.signature_cache import PodSignature
 from podium.framework.profile.forms import Scorer, one_integer_each
+from podium.framework.profile.score_history import SmallScores
+from podium.framework.profile.signature_cache import PodSignature
 
 _PRE_SCORE_MAY: Final = (Code.SKIP, *MAY_REJECT)
 _NORMALIZE: Final = "ScoreExtensionNormalize"

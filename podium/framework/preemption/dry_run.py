@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from podium.cluster import Rows
-from podium.framework.contract.interface import FilteredNodes
+from podium.framework.contract.post_filter import FilteredNodes
 from podium.framework.contract.status import Status
-from podium.framework.cycle.steps import PAUSE, Steps
+from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.framework.preemption.victims import NO_VICTIMS, Found, select_victims
 from podium.framework.preemption.victims_known import VictimsKnown

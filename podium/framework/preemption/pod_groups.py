@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from podium.cluster import PodUsage, Snapshot
+from podium.framework.contract.post_filter import GroupHelp
 from podium.framework.contract.status import Status, unresolvable, unschedulable
-from podium.framework.cycle.steps import GroupHelp, Steps
+from podium.framework.contract.steps import Steps
 from podium.framework.preemption.candidates import Budgets, Importance
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup, group_of

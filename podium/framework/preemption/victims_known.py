@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
 from typing import Final, TypeAlias, cast
 
-from podium.framework.contract.interface import NodesDryRun
+from podium.framework.contract.post_filter import NodesDryRun
 from podium.framework.contract.status import Code
-from podium.framework.cycle.signature_cache import depends_on_spec_only
-from podium.framework.cycle.steps import PAUSE, Steps
+from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.framework.preemption.victims import Found, select_victims_of_many
+from podium.framework.profile.signature_cache import depends_on_spec_only
 from podium.objects.core import Pod, PodSpec
 from podium.objects.workloads import PodDisruptionBudget
 

@@ -12,14 +12,9 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    FilterPlugin,
-    Plugin,
-    ScorePlugin,
-    Scoring,
-    TableFilterPlugin,
-    TableScorePlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
+from podium.framework.contract.plugin import Plugin
+from podium.framework.contract.score import ScorePlugin, Scoring, TableScorePlugin
 from podium.framework.contract.status import PluginError, Status, demand_status, short_repr
 from podium.objects.core import Pod
 

@@ -10,7 +10,7 @@ import msgspec
 import msgspec.inspect
 
 from podium.config import Profile, RawArgs
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import PluginError
 
 _WITH_FIELDS: Final = (msgspec.inspect.StructType, msgspec.inspect.DataclassType, msgspec.inspect.TypedDictType)

@@ -14,31 +14,21 @@ from typing import ParamSpec, TypeVar
 from podium.cluster import NodeInfo
 from podium.config import IN_TREE_PLUGINS, ExpandedPlugins, ExtensionPoint, PluginRegistry, expand_plugins
 from podium.config import Profile as ProfileConfiguration
+from podium.framework.contract.bind import BindPlugin, PermitPlugin, PostBindPlugin, PreBindPlugin, ReservePlugin
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    BindPlugin,
+from podium.framework.contract.filter import (
     Detailing,
     FilterPlugin,
-    Handle,
-    PermitPlugin,
-    PlacementGeneratePlugin,
-    PlacementScorePlugin,
-    Plugin,
-    PostBindPlugin,
-    PostFilterPlugin,
-    PreBindPlugin,
-    PreEnqueuePlugin,
     PreFilterExtensions,
     PreFilterPlugin,
-    PreScorePlugin,
-    QueueSortPlugin,
-    ReservePlugin,
-    Scope,
-    ScorePlugin,
     TableFilterPlugin,
-    TableScorePlugin,
 )
+from podium.framework.contract.handle import Handle
 from podium.framework.contract.pausing import LongFilterPlugin
+from podium.framework.contract.placements import PlacementGeneratePlugin, PlacementScorePlugin
+from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin, Scope
+from podium.framework.contract.post_filter import PodGroupPostFilterPlugin, PostFilterPlugin
+from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import (
     FAILED,
     MAY_REJECT,
@@ -52,12 +42,11 @@ from podium.framework.contract.status import (
     short_repr,
 )
 from podium.framework.contract.writing import BindingWriter, WritingPlugin
-from podium.framework.cycle.diagnosis import FilterOutcome, by_status
-from podium.framework.cycle.signature_cache import SignatureCache
-from podium.framework.cycle.steps import PodGroupPostFilterPlugin
 from podium.framework.profile.forms import Filter, Scorer, filter_form, score_form
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.plugin_args import args_of
+from podium.framework.profile.rejection import FilterOutcome, by_status
+from podium.framework.profile.signature_cache import Profile, SignatureCache
 from podium.lib.error_text import error_text
 from podium.objects.core import Pod, PodSpec
 
@@ -142,8 +131,11 @@ class Framework:
         handle: Handle,
         observer: Observer,
         kept: Mapping[str, Plugin] = MappingProxyType({}),
+        signatures: Callable[[Profile], SignatureCache] = SignatureCache,
     ) -> None:
         """Construct every enabled plugin, except those in `kept`, which stay in use with all that they know.
+
+        `signatures` makes the cache of answers for pods of the same spec.
 
         In-tree plugins of the default set that are not in `classes` are left out; the validation of the configuration
         reports them by name.
@@ -181,7 +173,7 @@ class Framework:
             for each in self._at(plugins, ExtensionPoint.SCORE, Plugin)
             if (scorer := score_form(each))
         ]
-        self.signatures = SignatureCache(self)
+        self.signatures = signatures(self)
         self.reserve = self._at(plugins, ExtensionPoint.RESERVE, ReservePlugin)
         self.permit = self._at(plugins, ExtensionPoint.PERMIT, PermitPlugin)
         self.pre_bind = self._at(plugins, ExtensionPoint.PRE_BIND, PreBindPlugin)

@@ -6,7 +6,7 @@ Owns ports of plugins that people have in their clusters today, under the names,
 from collections.abc import Mapping
 from typing import Final
 
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 
 CONTRIB: Final[Mapping[str, type[Plugin]]] = {"Coscheduling": Coscheduling}

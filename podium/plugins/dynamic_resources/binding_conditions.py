@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from podium.devices.availability import Binding, binding_of, failure_of, has_timed_out
-from podium.framework.contract.interface import Handle
+from podium.framework.contract.handle import Handle
 from podium.framework.contract.status import PluginError
 from podium.objects.claims import DeviceRequestAllocationResult
 from podium.objects.core import Pod

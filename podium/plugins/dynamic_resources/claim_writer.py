@@ -25,7 +25,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.devices.reservations import ReservationError, has_allocation, protected, reserved
-from podium.framework.contract.interface import Handle
+from podium.framework.contract.handle import Handle
 from podium.framework.contract.status import PluginError
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, Conflict, NotFound

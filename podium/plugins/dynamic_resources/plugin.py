@@ -36,6 +36,7 @@ from podium.devices.extended_resources import RequestMapping, extended_requests
 from podium.devices.interruptible import Interruptible, uninterrupted
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests, unreadable_claim
 from podium.devices.refusals import NodeRefusal
+from podium.framework.contract.bind import PreBindPlugin, PreBindPreFlightResult, ReservePlugin
 from podium.framework.contract.choosing import ChoosingPlugin
 from podium.framework.contract.cluster_event import (
     ActionType,
@@ -45,24 +46,13 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    FilteredNodes,
-    FilterPlugin,
-    Handle,
-    PostFilterPlugin,
-    PostFilterResult,
-    PreBindPlugin,
-    PreBindPreFlightResult,
-    PreEnqueuePlugin,
-    PreFilterPlugin,
-    PreFilterResult,
-    ReservePlugin,
-    Scope,
-    ScorePlugin,
-    TableScorePlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult
+from podium.framework.contract.handle import Handle
 from podium.framework.contract.pausing import FilterInterrupted, LongFilterPlugin, Turn
+from podium.framework.contract.plugin import PreEnqueuePlugin, Scope
 from podium.framework.contract.pod_groups import SimulatedGroup, ThoroughSearch
+from podium.framework.contract.post_filter import FilteredNodes, PostFilterPlugin, PostFilterResult
+from podium.framework.contract.score import ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.framework.contract.writing import BindingInDoubt, ObjectWrite, WritingPlugin
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus

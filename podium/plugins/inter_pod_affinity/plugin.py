@@ -34,19 +34,15 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    MAX_NODE_SCORE,
+from podium.framework.contract.filter import (
     FilterPlugin,
-    Handle,
-    Lister,
     PreFilterExtensions,
     PreFilterPlugin,
     PreFilterResult,
-    PreScorePlugin,
-    ScorePlugin,
     TableFilterPlugin,
-    TableScorePlugin,
 )
+from podium.framework.contract.handle import Handle, Lister
+from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, Status, error_status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod

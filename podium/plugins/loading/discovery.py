@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Final
 
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.lib.error_text import UserFacingError, error_text
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
@@ -114,7 +114,7 @@ def _load_entry_point(entry_point: EntryPoint) -> object:
 
 def _checked(found: object, called: str) -> type[Plugin]:
     if not isinstance(found, type) or not issubclass(found, Plugin):
-        raise DiscoveryError(f"{called} is no plugin: it derives from no class of podium.framework.contract.interface")
+        raise DiscoveryError(f"{called} is no plugin: it derives from no plugin class of podium.framework")
     if inspect.isabstract(found):
         missing = ", ".join(sorted(found.__abstractmethods__))
         raise DiscoveryError(f"{called} is not complete: it does not define {missing}")

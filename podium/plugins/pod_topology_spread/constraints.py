@@ -14,18 +14,18 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import Snapshot
+from podium.cluster.matching.lookup import Lookup
+from podium.cluster.matching.node_selectors import row_selector
+from podium.cluster.matching.taints import is_repelled
 from podium.cluster.snapshot import BoolArray
 from podium.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from podium.config.args import TopologySpreadConstraint as ConfiguredConstraint
-from podium.framework.contract.interface import Handle, Lister
+from podium.framework.contract.handle import Handle, Lister
 from podium.objects import resource_types
 from podium.objects.core import Node, OwnerReference, Pod, PodSpec, Taint, TopologySpreadConstraint, once_per_spec
 from podium.objects.errors import FieldError
 from podium.objects.selectors import NOTHING, Selector, compile_selector, selector_of_labels
 from podium.objects.workloads import ReplicaSet, StatefulSet
-from podium.plugins.shared.lookup import Lookup
-from podium.plugins.shared.node_matching import row_selector
-from podium.plugins.taint_toleration import is_repelled
 
 HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"

@@ -28,18 +28,16 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
+from podium.framework.contract.filter import (
     FilterPlugin,
-    Handle,
     PreFilterExtensions,
     PreFilterPlugin,
     PreFilterResult,
-    PreScorePlugin,
-    Scope,
-    ScorePlugin,
     TableFilterPlugin,
-    TableScorePlugin,
 )
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import Scope
+from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, Status, error_status, unresolvable, unschedulable
 from podium.objects.core import Node, Pod, PodSpec
 from podium.objects.errors import FieldError

@@ -27,7 +27,7 @@ from podium.config.args import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
-from podium.framework.contract.interface import MAX_NODE_SCORE
+from podium.framework.contract.score import MAX_NODE_SCORE
 from podium.objects.requests import Requests
 from podium.objects.resource_names import is_scalar_resource
 from podium.plugins.shared.device_totals import DeviceTotals

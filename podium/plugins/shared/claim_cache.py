@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from podium.framework.contract.interface import Lister
+from podium.framework.contract.handle import Lister
 from podium.objects.claims import EXTENDED_RESOURCE_CLAIM, ResourceClaim
 from podium.objects.core import Pod
 from podium.objects.resource_versions import is_older

@@ -20,7 +20,7 @@ from podium.devices import AllocatedDevices, DeviceID, Inventory
 from podium.devices.class_table import ClassTable
 from podium.devices.interruptible import Interruptible
 from podium.devices.questions import Questions
-from podium.framework.contract.interface import Handle, Lister
+from podium.framework.contract.handle import Handle, Lister
 from podium.objects import resource_types
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.core import Pod

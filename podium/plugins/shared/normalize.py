@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster import IntArray
-from podium.framework.contract.interface import MAX_NODE_SCORE
+from podium.framework.contract.score import MAX_NODE_SCORE
 
 
 def default_normalize(scores: IntArray, *, reverse: bool = False) -> IntArray:

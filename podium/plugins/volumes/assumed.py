@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Generic
 
-from podium.framework.contract.interface import Lister
+from podium.framework.contract.handle import Lister
 from podium.objects.resource_types import ObjectT
 
 

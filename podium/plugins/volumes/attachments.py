@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from podium.framework.contract.interface import Handle
+from podium.framework.contract.handle import Handle
 from podium.framework.contract.status import PluginError
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec, Volume, once_per_spec

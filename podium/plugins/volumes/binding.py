@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from podium.framework.contract.interface import Handle, Lister
+from podium.framework.contract.handle import Handle, Lister
 from podium.framework.contract.status import PluginError
 from podium.objects import resource_types
 from podium.objects.core import Node, ObjectMeta, Pod

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from podium.cluster.matching.volume_zones import MULTI_ZONE_DELIMITER
 from podium.lib.error_text import UserFacingError
 from podium.objects.core import (
     AWSElasticBlockStoreVolume,
@@ -30,12 +31,7 @@ from podium.objects.core import (
     Volume,
 )
 from podium.objects.storage import CSINode, PersistentVolume
-
-ZONE: Final = "topology.kubernetes.io/zone"
-REGION: Final = "topology.kubernetes.io/region"
-BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
-BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
-MULTI_ZONE_DELIMITER: Final = "__"
+from podium.objects.topology_labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 
 MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
 """Annotation of a CSINode: the comma-separated in-tree plugins that are migrated to CSI drivers on the node."""

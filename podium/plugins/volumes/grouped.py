@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from podium.framework.contract.interface import Lister
+from podium.framework.contract.handle import Lister
 from podium.objects.index import Index
 from podium.objects.resource_types import ObjectT
 

@@ -12,7 +12,7 @@ from typing import Generic, Protocol, runtime_checkable
 import numpy as np
 
 from podium.cluster import IntArray, Snapshot
-from podium.framework.contract.interface import Lister
+from podium.framework.contract.handle import Lister
 from podium.lib.change_log import ChangeLog
 from podium.objects.resource_types import ObjectT
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.interface import Lister
+from podium.framework.contract.handle import Lister
 from podium.framework.contract.status import PluginError
 from podium.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.plugins.volumes.claims import SELECTED_NODE

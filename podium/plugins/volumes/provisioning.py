@@ -13,7 +13,7 @@ import numpy as np
 
 from podium.cluster import Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.interface import Lister
+from podium.framework.contract.handle import Lister
 from podium.objects.errors import FieldError
 from podium.objects.quantity import QuantityError, value
 from podium.objects.selectors import (

@@ -31,7 +31,7 @@ from podium.client.informer_set import InformerSet
 from podium.client.outage import Outage
 from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger

@@ -13,7 +13,7 @@ from typing import Any, Final
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster
 from podium.engine.store import ObjectStore
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.objects.core import Pod
 from podium.objects.resource_types import WITHOUT_GATES, KubeObject, ResourceType
 from podium.provisioner.apis.objects import ClusterObjects

@@ -27,7 +27,7 @@ from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ManifestError
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.error_text import error_text

@@ -12,7 +12,7 @@ from podium.client.permissions import Needs, watching
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster
 from podium.engine.store import ObjectStore
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.recording.shadow.observed import ObservedCluster
 
 _ROLE: Final = "deploy/shadow/rbac.yaml"

@@ -15,7 +15,7 @@ from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.store import ObjectStore
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import ScheduleError
 from podium.lib.clock import Clock
 from podium.objects.core import Pod

@@ -22,9 +22,7 @@ from structlog.testing import capture_logs
 from podium.binder import ExtenderPool
 from podium.client.credentials import ConnectionConfigError
 from podium.config import Extender, ExtenderManagedResource, ExtenderTLSConfig
-from podium.framework.contract.status import SKIP, Status
-from podium.framework.cycle.extenders import Extenders
-from podium.framework.cycle.questions import (
+from podium.framework.contract.questions import (
     AskFilter,
     AskPreempt,
     AskPrioritize,
@@ -34,6 +32,8 @@ from podium.framework.cycle.questions import (
     Scored,
     Victims,
 )
+from podium.framework.contract.status import SKIP, Status
+from podium.framework.cycle.extenders import Extenders
 from podium.objects.api_errors import Conflict, OutcomeUnknown
 from podium.objects.core import Node, Pod
 from podium.objects.objects_with_json import node_with_json, pod_with_json

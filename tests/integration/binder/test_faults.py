@@ -20,8 +20,9 @@ from podium.binder import (
     WaitingPods,
     not_scheduled,
 )
+from podium.framework.contract.bind import BindPlugin, PostBindPlugin, PreBindPlugin
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import ApiClient, BindPlugin, PostBindPlugin, PreBindPlugin
+from podium.framework.contract.handle import ApiClient
 from podium.framework.contract.status import Status, unschedulable
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import InternalError, OutcomeUnknown

@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from podium.binder import Binder, BindingObserver, BindingStage, BindOutcome, BindPod, Event, PodsInPreBind, WaitingPods
+from podium.framework.contract.bind import BindPlugin, PostBindPlugin, PreBindPlugin, PreBindPreFlightResult
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import BindPlugin, PostBindPlugin, PreBindPlugin, PreBindPreFlightResult
 from podium.framework.contract.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
 from podium.objects.api_errors import Conflict
 from podium.objects.core import Pod

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from podium.cluster import CacheError
-from podium.framework.contract.interface import PostFilterResult, PreFilterResult
+from podium.framework.contract.filter import PreFilterResult
+from podium.framework.contract.post_filter import PostFilterResult
 from podium.framework.contract.status import SKIP, Code, ScheduleError, Status, unschedulable
 from podium.lib.error_text import type_name
 from podium.lib.state_table import InvalidTransition

@@ -40,8 +40,9 @@ from podium.daemon.status_writes import StatusWrites
 from podium.engine.flight_recorder import FlightRecorder
 from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
 from podium.engine.placing import Engine
+from podium.framework.contract.bind import BindPlugin
 from podium.framework.contract.cluster_event import EventRegistration, EventResource
-from podium.framework.contract.interface import BindPlugin, PreEnqueuePlugin
+from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.framework.cycle.extenders import NO_EXTENDERS, Extenders
 from podium.framework.profile.runtime import Framework

@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 
 from podium.client.dispatcher import Priority
 from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE, EventRegistration, QueueingHint
-from podium.framework.contract.interface import PostFilterResult
+from podium.framework.contract.post_filter import AskingPostFilterPlugin, PostFilterResult
 from podium.framework.contract.status import Code, Status, error_status, unschedulable
-from podium.framework.cycle.steps import PAUSE, AskingPostFilterPlugin
+from podium.framework.contract.steps import PAUSE
 from podium.objects.api_errors import Conflict, InternalError, NotFound, TooManyRequests
 from podium.objects.core import Pod
 from podium.queues import QueueState

@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from podium.client.consistency import PATIENCE_S
+from podium.framework.contract.questions import Filtered
 from podium.framework.contract.status import unschedulable
-from podium.framework.cycle.questions import Filtered
 from tests.builders import node, pod
 from tests.unit.daemon.loop_bench import LoopBench, fits, settled
 from tests.unit.daemon.test_loop_with_extenders import Pool, bench, wants_gpu

@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from podium.config import Extender, ExtenderManagedResource
+from podium.framework.contract.questions import ExtenderFailed, Filtered
 from podium.framework.contract.status import SKIP, Status, error_status, unschedulable
 from podium.framework.cycle.extenders import Extenders
-from podium.framework.cycle.questions import ExtenderFailed, Filtered
 from podium.objects.core import Pod
 from podium.queues import QueueState
 from tests.builders import node, pod

@@ -7,7 +7,7 @@ import pytest
 
 from podium.config import PodGroupRules
 from podium.config.args import DefaultPreemptionArgs, NodeResourcesFitArgs
-from podium.framework.contract.interface import ReservePlugin
+from podium.framework.contract.bind import ReservePlugin
 from podium.framework.contract.status import Status
 from podium.objects.api_errors import InternalError
 from podium.objects.core import Pod

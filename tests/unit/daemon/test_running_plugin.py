@@ -7,7 +7,9 @@ from typing import Any
 
 from podium.daemon.running_plugin import RunningPlugin, running_plugin
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import FilterPlugin, PreEnqueuePlugin, PreFilterExtensions, ScorePlugin
+from podium.framework.contract.filter import FilterPlugin, PreFilterExtensions
+from podium.framework.contract.plugin import PreEnqueuePlugin
+from podium.framework.contract.score import ScorePlugin
 from podium.framework.contract.status import unschedulable
 from tests.builders import pod
 from tests.builders import pod as queued

@@ -8,8 +8,8 @@ from anyio.lowlevel import checkpoint
 
 from podium.daemon.boundary import Boundary
 from podium.daemon.steps import advance, finish
-from podium.framework.cycle.questions import AskFilter, Filtered
-from podium.framework.cycle.steps import PAUSE, Pause, Steps
+from podium.framework.contract.questions import AskFilter, Filtered
+from podium.framework.contract.steps import PAUSE, Pause, Steps
 from podium.lib.clock import ManualClock
 from tests.builders import pod
 from tests.unit.daemon.test_loop_with_extenders import EXTENDER

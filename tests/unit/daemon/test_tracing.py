@@ -9,7 +9,7 @@ import pytest
 from podium.config import PodGroupRules
 from podium.daemon.options import Options, TracingOptions
 from podium.daemon.tracing import Tracing, tracing
-from podium.framework.contract.interface import PreBindPlugin
+from podium.framework.contract.bind import PreBindPlugin
 from podium.framework.contract.status import Code, Status, error_status, unschedulable
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import InternalError

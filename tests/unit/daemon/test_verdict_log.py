@@ -13,10 +13,10 @@ from podium.config import Extender, default_configuration
 from podium.daemon.verdict_log import explainer_for
 from podium.engine.cluster import Cluster
 from podium.engine.store import ObjectStore
+from podium.framework.contract.questions import AskFilter, ExtenderFailed, Filtered, Scored
+from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.extenders import Extenders
-from podium.framework.cycle.questions import AskFilter, ExtenderFailed, Filtered, Scored
 from podium.framework.cycle.schedule import Decision
-from podium.framework.cycle.steps import run_unasked
 from tests.manifests import node, pod
 
 _TAINTS = [{"key": "team", "value": "a", "effect": "NoSchedule"}]

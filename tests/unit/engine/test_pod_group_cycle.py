@@ -13,12 +13,13 @@ from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, PodGroupCycle, RejectedWithGroup
 from podium.engine.store import ObjectStore
+from podium.framework.contract.bind import ReservePlugin
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import Plugin, ReservePlugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import Status, unschedulable
+from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.schedule import DoesNotFit, Failed, Suggested
-from podium.framework.cycle.steps import run_unasked
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock

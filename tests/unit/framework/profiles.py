@@ -15,20 +15,12 @@ from podium.cluster import Snapshot
 from podium.config import Profile
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
+from podium.framework.contract.bind import BindPlugin, PermitPlugin, ReservePlugin
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    BindPlugin,
-    FilterPlugin,
-    PermitPlugin,
-    PostFilterPlugin,
-    PreFilterPlugin,
-    PreScorePlugin,
-    QueueSortPlugin,
-    ReservePlugin,
-    ScorePlugin,
-    TableFilterPlugin,
-    TableScorePlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
+from podium.framework.contract.plugin import QueueSortPlugin
+from podium.framework.contract.post_filter import PostFilterPlugin
+from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.nominated_pods import Nomination

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import FilterPlugin, PreFilterExtensions, ScorePlugin
+from podium.framework.contract.filter import FilterPlugin, PreFilterExtensions
+from podium.framework.contract.score import ScorePlugin
 from podium.framework.contract.status import unschedulable
 from podium.framework.cycle.schedule import DoesNotFit, Failed
 from podium.framework.profile.runtime import SLOW_PLUGIN_S

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import FilterPlugin, ScorePlugin
+from podium.framework.contract.filter import FilterPlugin
+from podium.framework.contract.score import ScorePlugin
 from podium.framework.contract.status import SKIP, Code, Status, unresolvable, unschedulable
 from podium.framework.profile.runtime import MEASURED_EVERY, Framework
 from tests.builders import pod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
@@ -16,8 +17,8 @@ from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested, schedule
 from podium.framework.cycle.search import Rotation
-from podium.framework.cycle.signature_cache import SignatureCache
 from podium.framework.profile.runtime import Framework
+from podium.framework.profile.signature_cache import SignatureCache
 from podium.objects.core import Pod
 from podium.plugins import IN_TREE
 from tests import builders
@@ -54,9 +55,8 @@ class Side:
     @classmethod
     def of(cls, cluster: RandomCluster, snapshot: Snapshot, *, is_warm: bool) -> Side:
         recorder = Recorder()
-        framework = Framework(DEFAULT, IN_TREE, cluster.handle(snapshot), recorder)
-        if not is_warm:
-            framework.signatures = SignatureCache(framework, rows_max=0)
+        signatures = SignatureCache if is_warm else partial(SignatureCache, rows_max=0)
+        framework = Framework(DEFAULT, IN_TREE, cluster.handle(snapshot), recorder, signatures=signatures)
         return cls(framework, recorder)
 
     def decide(self, pod: Pod, snapshot: Snapshot, nominated: Nominated, percentage: int) -> tuple[Decision, Any]:

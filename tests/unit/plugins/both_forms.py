@@ -26,15 +26,8 @@ from podium.config.args import (
     VolumeBindingArgs,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    MAX_NODE_SCORE,
-    FilterPlugin,
-    PreFilterPlugin,
-    PreScorePlugin,
-    ScorePlugin,
-    TableFilterPlugin,
-    TableScorePlugin,
-)
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
+from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, Status
 from podium.objects.core import Pod
 from podium.plugins import IN_TREE

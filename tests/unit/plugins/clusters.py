@@ -14,7 +14,8 @@ from podium.cluster.pod_groups import PodGroupState, PodGroupStates
 from podium.config import PodGroupRules
 from podium.engine.offline import NoWaitingPods
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
+from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
+from podium.framework.contract.score import ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import Status
 from podium.lib.clock import Clock, ManualClock
 from podium.objects.core import Pod
@@ -106,7 +107,7 @@ class RecordingHandle:
 
 
 class Listed:
-    """Implements `podium.framework.contract.interface.Lister` over objects that do not change."""
+    """Implements `podium.framework.contract.handle.Lister` over objects that do not change."""
 
     def __init__(self, objects: Iterable[Any]) -> None:
         self._objects = {each.key: each for each in objects}

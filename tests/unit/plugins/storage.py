@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import FilterPlugin, PreFilterPlugin, TableFilterPlugin
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
 from podium.framework.contract.status import Code, Status
 from podium.objects import resource_types
 from podium.objects.core import Pod

@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.framework.contract.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
+from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
+from podium.framework.contract.score import ScorePlugin, TableScorePlugin
 from podium.plugins import IN_TREE
 from tests.unit.plugins.both_forms import CONFIGURED, hold_to_contract
 from tests.unit.plugins.random_clusters import NODES, RandomCluster, clusters, new_pods

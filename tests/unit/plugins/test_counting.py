@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
 from podium.config import load
-from podium.framework.contract.interface import Scope
+from podium.framework.contract.plugin import Scope
+from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.node_dry_runs import AfterFiltering
 from podium.framework.cycle.nominated_pods import NominatedPods
 from podium.framework.cycle.search import filter_all
-from podium.framework.cycle.steps import run_unasked
 from podium.framework.preemption.candidates import Budgets, Importance
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities
-from podium.framework.preemption.node_dry_runs import AfterFiltering
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod

@@ -15,16 +15,16 @@ from podium.config.args import ARGS_BY_PLUGIN, DefaultPreemptionArgs
 from podium.config.types import Plugin as Enabled
 from podium.config.types import PluginConfig, Plugins, PluginSet
 from podium.framework.contract.cluster_event import QueueingHint
-from podium.framework.contract.interface import PostFilterResult
+from podium.framework.contract.post_filter import PostFilterResult
+from podium.framework.contract.questions import ExtenderFailed
 from podium.framework.contract.status import unresolvable
+from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.extenders import Extenders
-from podium.framework.cycle.questions import ExtenderFailed
 from podium.framework.cycle.schedule import Decision, DoesNotFit, Suggested, schedule
 from podium.framework.cycle.schedule import attempt as attempt_asking
 from podium.framework.cycle.search import Rotation
-from podium.framework.cycle.steps import PAUSE, Steps
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Node, Pod

@@ -13,7 +13,7 @@ import pytest
 
 from podium.config import ARGS_BY_PLUGIN, args
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventRegistration, EventResource
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import ManualClock
 from podium.objects.claims import ResourceClaim

@@ -6,7 +6,7 @@ import pytest
 
 from podium.config.args import NodeAffinityArgs
 from podium.framework.contract.cluster_event import QueueingHint
-from podium.framework.contract.interface import PreFilterResult
+from podium.framework.contract.filter import PreFilterResult
 from podium.framework.contract.status import SKIP, Code, unresolvable
 from podium.objects.core import Node, Pod
 from podium.plugins.node_affinity import NodeAffinity

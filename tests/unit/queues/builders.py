@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from podium.framework.contract.cluster_event import EventRegistration
-from podium.framework.contract.interface import FilterPlugin, Plugin, PreEnqueuePlugin, QueueSortPlugin
+from podium.framework.contract.filter import FilterPlugin
+from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Status, unresolvable
 from podium.lib.clock import ManualClock

@@ -21,7 +21,7 @@ from podium.framework.contract.cluster_event import (
     QueueingHint,
     on,
 )
-from podium.framework.contract.interface import Plugin, PreEnqueuePlugin
+from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.lib.clock import ManualClock
 from podium.objects.core import Node, Pod

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from podium.framework.contract.interface import PreEnqueuePlugin
+from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Status, error_status, unschedulable
 from podium.objects.core import Pod

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from podium.cluster import NodeInfo
 from podium.framework.contract.cluster_event import (
     ALL_EVENTS,
     ASSIGNED_POD_ADD,
@@ -22,8 +23,9 @@ from podium.framework.contract.cluster_event import (
     QueueingHint,
     on,
 )
-from podium.framework.contract.interface import NodeInfo, Plugin, ScorePlugin
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.score import ScorePlugin
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.queues import HintMap, build_hint_map

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from podium.framework.contract.cluster_event import ActionType, EventResource, on
-from podium.framework.contract.interface import Plugin
+from podium.framework.contract.plugin import Plugin
 from podium.objects.core import Pod
 from podium.queues import ListedPod, NextTry, QueueState
 from tests.builders import pod

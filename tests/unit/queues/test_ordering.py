@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.framework.contract.interface import QueueSortPlugin
+from podium.framework.contract.plugin import QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import Pod
 from podium.queues import QueueState

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.framework.contract.interface import QueueSortPlugin
+from podium.framework.contract.plugin import QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import ManualClock
 from podium.lib.state_table import InvalidTransition

@@ -23,7 +23,7 @@ from podium.framework.contract.cluster_event import (
     QueueingHint,
     on,
 )
-from podium.framework.contract.interface import PreEnqueuePlugin
+from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Node, Pod

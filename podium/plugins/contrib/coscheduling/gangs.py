@@ -9,9 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from podium.framework.contract.interface import Handle, Lister
-from podium.objects.core import Pod, ResourceList
-from podium.objects.coscheduling import MIN_MEMBER, CoschedulingPodGroup, gang_of, min_member_text
+from podium.framework.contract.handle import Handle, Lister
+from podium.objects.core import Pod
+from podium.objects.coscheduling import (
+    CoschedulingPodGroup,
+    GangSpec,
+    gang_of,
+    spec_of_gang,
+)
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, PODS
 from podium.objects.times import parse_time
 from podium.plugins.shared.followed import Followed
@@ -76,23 +81,6 @@ class Gang:
             uids.discard(uid)
 
 
-@dataclass(frozen=True, slots=True)
-class GangSpec:
-    """What a group asks for, by its PodGroup or, without one, by its pods.
-
-    Attributes:
-        timeout_s: how long members wait for each other; None if the group does not say.
-        created: when it was created, as in the API.
-        problem: why the group cannot be understood; "" if it can.
-    """
-
-    min_member: int
-    min_resources: ResourceList | None = None
-    timeout_s: int | None = None
-    created: str | None = None
-    problem: str = ""
-
-
 class Gangs:
     """Every group that has a pod, by `<namespace>/<name>`. Plugins share it by `handle.shared(Gangs)`."""
 
@@ -152,19 +140,3 @@ class Gangs:
                     del self._gangs[before]
         if new is not None and after is not None:
             self._gangs.setdefault(after, Gang()).put(new)
-
-
-def spec_of_gang(group: CoschedulingPodGroup | None, pod: Pod) -> GangSpec | None:
-    """What the group of the pod asks for, given its PodGroup if there is one; None if nothing says that."""
-    if group is not None:
-        spec = group.spec
-        created = group.metadata.creation_timestamp
-        return GangSpec(spec.min_member, spec.min_resources, spec.schedule_timeout_seconds, created)
-    text = min_member_text(pod)
-    if text is None:
-        return None
-    # No more digits than any number of pods has, since longer texts take long to convert.
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
-        shown = text if len(text) <= 40 else f"{text[:40]}…"
-        return GangSpec(0, problem=f'pod {pod.key}: {MIN_MEMBER} "{shown}" is not a positive number of pods')
-    return GangSpec(int(text), created=pod.metadata.creation_timestamp)

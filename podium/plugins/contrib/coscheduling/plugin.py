@@ -23,6 +23,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from podium.cluster import Snapshot
+from podium.framework.contract.bind import PermitPlugin, ReservePlugin
 from podium.framework.contract.cluster_event import (
     ActionType,
     EventRegistration,
@@ -32,25 +33,18 @@ from podium.framework.contract.cluster_event import (
     on,
 )
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import (
-    FilteredNodes,
-    Handle,
-    PermitPlugin,
-    PostFilterPlugin,
-    PostFilterResult,
-    PreFilterPlugin,
-    PreFilterResult,
-    QueueSortPlugin,
-    ReservePlugin,
-)
+from podium.framework.contract.filter import PreFilterPlugin, PreFilterResult
+from podium.framework.contract.handle import Handle
+from podium.framework.contract.plugin import QueueSortPlugin
 from podium.framework.contract.pod_groups import SimulatedGroup
+from podium.framework.contract.post_filter import FilteredNodes, PostFilterPlugin, PostFilterResult
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Code, Status, unresolvable, unschedulable
 from podium.objects.core import Pod
-from podium.objects.coscheduling import CoschedulingPodGroup, gang_of
+from podium.objects.coscheduling import CoschedulingPodGroup, GangSpec, gang_of
 from podium.objects.errors import FieldError
 from podium.objects.requests import Requests, requests_on_node, whole_amounts
-from podium.plugins.contrib.coscheduling.gangs import Gang, Gangs, GangSpec
+from podium.plugins.contrib.coscheduling.gangs import Gang, Gangs
 from podium.plugins.shared.hints import queue_if
 
 _WAIT_S: Final = 60

@@ -17,7 +17,7 @@ from podium.binder.extenders.wire import (
     read_scores,
 )
 from podium.config import Extender
-from podium.framework.cycle.questions import AskFilter, AskPreempt, ExtenderFailed, Filtered, Preemptable, Victims
+from podium.framework.contract.questions import AskFilter, AskPreempt, ExtenderFailed, Filtered, Preemptable, Victims
 from podium.objects.core import Node, Pod
 from podium.objects.objects_with_json import node_with_json, pod_with_json
 from tests.builders import snapshot_of

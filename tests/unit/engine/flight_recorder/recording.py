@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from podium.engine.flight_recorder import FlightRecorder
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Code, Status
-from podium.framework.cycle.diagnosis import Diagnosis, FitError, Rejection
+from podium.framework.cycle.diagnosis import Diagnosis, FitError
 from podium.framework.cycle.schedule import DoesNotFit, Suggested
 from podium.framework.cycle.scored import Scored
+from podium.framework.profile.rejection import Rejection
 from podium.objects.core import Pod
 from tests.builders import pod
 

@@ -12,8 +12,8 @@ from podium.engine.flight_recorder.explaining import explain_attempt
 from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
 from podium.engine.flight_recorder.ring import Ring
 from podium.engine.flight_recorder.segment import ATTEMPTS_MAX
-from podium.framework.cycle.score_history import ScoreHistory
 from podium.framework.cycle.scored import Scored
+from podium.framework.profile.score_history import ScoreHistory
 from tests.builders import pod
 from tests.recorder_memory import measure
 from tests.unit.engine.flight_recorder.recording import (

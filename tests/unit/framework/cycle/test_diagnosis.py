@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from podium.framework.contract.status import Code, Status, unresolvable, unschedulable
-from podium.framework.cycle.diagnosis import Diagnosis, FitError, Rejection, rejected_on
+from podium.framework.cycle.diagnosis import Diagnosis, FitError, rejected_on
+from podium.framework.profile.rejection import Rejection
 
 CPU = unschedulable("Insufficient cpu").by("Fit")
 BOTH = unschedulable("Insufficient cpu", "Insufficient memory").by("Fit")

@@ -1,6 +1,6 @@
 import pytest
 
-from podium.framework.contract.interface import PostFilterResult
+from podium.framework.contract.post_filter import PostFilterResult
 from podium.framework.contract.status import ScheduleError, unschedulable
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.evaluation import evaluate_all

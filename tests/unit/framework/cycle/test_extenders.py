@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 from podium.config import Extender, ExtenderManagedResource
-from podium.framework.contract.interface import PostFilterResult
-from podium.framework.contract.status import Code, error_status, unresolvable, unschedulable
-from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.diagnosis import Diagnosis, Rejection
-from podium.framework.cycle.extenders import EXTENDER, NO_EXTENDERS, Extenders, choose_among_scored, narrow_by_extenders
-from podium.framework.cycle.questions import (
+from podium.framework.contract.post_filter import AskingPostFilterPlugin, PostFilterResult
+from podium.framework.contract.questions import (
     AskFilter,
     AskPreempt,
     AskPrioritize,
@@ -24,10 +20,15 @@ from podium.framework.cycle.questions import (
     Victims,
     name_of,
 )
+from podium.framework.contract.status import Code, error_status, unresolvable, unschedulable
+from podium.framework.contract.steps import run_unasked
+from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.cycle.extenders import EXTENDER, NO_EXTENDERS, Extenders, choose_among_scored, narrow_by_extenders
 from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested, attempt
 from podium.framework.cycle.scoring import choose
 from podium.framework.cycle.search import Rotation
-from podium.framework.cycle.steps import AskingPostFilterPlugin, run_unasked
+from podium.framework.profile.rejection import Rejection
 from podium.queues import Nominator
 from tests.builders import node, pod, snapshot_of
 from tests.unit.framework.profiles import (

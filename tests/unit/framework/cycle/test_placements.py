@@ -8,7 +8,7 @@ import pytest
 
 from podium.cluster import Snapshot
 from podium.cluster.pod_groups import PodGroupState
-from podium.framework.contract.interface import PlacementGeneratePlugin, PlacementScorePlugin
+from podium.framework.contract.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.contract.pod_groups import Placement, ProposedGroup
 from podium.framework.contract.status import Status, unschedulable
 from podium.framework.cycle.placements import best_placement, generate_placements

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.framework.contract.interface import PostFilterResult, PreFilterResult
+from podium.framework.contract.filter import PreFilterResult
+from podium.framework.contract.post_filter import PostFilterResult
 from podium.framework.contract.status import Code, Status, error_status, unresolvable, unschedulable
 from podium.framework.cycle.schedule import DoesNotFit, Failed, Suggested
 from podium.framework.cycle.search import Rotation

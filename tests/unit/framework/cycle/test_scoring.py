@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.framework.contract.interface import ScorePlugin
+from podium.framework.contract.score import ScorePlugin
 from podium.framework.contract.status import SKIP, error_status, unschedulable
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.scoring import NearBest, choose, score_nodes

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
-from podium.framework.contract.interface import FilterPlugin, PreFilterExtensions, PreFilterResult
+from podium.framework.contract.filter import FilterPlugin, PreFilterExtensions, PreFilterResult
 from podium.framework.contract.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
+from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.closed_nodes import NODE_CLOSED
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import FitError
 from podium.framework.cycle.search import Rotation, Sampling, ScheduleError, count_to_find, find_feasible
-from podium.framework.cycle.steps import run_unasked
 from podium.objects.core import Pod
 from podium.queues import Nominator
 from tests.builders import node, pod, snapshot_of

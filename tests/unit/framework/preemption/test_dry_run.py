@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from podium.framework.contract.status import Status
-from podium.framework.cycle.steps import PAUSE, Steps, run_unasked
+from podium.framework.contract.steps import PAUSE, Steps, run_unasked
 from podium.framework.preemption.candidates import Budgets, Importance
 from podium.framework.preemption.dry_run import DryRunResult, dry_run_preemption
 from podium.framework.preemption.victims import NO_VICTIMS

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from podium.cluster import Snapshot
+from podium.framework.contract.post_filter import GroupHelp
 from podium.framework.contract.status import Status, unschedulable
-from podium.framework.cycle.steps import GroupHelp, Steps, run_unasked
+from podium.framework.contract.steps import Steps, run_unasked
 from podium.framework.preemption.candidates import Budgets, Importance
 from podium.framework.preemption.pod_groups import Unit, preempt_for_group, units_of
 from podium.objects.core import Pod

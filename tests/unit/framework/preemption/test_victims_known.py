@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.framework.contract.interface import Basis
+from podium.framework.contract.post_filter import Basis
 from podium.framework.contract.status import ScheduleError, Status, unschedulable
-from podium.framework.cycle.steps import run_unasked
+from podium.framework.contract.steps import run_unasked
 from podium.framework.preemption import victims_known
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.framework.preemption.victims_known import VictimsKnown

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
+from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
+from podium.framework.contract.score import ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import Code, Status, unschedulable
 from podium.framework.profile.forms import (
     NodeFilter,

@@ -80,7 +80,7 @@ def test_plugin_that_cannot_be_built_is_named(error):
 
 
 def test_two_queue_sorts_are_refused():
-    from podium.framework.contract.interface import QueueSortPlugin
+    from podium.framework.contract.plugin import QueueSortPlugin
     from tests.unit.framework.profiles import Built
 
     other = type("Other", (Built, QueueSortPlugin), {"less": lambda self, a, b: True})

@@ -16,9 +16,9 @@ from podium.config.args import DynamicResourcesArgs
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
 from podium.devices.interruptible import Work
+from podium.framework.contract.steps import Pause
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.search import Rotation, Sampling, filter_all, find_feasible
-from podium.framework.cycle.steps import Pause
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock
 from podium.objects.devices import ResourceSlice

@@ -9,7 +9,7 @@ from podium.cluster.pod_groups import PodGroupState
 from podium.config.args import DynamicResourcesArgs
 from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import Scope
+from podium.framework.contract.plugin import Scope
 from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import SKIP, Code, Status
 from podium.framework.cycle.diagnosis import Diagnosis

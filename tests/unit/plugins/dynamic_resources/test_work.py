@@ -16,9 +16,9 @@ from podium.config.args import DynamicResourcesArgs
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
 from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.search import Rotation, Sampling, find_feasible
-from podium.framework.cycle.steps import run_unasked
 from podium.framework.profile.runtime import Framework
 from podium.objects.claims import ResourceClaim
 from podium.plugins.dynamic_resources.plugin import DynamicResources

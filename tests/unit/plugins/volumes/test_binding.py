@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from podium.config.args import VolumeBindingArgs
+from podium.framework.contract.bind import PreBindPreFlightResult
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import PreBindPreFlightResult
 from podium.framework.contract.status import SKIP, Status, unresolvable
 from podium.objects import resource_types
 from podium.objects.api_errors import Conflict

@@ -20,9 +20,11 @@ import numpy as np
 
 from podium.cluster import Snapshot
 from podium.framework.contract.cycle_state import CycleState, cloner
-from podium.framework.contract.interface import Plugin, PreFilterPlugin, PreScorePlugin, Scope
+from podium.framework.contract.filter import PreFilterPlugin
+from podium.framework.contract.plugin import Plugin, Scope
+from podium.framework.contract.score import PreScorePlugin
 from podium.framework.contract.status import MAY_REJECT, Code, Status, demand_status
-from podium.framework.cycle.cached_answers import FEW_ROWS, Asking, CachedFilters, CachedScore, CachedScores
+from podium.framework.profile.cached_answers import FEW_ROWS, Asking, CachedFilters, CachedScore, CachedScores
 from podium.framework.profile.forms import Filter, Scorer
 from podium.framework.profile.observer import Observer
 from podium.objects.core import Pod, PodSpec

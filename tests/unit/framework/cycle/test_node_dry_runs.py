@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import FilterPlugin, PreFilterExtensions
+from podium.framework.contract.filter import FilterPlugin, PreFilterExtensions
 from podium.framework.contract.status import SKIP, Code, PluginError, error_status, unschedulable
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.preemption.node_dry_runs import AfterFiltering
+from podium.framework.cycle.node_dry_runs import AfterFiltering
 from podium.queues import Nominator
 from tests.builders import node, pod, snapshot_of
 from tests.unit.framework.profiles import Nominated, framework, node_filter, pre_filter, raising

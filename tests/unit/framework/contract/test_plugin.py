@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from podium import framework
 from podium.config import ExtensionPoint
-from podium.framework.contract import interface
 from podium.framework.contract.cluster_event import ALL_EVENTS
-from podium.framework.contract.interface import FilterPlugin, Plugin, PreFilterPlugin, ScorePlugin, TableScorePlugin
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin
+from podium.framework.contract.plugin import Plugin
+from podium.framework.contract.score import ScorePlugin, TableScorePlugin
 from podium.framework.profile.runtime import points_of
 
 ABSTRACT = {
@@ -51,12 +53,12 @@ class Spread(FilterPlugin):
 
 @pytest.mark.parametrize(("name", "methods"), ABSTRACT.items())
 def test_class_of_each_point_says_what_must_be_written(name, methods):
-    assert getattr(interface, name).__abstractmethods__ == methods
+    assert getattr(framework, name).__abstractmethods__ == methods
 
 
 @pytest.mark.parametrize(("name", "point"), POINT.items())
 def test_class_of_each_point_stands_for_that_point(name, point):
-    assert points_of(getattr(interface, name)) == {ExtensionPoint(point)}
+    assert points_of(getattr(framework, name)) == {ExtensionPoint(point)}
 
 
 def test_plugin_extends_the_points_of_all_its_bases():
@@ -87,7 +89,7 @@ def test_plugin_is_named_after_its_class_unless_it_names_itself():
 
 
 def test_what_a_plugin_does_not_say_has_a_default():
-    class Plain(PreFilterPlugin, TableScorePlugin, interface.PreBindPlugin):
+    class Plain(PreFilterPlugin, TableScorePlugin, framework.PreBindPlugin):
         def pre_filter(self, state, pod, snapshot):
             return None, None
 

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import MAX_NODE_SCORE, Scope, Scoring
+from podium.framework.contract.plugin import Scope
+from podium.framework.contract.score import MAX_NODE_SCORE, Scoring
 from podium.framework.contract.status import PluginError, Status, failure_text
-from podium.framework.cycle.diagnosis import Rejection, rejection_of
-from podium.framework.cycle.score_history import ScoreHistory, SmallScores
 from podium.framework.profile.forms import Filter, Scorer, one_integer, one_integer_each
+from podium.framework.profile.rejection import Rejection, rejection_of
+from podium.framework.profile.score_history import ScoreHistory, SmallScores
 from podium.objects.core import Pod
 
 FEW_ROWS: Final = 4

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from podium.cluster import Rows, Snapshot
+from podium.cluster.matching.lookup import Lookup
 from podium.cluster.snapshot import BoolArray
 from podium.objects.core import NodeSelector, PodSpec
 from podium.objects.selectors import (
@@ -25,7 +26,6 @@ from podium.objects.selectors import (
     compile_node_selector,
     selector_of_labels,
 )
-from podium.plugins.shared.lookup import Lookup
 
 _NO_ROW = -1
 

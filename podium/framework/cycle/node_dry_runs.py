@@ -20,17 +20,17 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.pod_usage import readable_pod_usage
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import Basis
+from podium.framework.contract.post_filter import Basis
 from podium.framework.contract.status import Code, ScheduleError, Status, error_status
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.search import FilterRun
+from podium.framework.cycle.filter_chain import FilterChain
 from podium.objects.core import Pod
 
 
 class ForkedNodeDryRun:
-    """Implements `podium.framework.contract.interface.NodeDryRun`."""
+    """Implements `podium.framework.contract.post_filter.NodeDryRun`."""
 
-    def __init__(self, cycle: Cycle, filters: FilterRun, state: CycleState, snapshot: Snapshot, row: int) -> None:
+    def __init__(self, cycle: Cycle, filters: FilterChain, state: CycleState, snapshot: Snapshot, row: int) -> None:
         """Args: `state` and `snapshot` are the dry run's own, which `filters` use as well."""
         self._framework = cycle.framework
         self._incoming = cycle.pod
@@ -42,7 +42,7 @@ class ForkedNodeDryRun:
 
     @property
     def node(self) -> NodeInfo:
-        """The node as it is in the dry dry_run."""
+        """The node as it is in the dry run."""
         return self._snapshot.node(self._row)
 
     def remove(self, pod: Pod) -> None:
@@ -74,18 +74,18 @@ class ForkedNodeDryRun:
 
 
 class ForkedNodesDryRun:
-    """Implements `podium.framework.contract.interface.NodesDryRun`."""
+    """Implements `podium.framework.contract.post_filter.NodesDryRun`."""
 
-    def __init__(self, filters: FilterRun, snapshot: Snapshot) -> None:
+    def __init__(self, filters: FilterChain, snapshot: Snapshot) -> None:
         self._outside = filters
         self._snapshot = snapshot
 
     @cached_property
-    def _filters(self) -> FilterRun:
+    def _filters(self) -> FilterChain:
         return self._outside.where_usage_changes()
 
     @cached_property
-    def _usage_filters(self) -> FilterRun:
+    def _usage_filters(self) -> FilterChain:
         return self._filters.of_usage()
 
     def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
@@ -98,7 +98,7 @@ class ForkedNodesDryRun:
         return self._snapshot.name(row)
 
     def pods(self, row: int) -> Mapping[str, Pod]:
-        """The pods of a node by uid, without the changes of the dry dry_run."""
+        """The pods of a node by uid, without the changes of the dry run."""
         return self._snapshot.pods[row]
 
     def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
@@ -128,9 +128,9 @@ class ForkedNodesDryRun:
 
 
 class AfterFiltering:
-    """Implements `podium.framework.contract.interface.FilteredNodes`.
+    """Implements `podium.framework.contract.post_filter.FilteredNodes`.
 
-    Cost: the snapshot is forked on the first dry dry_run.
+    Cost: the snapshot is forked on the first dry run.
     """
 
     def __init__(self, cycle: Cycle) -> None:
@@ -171,5 +171,5 @@ class AfterFiltering:
         return self._cycle.snapshot.fork()
 
     @cached_property
-    def _filters(self) -> FilterRun:
-        return FilterRun(self._cycle)
+    def _filters(self) -> FilterChain:
+        return FilterChain.of(self._cycle)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from podium.cluster import Snapshot
 from podium.config import Extender
-from podium.framework.contract.interface import MAX_NODE_SCORE
+from podium.framework.contract.score import MAX_NODE_SCORE
 from podium.objects.core import Node, Pod
 
 MAX_EXTENDER_PRIORITY: Final = 10

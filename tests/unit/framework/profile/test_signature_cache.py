@@ -7,12 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podium.cluster import Cache
-from podium.framework.contract.interface import FilterPlugin, PreFilterPlugin, PreFilterResult, Scope
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult
+from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import SKIP, Status, unresolvable, unschedulable
-from podium.framework.cycle import cached_answers as kept_answers
 from podium.framework.cycle import search
 from podium.framework.cycle.search import Rotation
-from podium.framework.cycle.signature_cache import SIGNATURES_MAX, SignatureCache
+from podium.framework.profile import cached_answers as kept_answers
+from podium.framework.profile.signature_cache import SIGNATURES_MAX, SignatureCache
 from tests.builders import cache_of, node, pod
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import Built, Recorder, cluster, decide, framework, node_filter, node_scorer
@@ -25,7 +26,7 @@ from tests.unit.plugins.random_clusters import clusters
 def test_attempts_come_to_what_they_come_to_without_the_cache(cluster, pods, history, few, percentage):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kept_answers, "FEW_ROWS", few)
-        patch.setattr("podium.framework.cycle.signature_cache.FEW_ROWS", few)
+        patch.setattr("podium.framework.profile.signature_cache.FEW_ROWS", few)
         patch.setattr(search, "MIN_FEASIBLE_NODES", 2)
         pair = WarmAndCold(cluster, pods, percentage)
         for step in history:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.plugins.shared.lookup import Lookup
+from podium.cluster.matching.lookup import Lookup
 
 
 def test_each_entry_of_a_growing_table_is_judged_once() -> None:

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.framework.cycle.score_history import ScoreHistory
+from podium.framework.profile.score_history import ScoreHistory
 
 ROWS = 6
 

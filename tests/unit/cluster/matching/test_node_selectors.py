@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.plugins.shared.node_matching import row_selector
+from podium.cluster.matching.node_selectors import row_selector
 from tests.builders import node, pod, snapshot_of
 
 NODES = snapshot_of(

@@ -1,0 +1,57 @@
+"""What some plugins need of the daemon besides decisions: the one module that wires a scheduler and names plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from podium.client.informer_set import InformerSet
+from podium.daemon.coscheduling import PodGroupKeeper
+from podium.daemon.handlers import ResourceHandler
+from podium.daemon.observers import DeviceMetrics
+from podium.daemon.restarts import RestartNeededError
+from podium.engine.gang_story import coscheduling_in
+from podium.framework.contract.handle import ApiClient, Handle
+from podium.framework.profile.runtime import Framework
+from podium.lib.clock import Clock
+from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, PODS
+from podium.plugins.contrib.coscheduling.plugin import Coscheduling
+from podium.plugins.default_preemption import DefaultPreemption
+from podium.plugins.shared.cluster_devices import ClusterDevices
+from podium.queues import SchedulingQueue
+from podium.telemetry import Metrics
+
+PREEMPTING: Final = DefaultPreemption.name
+"""The plugin under whose name waiting pods are rejected that are preempted."""
+
+
+def follow_devices(handle: Handle, handler: ResourceHandler, metrics: Metrics) -> None:
+    """Have an allocation that was written requeue pods at once, before the watch shows it."""
+    devices = handle.shared(ClusterDevices)
+    devices.observer = DeviceMetrics(metrics)
+    devices.claims.add_handler(handler)
+    devices.lost = handler.on_update
+    devices.claims.read()
+
+
+def pod_group_keeper(
+    frameworks: Iterable[Framework], queue: SchedulingQueue, client: ApiClient, informers: InformerSet, clock: Clock
+) -> PodGroupKeeper | None:
+    """The keeper of PodGroups, as a handler of its informers; None if no profile keeps gangs together."""
+    plugin = next(filter(None, map(coscheduling_in, frameworks)), None)
+    if plugin is None:
+        return None
+    keeper = PodGroupKeeper(plugin.gangs, queue, client, informers, clock)
+    informers.informer(PODS).add_handler(keeper)
+    informers.informer(COSCHEDULING_POD_GROUPS).add_handler(keeper)
+    return keeper
+
+
+def demand_same_companions(before: Framework, after: Framework) -> None:
+    """Check that the plugins of the other profile need what those of this one have.
+
+    Raises:
+        RestartNeededError: they do not.
+    """
+    if coscheduling_in(after) is not coscheduling_in(before):
+        raise RestartNeededError(f"{Coscheduling.name}: cannot be changed while podium runs, restart it")

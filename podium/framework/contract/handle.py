@@ -1,0 +1,181 @@
+"""The services that the framework offers to plugins: clock, API client, listers, queue, and what happens at Permit.
+
+Source: staging kube-scheduler/framework/interface.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any, Protocol, TypeVar
+
+from podium.cluster import Snapshot
+from podium.framework.contract.pod_groups import PodGroups
+from podium.lib.clock import Clock
+from podium.objects.core import Pod
+from podium.objects.resource_types import ObjectT, ResourceType
+
+T = TypeVar("T")
+
+ListedT_co = TypeVar("ListedT_co", covariant=True)
+
+
+class ApiClient(Protocol):
+    """The API requests that plugins may make.
+
+    Raises:
+        podium.objects.api_errors.ApiError: the request failed, or its outcome is not known.
+    """
+
+    def bind(self, pod: Pod, node_name: str) -> Awaitable[None]:
+        """Bind the pod to the node."""
+
+    def patch(
+        self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
+    ) -> Awaitable[ObjectT]:
+        """Merge-patch the object, with the resourceVersion of `item` as precondition, and return its new state.
+
+        Args:
+            subresource: `status` to change the status.
+        """
+
+    def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> Awaitable[ObjectT]:
+        """Create the object `item` from the manifest, and return it as the API server has it."""
+
+    def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> Awaitable[ObjectT]:
+        """The object of that name as the API server has it now."""
+
+    def delete(self, resource: ResourceType[ObjectT], item: ObjectT) -> Awaitable[None]:
+        """Delete this very object. Harmless if it is gone."""
+
+    def merge_status(self, pod: Pod, status: Mapping[str, Any]) -> Awaitable[None]:
+        """Merge these fields into the pod's status."""
+
+
+class Lister(Protocol[ListedT_co]):
+    """The objects of one kind, from the informer's cache."""
+
+    def get(self, key: str) -> ListedT_co | None:
+        """The object with that key (`<namespace>/<name>`, or the name); None if there is none."""
+
+    def list(self) -> Iterable[ListedT_co]:
+        """All objects, as a live view: do not hold it across an await."""
+
+    def in_namespace(self, namespace: str) -> Iterable[ListedT_co]:
+        """The objects of one namespace, as a live view. The cost does not depend on other namespaces."""
+
+
+class Preemptions(Protocol):
+    """The preemptions that are being carried out."""
+
+    def attempted(self) -> None:
+        """Count one preemption attempt, successful or not."""
+
+    def is_preempting(self, uid: str) -> bool:
+        """Whether the preemption for the pod of that uid is still running, so that the pod must not be tried yet."""
+
+    def held_back_from(self, pod: Pod) -> Collection[str]:
+        """The nodes where the pod must not preempt for now, because preemptions there kept failing to help it."""
+
+    def is_protected(self, victim: Pod) -> bool:
+        """Whether the pod must not be preempted, whatever its priority."""
+
+
+class WaitingPod(Protocol):
+    """A pod that Permit plugins make wait. The first allow or reject decides; later ones do nothing."""
+
+    @property
+    def pod(self) -> Pod:
+        """The pod as it was when its attempt began."""
+
+    @property
+    def node_name(self) -> str:
+        """The node that was chosen for it."""
+
+    @property
+    def pending_plugins(self) -> Sequence[str]:
+        """The plugins that have not allowed it yet."""
+
+    def allow(self, plugin: str) -> None:
+        """Record that the plugin allows the pod. The pod is bound once no pending plugin is left."""
+
+    def reject(self, plugin: str, message: str) -> bool:
+        """End the wait: the plugin rejects the pod as unschedulable. Returns whether this was the first signal."""
+
+
+class WaitingPods(Protocol):
+    """The pods of all profiles that are waiting at Permit."""
+
+    def get(self, uid: str) -> WaitingPod | None:
+        """The waiting pod with that uid; None if it does not wait."""
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        """The pods that wait now. The pod that is passed to a Permit plugin is not among them yet."""
+
+
+class Nominator(Protocol):
+    """The nominated pods by node: pods for which preemption makes room there."""
+
+    def node_names(self) -> Sequence[str]:
+        """The nodes that pods are nominated to."""
+
+    def node_of(self, uid: str) -> str | None:
+        """The node that the pod with that uid is nominated to; None if it is not nominated."""
+
+    def pods(self, node_name: str) -> Sequence[Pod]:
+        """The pods that are nominated to the node."""
+
+
+class Handle(Protocol):
+    """The services that the framework offers to plugins."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock. Plugins must use it instead of the machine's clock."""
+
+    @property
+    def random(self) -> Random:
+        """The source of randomness."""
+
+    @property
+    def client(self) -> ApiClient:
+        """The API client, for the asynchronous extension points."""
+
+    @property
+    def preemptions(self) -> Preemptions:
+        """The preemptions that are being carried out."""
+
+    @property
+    def waiting_pods(self) -> WaitingPods:
+        """The pods that wait at Permit, to be allowed or rejected from any other extension point."""
+
+    @property
+    def nominator(self) -> Nominator:
+        """The nominated pods of each node."""
+
+    @property
+    def pod_groups(self) -> PodGroups | None:
+        """The pod groups; None if each pod is scheduled alone, because the feature gate GenericWorkload is off."""
+
+    def snapshot(self) -> Snapshot:
+        """The snapshot that the current attempt decides on."""
+
+    def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
+        """The lister of a resource. Call it only in the constructor, so that the resource is watched in time."""
+
+    def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
+        """Try these pods again after that many seconds, whatever they wait for; not those that are not queued then."""
+
+    def shared(self, make: Callable[[Handle], T]) -> T:
+        """What all plugins and profiles share: made by the first call with `make`, the same for all later ones.
+
+        Call it only in the plugin's constructor, as `lister`.
+        """
+
+    def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
+        """Record an Event for the pod. Returns at once; equal Events become a series.
+
+        Args:
+            reason, action: one `UpperCamelCase` word each.
+            note: a sentence; cut after 1,024 bytes.
+        """

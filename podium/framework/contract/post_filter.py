@@ -1,0 +1,179 @@
+"""The PostFilter extension point, and the dry runs that it offers: pods are removed from nodes, and added back.
+
+Source: staging kube-scheduler/framework/interface.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
+from podium.config import Extender
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.plugin import Plugin
+from podium.framework.contract.status import Code, PluginError, Status, short_repr
+from podium.framework.contract.steps import Steps, run_unasked
+from podium.objects.core import Pod
+from podium.objects.pod_groups import PodGroup
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """The result of a PostFilter plugin. A nominated node of "" clears an earlier nomination.
+
+    `victims` are the pods to evict from that node, the most important one first.
+    """
+
+    nominated_node_name: str
+    victims: tuple[Pod, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot be nominated or evicted.
+
+        Raises:
+            PluginError: names the field.
+        """
+        if not isinstance(self.nominated_node_name, str):
+            raise PluginError(
+                f"PostFilterResult.nominated_node_name: {short_repr(self.nominated_node_name)} is not a text"
+            )
+        if type(self.victims) is not tuple or not all(isinstance(victim, Pod) for victim in self.victims):
+            raise PluginError(f"PostFilterResult.victims: {short_repr(self.victims)} is not a tuple of pods")
+
+
+class NodeDryRun(Protocol):
+    """A dry run on one node, in a fork of the snapshot: pods can be removed and added back.
+
+    Raises: `PluginError` from `add` and `remove`, if a plugin's AddPod or RemovePod fails.
+    """
+
+    @property
+    def node(self) -> NodeInfo:
+        """The node as it is in the dry run."""
+
+    def remove(self, pod: Pod) -> None:
+        """Take a pod off the node."""
+
+    def add(self, pod: Pod) -> None:
+        """Put back a pod that was removed."""
+
+    def status(self) -> Status | None:
+        """The filters' status for the incoming pod: None if it fits. A filter that fails gives an Error status."""
+
+
+class NodesDryRun(Protocol):
+    """A dry run on many nodes at once, for filters that depend on the nodes' usage but not on the single pods.
+
+    Raises: `ScheduleError` from `statuses` and `fits`, if a filter fails.
+    """
+
+    def name(self, row: int) -> str:
+        """The node's name."""
+
+    def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
+        """What the answer about each row depends on, besides the pod's spec: identical objects, identical answer."""
+
+    def pods(self, row: int) -> Mapping[str, Pod]:
+        """The pods of a node by uid, without the changes of the dry run."""
+
+    def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
+        """The usage that each pod adds to its node, by usage column.
+
+        Shape: (columns, pods). Units: millicores, bytes and counts, as the columns of the snapshot.
+        """
+
+    def add(self, rows: Rows, usage: IntArray) -> None:
+        """Add usage to each of the rows. Rows may repeat."""
+
+    def remove(self, rows: Rows, usage: IntArray) -> None:
+        """Subtract usage from each of the rows."""
+
+    def statuses(self, rows: Rows) -> Mapping[int, Status]:
+        """The rejections of the incoming pod by row. Rows on which it fits are absent."""
+
+    def fits(self, rows: Rows) -> BoolArray:
+        """Whether the incoming pod still fits on each of the rows after a change.
+
+        It must have fitted on all of them before.
+
+        Shape: one entry per row of `rows`.
+        """
+
+
+Basis: TypeAlias = tuple[object, object, tuple[object, ...]]
+"""A node, the pods on it, and the pods nominated to it."""
+
+
+class FilteredNodes(Protocol):
+    """The filter result of every node, for PostFilter plugins."""
+
+    def codes(self) -> IntArray:
+        """The status code by row, also of nodes that were not examined. Shape: one entry per row of the snapshot."""
+
+    def count(self, code: Code) -> int:
+        """How many nodes have this status code."""
+
+    def status(self, row: int) -> Status:
+        """The status of one row."""
+
+    def pods(self, row: int) -> Iterable[Pod]:
+        """The pods on one node."""
+
+    def dry_run(self, row: int) -> AbstractContextManager[NodeDryRun]:
+        """Begin a dry run on one node. Leaving the context undoes its changes. Only one may be open at a time."""
+
+    def dry_run_of_nodes(self) -> NodesDryRun | None:
+        """Begin a dry run on many nodes at once; None if a filter depends on the single pods of a node."""
+
+
+class PostFilterPlugin(Plugin):
+    """Runs when no node fits."""
+
+    @abstractmethod
+    def post_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+    ) -> tuple[PostFilterResult | None, Status | None]:
+        """Return success if the plugin has helped the pod, Unschedulable if it cannot."""
+
+
+class AskingPostFilterPlugin(PostFilterPlugin):
+    """A PostFilter plugin that calls extenders before it preempts, and pauses for other tasks."""
+
+    @abstractmethod
+    def post_filter_asking(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes, extenders: Sequence[Extender]
+    ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
+        """As `post_filter`, calling these extenders."""
+
+    def post_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+    ) -> tuple[PostFilterResult | None, Status | None]:
+        """The result without any extender."""
+        return run_unasked(self.post_filter_asking(state, pod, snapshot, filtered, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupHelp:
+    """What is done so that a pod group fits: the pods to evict, the most important one first."""
+
+    victims: tuple[Pod, ...]
+
+
+class PodGroupPostFilterPlugin(Plugin):
+    """Runs when a pod group as a whole cannot be scheduled."""
+
+    @abstractmethod
+    def pod_group_post_filter(
+        self, group: PodGroup, pods: Sequence[Pod], snapshot: Snapshot, fits: Callable[[Snapshot], Steps[Status | None]]
+    ) -> Steps[GroupHelp | Status]:
+        """Return what helps the group, or why nothing does.
+
+        Args:
+            pods: the waiting pods of the group.
+            fits: tries the group on a fork of the snapshot; None if it can be scheduled there.
+        """

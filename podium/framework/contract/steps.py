@@ -1,0 +1,42 @@
+"""An attempt that may have to wait: a generator that yields questions to extenders, and pauses if it is long.
+
+Whoever runs it decides what waiting means: the daemon makes the requests and lets other tasks run, an offline caller
+without extenders runs it to its end at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar
+
+from podium.framework.contract.questions import Answer, Question
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """No question: other tasks may run here, as long as the snapshot stays as it is.
+
+    `work` would hold them up, and may be done in a thread before the steps go on; otherwise these do it themselves.
+    """
+
+    work: Callable[[], None] | None = None
+
+
+PAUSE: Final = Pause()
+
+Steps: TypeAlias = Generator[Question | Pause, Answer | None, T]
+"""A computation that yields questions to extenders, and pauses if it is long. After a pause it is sent None."""
+
+
+def run_unasked(steps: Steps[T]) -> T:
+    """Run steps that have no extender to call to their end, ignoring pauses."""
+    try:
+        while True:
+            step = next(steps)
+            assert isinstance(step, Pause), f"extenders have to be asked: {step}"
+    except StopIteration as end:
+        result: T = end.value
+        return result
