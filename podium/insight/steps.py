@@ -150,7 +150,7 @@ def _apply_pod(trial: Trial, manifest: Manifest) -> None:
     key = f"{namespace_of(manifest)}/{mapping_at(manifest, 'metadata').get('name')}"
     before = world.store.get(PODS, key)
     if before is not None:
-        trial.delete(before, is_replaced=False)
+        trial.delete(before, is_replaced=False, is_graceful=False)
     trial.create(manifest)
 
 
@@ -160,7 +160,8 @@ def _create_pods(trial: Trial, item: Found) -> None:
     name, kind = str(mapping_at(manifest, "metadata").get("name") or ""), str(manifest["kind"])
     old = pods_of(trial.world, namespace_of(manifest), kind, name)
     for pod in old:
-        trial.delete(pod, is_replaced=False)
+        # The new pods may have the same names.
+        trial.delete(pod, is_replaced=False, is_graceful=False)
     templates = templates_in(manifest)
     for template in templates:
         prefix = f"{name}-{template.name}" if template.name and len(templates) > 1 else name
@@ -392,4 +393,5 @@ def carried_out(cluster: Cluster, steps: Iterable[Step], limit: TimeLimit = UNLI
                 raise
             trial.is_partial = limit.is_noticed = True
             break
+    trial.end_terminating()
     return trial

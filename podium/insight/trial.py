@@ -3,15 +3,18 @@
 After each step controllers create and delete pods, and pending pods are placed, until nothing moves any more. A pod
 that could not be placed is tried again only after something has changed that may help it, as in a scheduling queue, so
 that its message is that of its last attempt.
+
+A pod on a node that is deleted terminates first, which takes longer than anything else: it counts on its node until the
+rest has come to an end. Some controllers replace it at once, so that its replacement is placed beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
+from msgspec.structs import replace
 
 from podium.engine.cluster import stays_on_node
 from podium.engine.derivation.admission import (
@@ -30,7 +33,7 @@ from podium.engine.manifests import Manifest
 from podium.engine.placement import Placement
 from podium.insight.cluster import Cluster
 from podium.lib.time_limit import UNLIMITED, TimeLimit
-from podium.objects.core import Node, Pod, Taint
+from podium.objects.core import Node, Pod, PodCondition, Taint
 from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, ResourceType
 
 _PREEMPTION_ROUNDS_MAX: Final = 20
@@ -38,6 +41,8 @@ _PREEMPTION_ROUNDS_MAX: Final = 20
 _ROUNDS_MAX: Final = 100_000
 _GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 """The message of the condition that the API server gives a gated pod."""
+_PREEMPTED: Final = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+_LONG_AGO: Final = "1970-01-01T00:00:00Z"
 _UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
@@ -100,6 +105,8 @@ class Trial:
     _hopeless: set[str] = field(default_factory=set)
     _has_deleted: bool = False
     _deleted: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    _terminating: dict[str, bool] = field(default_factory=dict)
+    """The keys of the pods that were deleted and still count on their nodes; whether each is replaced at its end."""
 
     def __post_init__(self) -> None:
         """Fork the cluster and the objects of its controllers."""
@@ -135,8 +142,8 @@ class Trial:
         typed = self.world.read_pod(with_node_lost_tolerations(pod))
         demand_allowed(pod, self._quotas.refusal(typed, admission.admit(pod, PODS)))
         time = admission.objects.latest_time or None
-        metadata = msgspec.structs.replace(typed.metadata, creation_timestamp=time)
-        typed = self._with_claims(msgspec.structs.replace(typed, metadata=metadata))
+        metadata = replace(typed.metadata, creation_timestamp=time)
+        typed = self._with_claims(replace(typed, metadata=metadata))
         self.world.put(PODS, typed)
         self._order[typed.key] = len(self._order)
         self._hopeless.discard(typed.key)
@@ -168,26 +175,54 @@ class Trial:
         limits = admission.objects.in_namespace("LimitRange", namespace_of(claim))
         return claim_refusals(admitted, limits) or self._quotas.claim_refusal(admitted)
 
-    def delete(self, pod: Pod, *, is_replaced: bool = True) -> None:
-        """Delete a pod and what it owns.
+    def delete(self, pod: Pod, *, is_replaced: bool = True, is_graceful: bool = True) -> None:
+        """Delete a pod, and what it owns once it has ended.
 
         Args:
             is_replaced: whether a pod whose controller is not known comes back.
+            is_graceful: whether a pod on a node terminates first.
         """
-        self.world.drop(PODS, pod)
-        self._after_deletion(pod, is_replaced=is_replaced)
+        pod = self.world.store.get(PODS, pod.key) or pod
+        if pod.is_terminating and is_graceful:
+            self._terminating.setdefault(pod.key, False)
+            return
+        owner = pod.metadata.controller
+        if owner is not None and not pod.is_terminating:
+            self._deleted.setdefault(_owner(pod), []).append(pod.key)
+        is_replaced = is_replaced and owner is not None and self.controllers.is_replaced_alike(pod)
+        is_replaced = is_replaced and not stays_on_node(pod)
+        if not is_graceful or not pod.node_name:
+            self._end(pod, is_replaced=is_replaced)
+            return
+        is_replaced_late = owner is not None and owner.kind == "Job"
+        self._terminating[pod.key] = is_replaced and is_replaced_late
+        time = self.world.admission.objects.latest_time or _LONG_AGO
+        pod = replace(pod, metadata=replace(pod.metadata, deletion_timestamp=time))
+        self.world.put(PODS, pod)
+        self.controllers.on_pod(pod)
+        if is_replaced and not is_replaced_late:
+            self._create_alike(pod, len(self._order))
 
-    def _after_deletion(self, pod: Pod, *, is_replaced: bool = True) -> None:
+    def end_terminating(self) -> bool:
+        """Let the pods end that were deleted; returns whether there are any."""
+        terminating, self._terminating = self._terminating, {}
+        for key, is_replaced in terminating.items():
+            if (pod := self.world.store.get(PODS, key)) is not None:
+                self._end(pod, is_replaced=is_replaced)
+        return bool(terminating)
+
+    def _end(self, pod: Pod, *, is_replaced: bool) -> None:
+        """Remove a pod and what it owns."""
+        self.world.drop(PODS, pod)
+        self._terminating.pop(pod.key, None)
         self._release_claims(pod)
         self._quotas.on_pod_gone(pod)
         self._try_refused_again()
         self.controllers.on_pod_gone(pod)
         self._hopeless.clear()
         self._has_deleted = True
-        if pod.metadata.controller is not None:
-            self._deleted.setdefault(_owner(pod), []).append(pod.key)
-            if is_replaced and self.controllers.is_replaced_alike(pod) and not stays_on_node(pod):
-                self._create_alike(pod, len(self._order))
+        if is_replaced:
+            self._create_alike(pod, len(self._order))
 
     def _try_refused_again(self) -> None:
         for refused in self.refused.values():
@@ -199,7 +234,8 @@ class Trial:
         name = pod.metadata.name
         prefix = name.rpartition("-")[0] or name
         fresh = generated_name(f"{prefix}-", pod.metadata.namespace, name, number)
-        metadata = msgspec.structs.replace(pod.metadata, name=fresh, uid=f"Pod/{pod.metadata.namespace}/{fresh}")
+        uid = f"Pod/{pod.metadata.namespace}/{fresh}"
+        metadata = replace(pod.metadata, name=fresh, uid=uid, deletion_timestamp=None)
         alike = self.world.create_claims(Pod(metadata=metadata, spec=pod.spec))
         self.world.put(PODS, alike)
         self._order[alike.key] = len(self._order)
@@ -240,7 +276,7 @@ class Trial:
             preemptions = len(self.preempted)
             self.reconcile()
             if not self._place_pending():
-                if self.controllers.end_backoffs():
+                if self.end_terminating() or self.controllers.end_backoffs():
                     continue
                 if not self._has_deleted:
                     return
@@ -288,15 +324,12 @@ class Trial:
                 self.why[pod.key] = f"no profile is named {pod.spec.scheduler_name!r}"
         served = [pod for pod in pending if pod.spec.scheduler_name in profiles]
         served.sort(key=lambda pod: (-pod.priority, self._order.get(pod.key, -1), pod.key))
-        return self.note_all(self.world.place_all(self.limit.taken(served)))
-
-    def note_all(self, placements: Iterable[Placement]) -> bool:
-        """Note attempts that have been made, and return whether any of them changed anything."""
-        return sum(self._note(placement) for placement in placements) > 0
+        return sum(self._note(self.world.place(pod)) for pod in self.limit.taken(served)) > 0
 
     def _note(self, placement: Placement) -> bool:
-        """Note an attempt, and return whether it changed anything."""
+        """Carry out what follows an attempt, and return whether it changed anything."""
         pod = placement.pod
+        self.world.nominate(placement)
         if placement.node is not None:
             self.why.pop(pod.key, None)
             self._hopeless = {key for key in self._hopeless if not self._may_follow(key)}
@@ -306,10 +339,14 @@ class Trial:
             return True
         self.why[pod.key] = _GATED if pod.spec.scheduling_gates else placement.message
         self._hopeless.add(pod.key)
-        for victim in placement.victims if placement.nominated_node is not None else ():
+        # Of a victim that terminates already only the end is waited for.
+        victims = [victim for victim in placement.victims if not victim.is_terminating]
+        for victim in victims if placement.nominated_node is not None else ():
             self.preempted.append(Preemption(victim.key, placement.nominated_node or "", pod.key))
-            self._after_deletion(victim)
-        return placement.nominated_node is not None and bool(placement.victims)
+            conditions = (*victim.status.conditions, _PREEMPTED)
+            self.world.put(PODS, replace(victim, status=replace(victim.status, conditions=conditions)))
+            self.delete(victim)
+        return placement.nominated_node is not None and bool(victims)
 
     def _may_follow(self, key: str) -> bool:
         """Whether the pod may fit because another one was placed: it wants to be near it, or to spread as it does."""
@@ -327,9 +364,10 @@ class Trial:
 
     def scale_unknown(self, pods: Sequence[Pod], count: int) -> None:
         """Change the number of pods of a workload whose controller is not known."""
-        for number in range(len(pods), count):
+        active = [pod for pod in pods if not pod.is_terminating]
+        for number in range(len(active), count):
             self._create_alike(pods[0], number)
-        for pod in sorted(pods, key=_keeping_order)[count:]:
+        for pod in sorted(active, key=_keeping_order)[count:]:
             self.delete(pod, is_replaced=False)
 
     # ------------------------------------------------------------ nodes
@@ -351,8 +389,8 @@ class Trial:
         taints = node.spec.taints
         if not any(taint.key == _UNSCHEDULABLE.key for taint in taints):
             taints = (*taints, _UNSCHEDULABLE)
-        spec = msgspec.structs.replace(node.spec, unschedulable=True, taints=taints)
-        self.world.put(NODES, msgspec.structs.replace(node, spec=spec))
+        spec = replace(node.spec, unschedulable=True, taints=taints)
+        self.world.put(NODES, replace(node, spec=spec))
         self.on_nodes()
         self.settle()
         # Only these: a pod that tolerates a cordon may come back.
@@ -393,7 +431,7 @@ class Trial:
         gone = [pod for pod in self.world.pods if pod.node_name == node.name]
         self.world.remove("Node", node.name)
         for pod in gone:
-            self.delete(pod)
+            self.delete(pod, is_graceful=False)
         self.on_nodes()
 
 

@@ -6,17 +6,24 @@ import copy
 import functools
 import gzip
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
 import pytest
 
+from tests import lifeline
 from tests.control_plane.locate import Binaries
 from tests.parity.recorded import DATA
 from tests.parity.workloads.asking import Tally, answer, ask
 from tests.parity.workloads.comparison import Answer, ask_podium, differences
 from tests.parity.workloads.naming import Json
+from tests.process_tree import descendants_of, wait_gone
 
+ROOT = Path(__file__).parents[2]
+SERVERS = 4
 CATEGORIES = (
     "claim-templates",
     "daemonset",
@@ -98,3 +105,22 @@ def test_podium_predicts_what_a_real_control_plane_does_now(control_plane_binari
     tally = anyio.run(lambda: ask(control_plane_binaries, SEED, iter(NUMBERS), COUNT, 1, lambda answered: None))
     assert {answered.question["id"]: answered.differences for answered in tally.wrong} == {}
     assert len(tally.answered) == COUNT, tally.dropped
+
+
+@pytest.mark.control_plane
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_outlives_a_generator_that_is_killed(
+    control_plane_binaries: Binaries, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Neither the servers of a control plane nor the process that asks podium."""
+    arguments = ["--seed", "5", "--count", "9", "--planes", "1", "--keep", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.parity.workloads", *arguments]
+    generator = lifeline.start(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert generator.stdout is not None
+    assert generator.stdout.readline().startswith("5-0000-")
+    started = descendants_of(generator.pid)
+    assert len(started) >= SERVERS + 1
+    generator.send_signal(number)
+    generator.wait()
+    generator.stdout.close()
+    assert wait_gone(started)

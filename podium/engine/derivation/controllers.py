@@ -92,14 +92,18 @@ def sync_stateful_set(stateful_set: Manifest, pods: Sequence[Pod], outdated: Col
                 return Sync()
     condemned = sorted((ordinal for ordinal in by_ordinal if ordinal not in wanted), reverse=True)
     if condemned:
-        return _condemned(by_ordinal, condemned, wanted, is_ordered=is_ordered)
+        sync = _condemned(by_ordinal, condemned, wanted, is_ordered=is_ordered)
+        if is_ordered or sync.delete:
+            return sync
     return _outdated(stateful_set, [by_ordinal[ordinal] for ordinal in wanted], outdated)
 
 
 def _condemned(by_ordinal: Mapping[int, Pod], condemned: Sequence[int], wanted: range, *, is_ordered: bool) -> Sync:
     """The pods beyond the replicas go, the highest ordinal first; in order, an unready one blocks those above it."""
     if not is_ordered:
-        return Sync(delete=tuple(by_ordinal[ordinal] for ordinal in condemned))
+        return Sync(delete=tuple(pod for ordinal in condemned if not (pod := by_ordinal[ordinal]).is_terminating))
+    if by_ordinal[condemned[0]].is_terminating:
+        return Sync()
     ordinals = (*wanted, *reversed(condemned))
     first_unready = next((ordinal for ordinal in ordinals if not is_ready(by_ordinal[ordinal])), None)
     highest = condemned[0]
@@ -115,7 +119,7 @@ def _outdated(stateful_set: Manifest, pods: Sequence[Pod], outdated: Collection[
         return Sync()
     partition = count_at(strategy, "rollingUpdate", "partition", default=0)
     for pod in reversed(pods[partition:]):
-        if pod.key in outdated:
+        if pod.key in outdated and not pod.is_terminating:
             return Sync(delete=(pod,))
         if not is_ready(pod):
             return Sync()
@@ -130,22 +134,23 @@ def sync_daemon_set(
     Args:
         outdated: as in `sync_stateful_set`.
     """
+    update = mapping_at(daemon_set, "spec", "updateStrategy", "rollingUpdate")
     daemon_nodes = DaemonNodes(daemon_set)
+    names = {node.name for node in daemon_nodes.selected(nodes)}
+    surge = _scaled(update.get("maxSurge", 0), len(names), up=True)
     on_node: dict[str, list[Pod]] = {}
     for pod in pods:
         if not pod.is_terminating:
             on_node.setdefault(_target_node(pod), []).append(pod)
-    names = {node.name for node in daemon_nodes.selected(nodes)}
-    create = _new_daemons(daemon_set, names - on_node.keys(), context)
+    # The next pod of a node comes when the last one is gone, unless there may be two.
+    ending = set() if surge else {_target_node(pod) for pod in pods} - on_node.keys()
+    create = _new_daemons(daemon_set, names - on_node.keys() - ending, context)
     kept = {node.name for node in daemon_nodes.kept(nodes)}
     misplaced = tuple(pod for node, daemons in sorted(on_node.items()) if node not in kept for pod in daemons)
     if create or misplaced:
         return Sync(create, misplaced)
-    strategy = mapping_at(daemon_set, "spec", "updateStrategy")
-    if strategy.get("type") == "OnDelete":
+    if mapping_at(daemon_set, "spec", "updateStrategy").get("type") == "OnDelete":
         return Sync()
-    update = mapping_at(strategy, "rollingUpdate")
-    surge = _scaled(update.get("maxSurge", 0), len(names), up=True)
     daemons_by_node = [
         _NodeDaemons(
             node,
@@ -156,7 +161,8 @@ def sync_daemon_set(
     ]
     if surge:
         return _surged(daemon_set, daemons_by_node, surge, context)
-    return _replaced(daemons_by_node, max(_scaled(update.get("maxUnavailable", 1), len(names), up=True), 1))
+    most = max(_scaled(update.get("maxUnavailable", 1), len(names), up=True), 1)
+    return _replaced(daemons_by_node, most - len(ending))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +204,7 @@ def _surged(daemon_set: Manifest, daemons: Sequence[_NodeDaemons], surge: int, c
 
 
 def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
-    """One sync of a Job whose pods do not end."""
+    """One sync of a Job whose pods do not end by themselves. Those that are being deleted count as failed."""
     active = [pod for pod in pods if not pod.is_terminating]
     spec = mapping_at(job, "spec")
     if any(
@@ -218,6 +224,9 @@ def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
         wanted = len(active)
     if len(active) > wanted:
         return Sync(delete=tuple(youngest_victims(active, len(active) - wanted, context.restarts)))
+    if len(active) < len(pods):
+        # After a failure nothing is created until a backoff has ended, which pods that end are taken not to outlast.
+        return Sync()
     name = _name(job)
     if not is_indexed:
         new = range(wanted - len(active))

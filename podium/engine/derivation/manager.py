@@ -103,7 +103,7 @@ class ControllerManager:
     # ------------------------------------------------------------ changes
 
     def on_pod(self, pod: Pod) -> None:
-        """A pod was created or placed."""
+        """A pod was created or placed, or is being deleted."""
         self._index(pod)
         self._touch_owner(pod)
 
@@ -213,7 +213,7 @@ class ControllerManager:
         scaled = {self._scaled_owner(owner) for owner in owners}
         workloads = {owner: self._objects.get(*owner) for owner in scaled}
         return sum(
-            len(self._pods.get(owner, ())) if workload is None else desired_replicas(workload)
+            len(_active(self._pods.get(owner, {}))) if workload is None else desired_replicas(workload)
             for owner, workload in workloads.items()
         )
 
@@ -397,7 +397,7 @@ class ControllerManager:
         if kind not in KINDS or kind == "DaemonSet" or (kind, key) in self._removed:
             return
         # The ReplicaSets of a Deployment may be unknown though it is known itself.
-        pods = self._pods_below(key) if kind == "Deployment" else list(self._pods.get((kind, key), {}).values())
+        pods = self._pods_below(key) if kind == "Deployment" else _active(self._pods.get((kind, key), {}))
         if self._is_complete((kind, key)):
             return
         partial = self._objects.get(kind, key)
@@ -437,7 +437,7 @@ class ControllerManager:
         replica_sets = [owner for owner in owners if owner[0] == "ReplicaSet"]
         for replica_set in replica_sets:
             self._ensure(*replica_set)
-        return [pod for owner in replica_sets for pod in self._pods[owner].values()]
+        return [pod for owner in replica_sets for pod in _active(self._pods[owner])]
 
     def _is_complete(self, workload: _WorkloadId) -> bool:
         """Whether the workload is known with its template."""
@@ -456,6 +456,11 @@ class ControllerManager:
                 spec.pop("volumeName", None)
                 templates.append({"metadata": {"name": volume.name}, "spec": spec})
         return templates
+
+
+def _active(pods: Mapping[str, Pod]) -> list[Pod]:
+    """The pods that are not being deleted."""
+    return [pod for pod in pods.values() if not pod.is_terminating]
 
 
 def _template_from(kind: str, pod: Pod) -> dict[str, Any]:

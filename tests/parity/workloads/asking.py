@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
+from podium.lib.lifeline import end_with_pool_owner
 from tests.control_plane.client import ApiError
 from tests.control_plane.locate import Binaries
 from tests.parity.workloads.comparison import ask_podium, differences
@@ -83,7 +84,8 @@ async def ask(
     """
     tally = Tally()
     # A process of its own: the stand-ins for kubelets must not wait for podium.
-    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=end_with_pool_owner) as pool:
 
         async def work() -> None:
             async with Plane.running(binaries) as plane:

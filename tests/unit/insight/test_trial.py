@@ -97,6 +97,7 @@ def test_the_claim_of_an_ephemeral_volume_goes_with_its_pod():
     trial = _after([*nodes(1), *storage("10Gi")], _apply(_pod("scratch", volumes=[volume])))
     assert trial.world.manifest_of("PersistentVolumeClaim", "scratch-data")["spec"]["volumeName"]
     trial.delete(trial.world.pods[0])
+    trial.settle()
     with pytest.raises(Exception, match="there is no PersistentVolumeClaim default/scratch-data"):
         trial.world.manifest_of("PersistentVolumeClaim", "scratch-data")
 

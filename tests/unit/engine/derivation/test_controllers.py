@@ -2,6 +2,7 @@ import pytest
 
 from podium.engine.derivation.controllers import (
     ReplicaSetState,
+    Sync,
     SyncContext,
     desired_replicas,
     sync_daemon_set,
@@ -98,6 +99,18 @@ def test_an_unready_pod_blocks_the_deletion_of_those_above_it_but_not_its_own():
     assert _stateful(pods, 1).delete == ()
 
 
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+def test_a_stateful_set_waits_for_a_pod_that_is_ending(policy):
+    database = workload("StatefulSet", "db", 2, podManagementPolicy=policy)
+    ending = pod("db-1", node="n1", terminating=True)
+    assert sync_stateful_set(database, [*_pods("db-0"), ending], _keys("db-1")) == Sync()
+    smaller = workload("StatefulSet", "db", 1, podManagementPolicy=policy)
+    assert sync_stateful_set(smaller, [*_pods("db-0"), ending], _keys("db-1")) == Sync()
+    left = _deleted(sync_stateful_set(smaller, [*_pods("db-0"), ending], _keys("db-0")))
+    # In order, what is new comes after the last pod is gone.
+    assert left == (["db-0"] if policy == "Parallel" else [])
+
+
 def test_a_rolling_update_replaces_the_highest_ordinal_first_down_to_its_partition():
     pods = _pods("db-0", "db-1", "db-2")
     all_old = _keys("db-0", "db-1", "db-2")
@@ -142,6 +155,20 @@ def test_a_pending_daemon_counts_for_the_node_that_it_is_meant_for():
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     pending = pod("agent-a", affinity={"nodeAffinity": required})
     assert _daemons([node("n1")], [pending]).create == ()
+
+
+def test_a_daemon_comes_when_the_last_one_of_its_node_is_gone_or_beside_it_if_there_may_be_two():
+    ending = pod("agent-1", node="n1", terminating=True)
+    agent = workload("DaemonSet", "agent")
+    assert sync_daemon_set(agent, [ending], [node("n1")], (), CONTEXT) == Sync()
+    surging = workload("DaemonSet", "agent", updateStrategy={"rollingUpdate": {"maxSurge": 1}})
+    assert len(sync_daemon_set(surging, [ending], [node("n1")], (), CONTEXT).create) == 1
+
+
+def test_an_update_of_daemons_counts_a_node_whose_daemon_is_ending():
+    pods = [pod("agent-1", node="n1", terminating=True), pod("agent-2", node="n2")]
+    sync = sync_daemon_set(workload("DaemonSet", "agent"), pods, [node("n1"), node("n2")], _keys("agent-2"), CONTEXT)
+    assert sync == Sync()
 
 
 def test_daemons_on_nodes_that_drive_them_away_are_deleted():
@@ -207,6 +234,12 @@ def test_a_suspended_job_has_no_pods_and_a_smaller_one_fewer():
     assert _deleted(_job(pods, suspend=True)) == ["sum-a", "sum-b"]
     assert _deleted(_job(pods, parallelism=1)) == ["sum-b"]
     assert not _job(pods, parallelism=2).delete
+
+
+def test_a_job_replaces_pods_that_are_being_deleted_only_when_they_are_gone():
+    pods = [*_pods("train-a"), pod("train-b", node="n1", terminating=True)]
+    assert sync_job(workload("Job", "train", parallelism=2), pods, CONTEXT) == Sync()
+    assert _deleted(sync_job(workload("Job", "train", parallelism=0), pods, CONTEXT)) == ["train-a"]
 
 
 def test_pods_of_an_indexed_job_have_the_free_indexes():
