@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from podium.telemetry.families import counter, exponential, histogram
-from podium.telemetry.metrics import log_lines_lost
+from podium.telemetry.subsystems.process import log_lines_lost
 
 Question = Literal["MaxAvailableReplicas", "MaxAvailableComponentSets", "GetUnschedulableReplicas"]
 

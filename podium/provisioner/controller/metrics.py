@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from podium.provisioner.planners.planner import Purchases, Removal
 from podium.provisioner.provisioning.planned_nodes import PlannedNode
 from podium.telemetry.families import counter, exponential, gauge, histogram
-from podium.telemetry.metrics import log_lines_lost
+from podium.telemetry.subsystems.process import log_lines_lost
 
 _PREFIX = "podium_provisioner"
 

@@ -9,7 +9,7 @@ from podium.objects.core import Pod
 from podium.recording.shadow.comparison import Comparison
 from podium.recording.shadow.report import Disagreement
 from podium.telemetry.families import counter, exponential, histogram, read_gauge
-from podium.telemetry.metrics import log_lines_lost
+from podium.telemetry.subsystems.process import log_lines_lost
 
 _PREFIX = "podium_shadow"
 
