@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from podium.engine.cluster import read_object
+from podium.engine.cluster_objects import read_object
 from podium.engine.derivation.admission import Admission
 from podium.engine.files import Found
 from podium.engine.manifests import Manifest

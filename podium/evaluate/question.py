@@ -8,7 +8,8 @@ from typing import Any
 
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
-from podium.engine.cluster import Cluster, read_all, read_object
+from podium.engine.cluster import Cluster
+from podium.engine.cluster_objects import read_all, read_object
 from podium.engine.derivation.admission import Admission, with_node_lost_tolerations
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.device_refusals import device_refusals

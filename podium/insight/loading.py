@@ -8,7 +8,7 @@ from typing import Any
 
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
-from podium.engine.cluster import read_object, unbound
+from podium.engine.cluster_objects import read_object, unbound
 from podium.engine.derivation.admission import Admission
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import Found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from podium.engine.cluster import Cluster
 from podium.engine.derivation.control_objects import ControlObjects
 from podium.engine.derivation.daemon_nodes import DaemonNodes
 from podium.engine.derivation.pods import daemon_set_pod
+from podium.insight.node_edits import HOSTNAME
 from podium.objects.core import (
     Affinity,
     Node,
@@ -76,3 +78,27 @@ def _for_node(pod: Pod, node_name: str) -> Pod:
     node_affinity = replace(affinity.node_affinity or NodeAffinity(), required=required)
     spec = msgspec.structs.replace(pod.spec, affinity=replace(affinity, node_affinity=node_affinity))
     return Pod(metadata=metadata, spec=spec)
+
+
+def one_of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:
+    """One node of each shape, those of frequent shapes first. Labels that tell nodes apart do not count."""
+    equal: dict[object, list[Node]] = {}
+    for node in nodes:
+        labels = frozenset(label for label in node.metadata.labels.items() if label[0] != HOSTNAME)
+        equal.setdefault((labels, node.spec.taints, frozenset(node.status.allocatable.items())), []).append(node)
+    frequency: Counter[tuple[str, str]] = Counter()
+    for group in equal.values():
+        for label in group[0].metadata.labels.items():
+            frequency[label] += len(group)
+    asked = repr(pod.spec)
+    shapes: dict[object, list[Node]] = {}
+    for group in equal.values():
+        first = group[0]
+        labels = frozenset(
+            label
+            for label in first.metadata.labels.items()
+            if label[0] != HOSTNAME and (frequency[label] > 1 or label[0] in asked)
+        )
+        shape = labels, first.spec.taints, tuple(sorted((k, str(v)) for k, v in first.status.allocatable.items()))
+        shapes.setdefault(shape, []).extend(group)
+    return [each[0] for each in sorted(shapes.values(), key=lambda each: -len(each))]

@@ -6,7 +6,7 @@ the way; what it takes there is then the smallest change that is enough.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -15,7 +15,7 @@ from podium.cluster.host_ports import ANY_ADDRESS
 from podium.cluster.matching.node_selectors import required_terms
 from podium.cluster.matching.taints import CORDONED, is_repelled
 from podium.cluster.pod_usage import HostPort
-from podium.insight.edits import Edit, EditKind, edited_pod, of_pod
+from podium.insight.edits import Edit, EditKind, edited_pod, in_order, of_pod
 from podium.insight.json_patch import Operation, operation, pointer
 from podium.insight.requests import least_request, resized
 from podium.objects.amounts import amount_text
@@ -281,3 +281,17 @@ def appended(pod: Pod, edit: Edit) -> Edit:
     toleration = value[0] if isinstance(value, list) else value
     patch = (operation("add", pointer("spec", "tolerations", "-"), toleration),)
     return Edit(edit.kind, edit.object_kind, edit.namespace, edit.name, patch, edit.text, edit.size)
+
+
+def wishes_in_order(given_up: Iterable[Wish]) -> Sequence[Wish]:
+    """The wishes in an order in which their patches apply."""
+    by_edit = {id(each.relaxed): each for each in given_up}
+    return [by_edit[id(edit)] for edit in in_order(each.relaxed for each in by_edit.values())]
+
+
+def contradict(given_up: Sequence[Wish]) -> bool:
+    """Whether they give up the same thing twice: a spread constraint that is dropped need not be raised."""
+    if len(given_up) < 2:
+        return False
+    skews = {f"spread {each.skew}" for each in given_up if each.skew is not None}
+    return any(each.name in skews for each in given_up)

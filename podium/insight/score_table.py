@@ -8,7 +8,7 @@ import numpy as np
 
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ClusterError
-from podium.insight.search import as_pending
+from podium.insight.asked_pod import as_pending
 from podium.insight.why import scores_of
 from podium.objects.core import Pod
 

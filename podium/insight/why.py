@@ -13,11 +13,12 @@ from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, gr
 from podium.engine.gang_story import GangStory
 from podium.framework.contract.status import ScheduleError, Status
 from podium.insight.absent_claims import AbsentClaim, absent_claims
+from podium.insight.asked_pod import as_pending
 from podium.insight.details import amounts, kind_of_blocker
 from podium.insight.gangs import gang_of, story_of
 from podium.insight.group_details import with_details
 from podium.insight.notes import notes_about, shown, victims_awaited
-from podium.insight.search import FixSearch, as_pending
+from podium.insight.search import FixSearch
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES
 

@@ -1,11 +1,11 @@
-"""The metrics that every process has beside its own. The scheduler's are all in `metrics`."""
+"""The metrics that every process but the scheduler has beside its own; the scheduler has all of its own in `metrics`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from podium.telemetry.families import Family, ReadFamily, counter, gauge
-from podium.telemetry.metrics import log_lines_lost
+from podium.telemetry.subsystems.process import log_lines_lost
 
 
 class ProcessMetrics:
