@@ -28,7 +28,7 @@ from podium.framework.cycle.search import filter_all
 from podium.framework.preemption.candidates import Budgets
 from podium.framework.profile.runtime import Framework
 from podium.insight.absent_claims import missing_claims
-from podium.insight.alike_nodes import LABELS, TAINTS, Alike, AlikeNodes
+from podium.insight.alike_nodes import LABELS, TAINTS, AlikeGroup, AlikeNodes
 from podium.insight.applied_edits import EditsDoNotApplyError, apply_edits
 from podium.insight.blockers import Blockers, blockers_of
 from podium.insight.edits import INTRUSIVENESS, Edit, EditKind, in_order
@@ -40,10 +40,10 @@ from podium.insight.node_edits import (
     added_node,
     eviction,
     label_changes,
-    labelled,
-    without_taints,
+    label_edits,
+    taint_edits,
 )
-from podium.insight.pod_edits import Wish, appended, granted, lower_request, raise_max_skew, wishes
+from podium.insight.pod_edits import Wish, append_toleration, apply_pod_edits, lower_request, raise_max_skew, wishes
 from podium.insight.requests import is_indispensable, least_request
 from podium.insight.volume_demands import volume_demands
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
@@ -88,7 +88,7 @@ class _NodeEdits:
 
     def of(self, pod: Pod, node: Node) -> EditSet:
         """The edits of one of the nodes."""
-        return (*(without_taints(pod, node) if self.has_taints else ()), *labelled(node, self.changes))
+        return (*(taint_edits(pod, node) if self.has_taints else ()), *label_edits(node, self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class FixSearch:
         found = self._known.get(key)
         if found is None:
             self._limit.check()
-            pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
+            pod = apply_pod_edits(self._pod, [each.relaxed for each in _in_order(given_up)])
             found = self._known[key] = blockers_of(self._engine, self._framework, pod)
         return found
 
@@ -185,7 +185,7 @@ class FixSearch:
         rows: set[int] = set()
         for wish in self._wishes:
             rows.update(self.blockers([wish]).feasible().tolist())
-        for nodes in self._alike.rejected(self.blockers(), 1):
+        for nodes in self._alike.rejected_groups(self.blockers(), 1):
             edits = self._edits_of(self._pod, nodes)
             if edits is None or len(edits.kinds) != 1:
                 continue
@@ -229,10 +229,10 @@ class FixSearch:
         Args:
             most_alike: how many sets of the same kinds are wanted; None for all.
         """
-        pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
+        pod = apply_pod_edits(self._pod, [each.relaxed for each in _in_order(given_up)])
         evictions = Evictions(self._snapshot, pod, self._namespaces, self._budgets)
         found: list[tuple[int, _NodeEdits]] = []
-        for nodes in self._alike.rejected(self.blockers(given_up), count):
+        for nodes in self._alike.rejected_groups(self.blockers(given_up), count):
             edits = self._edits_of(pod, nodes)
             if edits is None or len(edits.kinds) > count or (not nodes.others and len(edits.kinds) != count):
                 continue
@@ -257,7 +257,7 @@ class FixSearch:
                     alike[edits.kinds] += 1
                     yield row, (*own, *map(eviction, victims))
 
-    def _edits_of(self, pod: Pod, nodes: Alike) -> _NodeEdits | None:
+    def _edits_of(self, pod: Pod, nodes: AlikeGroup) -> _NodeEdits | None:
         """The edits of each of these nodes that the filters ask for; None if no labels are enough."""
         first = self._node(int(self._snapshot.order[nodes.at[0]]))
         changes: LabelChanges = {}
@@ -267,7 +267,7 @@ class FixSearch:
                 return None
             changes = found
         has_taints = bool(nodes.plugins & TAINTS)
-        kinds = [each.kind for each in without_taints(pod, first)] if has_taints else []
+        kinds = [each.kind for each in taint_edits(pod, first)] if has_taints else []
         kinds += [EditKind.LABEL_NODE] * len(changes) + [EditKind.EVICT] * bool(nodes.others)
         return _NodeEdits(tuple(kinds), changes, nodes.others, has_taints=has_taints)
 
@@ -278,7 +278,7 @@ class FixSearch:
 
     def _with_new_node(self, given_up: Sequence[Wish], evicted: int) -> Iterator[EditSet]:
         """The wishes, a new node on which the pod fits, and so many pods elsewhere to evict for that."""
-        pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
+        pod = apply_pod_edits(self._pod, [each.relaxed for each in _in_order(given_up)])
         blockers = self.blockers(given_up)
         is_hopeless = np.zeros(len(self._snapshot.nodes), np.bool_)
         may_help = TAINTS | (LABELS if self._alike.tells_apart else frozenset())
@@ -419,7 +419,7 @@ class FixSearch:
 
         def fits(more: Sequence[Edit]) -> bool:
             self._limit.check()
-            pod = granted(self._pod, in_order([*edits, *more]))
+            pod = apply_pod_edits(self._pod, in_order([*edits, *more]))
             return bool(len(blockers_of(engine, self._framework, pod).feasible()))
 
         raised = {wish.name: wish.relaxed for wish in skews}
@@ -475,9 +475,9 @@ class FixSearch:
         pod = self._pod
         applied: list[Edit] = []
         for edit in in_order(edits):
-            if edit.is_of_asked_pod:
-                edit = appended(pod, edit)
-                pod = granted(pod, [edit])
+            if edit.is_of_pod:
+                edit = append_toleration(pod, edit)
+                pod = apply_pod_edits(pod, [edit])
             applied.append(edit)
         if not any(edit.object_kind == "Node" or edit.kind is EditKind.EVICT for edit in applied):
             return tuple(applied), best_node(self._engine, self._framework, pod)
