@@ -54,7 +54,7 @@ class AbsentClaim:
 def absent_claims(store: ObjectStore, pod: Pod) -> Sequence[AbsentClaim]:
     """Return the claims of the pod that do not exist."""
     absent = [claim for claim in _claims(pod) if not _exists(store, claim)]
-    unknown = {resource.kind for resource in store.missed()} if absent else set()
+    unknown = {resource.kind for resource in store.missing_kinds()} if absent else set()
     return [replace(claim, is_unknown=claim.kind in unknown) for claim in absent]
 
 

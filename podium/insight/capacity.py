@@ -19,7 +19,7 @@ from podium.engine.cluster import Cluster
 from podium.engine.device_refusals import device_refusals
 from podium.engine.errors import ClusterError
 from podium.engine.placing import Engine
-from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, is_daemon, left_over, no_claims, numbered
+from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, fits_by_resource, is_daemon, make_copy, no_claims
 from podium.framework.contract.status import ScheduleError, Status
 from podium.framework.cycle.details import detail_of_node
 from podium.framework.cycle.schedule import NO_NODES
@@ -198,7 +198,7 @@ def count_copies(
         ScheduleError: an attempt failed, or the cluster has no nodes.
     """
     with _dry_run(engine, copies, create_claims) as (run, gates):
-        if len(copies) == 1 and not gates[0] and (counts := run.counted(copies[0].pod)) is not None:
+        if len(copies) == 1 and not gates[0] and (counts := run.count(copies[0].pod)) is not None:
             return [_capacity_from_counts(engine, copies[0], counts)]
         counts_of: list[Counter[str]] = [Counter() for _ in copies]
         is_full = _place_in_turn(run, copies, gates, counts_of, placed_max, limit)
@@ -242,7 +242,7 @@ def _place_in_turn(
             return False
         at = number % len(copies)
         copy = copies[at]
-        node = None if gates[at] else run.place(numbered(copy.pod, number), copy.framework)
+        node = None if gates[at] else run.place(make_copy(copy.pod, number), copy.framework)
         number += 1
         if node is None:
             failed_since_last_placed += 1
@@ -255,7 +255,7 @@ def _place_in_turn(
 def _capacity_from_counts(engine: Engine, copy: PodCopy, counts: Mapping[str, int]) -> Capacity:
     """Return the answer for copies that do not affect each other."""
     statuses, snapshot = _rejections(engine, copy)
-    free = left_over(snapshot, copy.pod.spec)
+    free = fits_by_resource(snapshot, copy.pod.spec)
     nodes = []
     for name, row in sorted(snapshot.row_of.items()):
         fits = counts.get(name, 0)
@@ -282,7 +282,7 @@ def _capacity_from_placements(
     create_claims: ClaimCreator,
 ) -> Capacity:
     """Return the answer for copies that have been placed and still count on their nodes."""
-    next_copy = create_claims(numbered(copy.pod, sum(counts.values())))
+    next_copy = create_claims(make_copy(copy.pod, sum(counts.values())))
     statuses, snapshot = _rejections(engine, PodCopy(next_copy, copy.framework))
     nodes = tuple(
         NodeCapacity(name, _zone(snapshot, row), counts.get(name, 0), statuses.get(row, ""))
@@ -373,9 +373,9 @@ def _fits(cluster: Cluster, copy: PodCopy, times: int) -> bool:
     with _dry_run(cluster.engine, [copy], cluster.create_claims) as (run, gates):
         if gates[0]:
             return False
-        if (counts := run.counted(copy.pod)) is not None:
+        if (counts := run.count(copy.pod)) is not None:
             return sum(counts.values()) >= times
-        return all(run.place(numbered(copy.pod, number)) is not None for number in range(times))
+        return all(run.place(make_copy(copy.pod, number)) is not None for number in range(times))
 
 
 def _with_requests(pod: Pod, totals: Mapping[str, int]) -> Pod | None:

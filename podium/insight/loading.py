@@ -41,7 +41,7 @@ class LoadResult:
 
     def missing_kinds(self) -> Sequence[str]:
         """Return the plurals of the kinds that answers have depended on and of which the dump has no objects."""
-        return sorted({*(resource.plural for resource in self.cluster.store.missed()), *self._named})
+        return sorted({*(resource.plural for resource in self.cluster.store.missing_kinds()), *self._named})
 
     def unknown(self) -> dict[str, Any]:
         """Return what could not be read, and what the dump lacks, as JSON values."""

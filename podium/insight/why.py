@@ -7,9 +7,9 @@ from typing import Any
 
 from podium.cluster import Snapshot
 from podium.engine.cluster import Cluster
-from podium.engine.device_refusals import DeviceGroup, device_errors, device_refusals, grouped_by_devices
+from podium.engine.device_refusals import DeviceGroup, device_errors, device_refusals, group_by_devices
 from podium.engine.evaluation import Evaluation
-from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, grouped
+from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, group_blockers
 from podium.engine.gang_story import GangStory
 from podium.framework.contract.status import ScheduleError, Status
 from podium.insight.absent_claims import AbsentClaim, absent_claims
@@ -64,7 +64,7 @@ def explain(cluster: Cluster, pod: Pod, node: str = "") -> Why:
         node_count=len(world.store.objects(NODES)),
         gates=world.gates_of(pod),
         blockers=blockers_by_node,
-        groups=with_details(grouped(blockers_by_node), pod, world.store, snapshot, search.evictions),
+        groups=with_details(group_blockers(blockers_by_node), pod, world.store, snapshot, search.evictions),
         one_edit_away=tuple(sorted(snapshot.name(row) for row in search.rows_one_edit_away())) if is_lost else (),
         scores=scores_of(evaluation),
         message=message,
@@ -83,7 +83,7 @@ def explain(cluster: Cluster, pod: Pod, node: str = "") -> Why:
 def _device_failure(cluster: Cluster, pod: Pod, bound_to: str, story: GangStory | None, error: str) -> Why | None:
     """Return the answer about a pod whose attempt fails because of devices; None if it fails for another reason."""
     framework, snapshot = cluster.framework_for(pod), cluster.engine_to_ask.cache.snapshot()
-    devices = grouped_by_devices(device_errors(framework, pod, snapshot))
+    devices = group_by_devices(device_errors(framework, pod, snapshot))
     if not devices:
         return None
     return Why(
@@ -108,7 +108,7 @@ def _devices(
 ) -> tuple[DeviceGroup, ...]:
     """Return why nodes have no devices for the pod's claims."""
     rejections = ((row, status) for row, of_row in statuses.items() for status in of_row)
-    return grouped_by_devices(device_refusals(cluster.framework_for(pod), pod, snapshot, rejections))
+    return group_by_devices(device_refusals(cluster.framework_for(pod), pod, snapshot, rejections))
 
 
 def _by_node(pod: Pod, snapshot: Snapshot, statuses: Mapping[int, Sequence[Status]]) -> dict[str, tuple[Blocker, ...]]:
