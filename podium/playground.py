@@ -24,7 +24,7 @@ from podium.engine.files import Found
 from podium.engine.object_files import Source, objects_of
 from podium.evaluate import Question
 from podium.framework.contract.status import PluginError, ScheduleError
-from podium.insight.loading import Loaded, Loader, pod_named
+from podium.insight.loading import Loader, LoadResult, pod_named
 from podium.insight.pod_answer import pod_answer
 from podium.lib.bounded_read import read_all
 from podium.lib.packed_files import unpacked
@@ -66,7 +66,7 @@ class Playground:
         loaded = self._dump.loaded()
         self._asked = self._dump.asked()
         pods = [_listed(each) for each in self._asked]
-        return {"nodes": len(loaded.cluster.nodes), "broken": list(loaded.broken), "pods": pods}
+        return {"nodes": len(loaded.cluster.nodes), "broken": list(loaded.read_errors), "pods": pods}
 
     def placement(self, number: int) -> str:
         """Where the pod with that number in the list would go, as `podium evaluate -o json`."""
@@ -139,10 +139,10 @@ class Dump:
         loaded = self.loaded([asked])
         return loaded.cluster.capacity(loaded.read_pod(asked)).as_dict(explain=True) | loaded.unknown()
 
-    def loaded(self, asked: Iterable[Found] = ()) -> Loaded:
+    def loaded(self, asked: Iterable[Found] = ()) -> LoadResult:
         """The cluster, anew for each question, as for each command: a cluster knows what its answers have missed."""
         broken = [str(each) for each in self.broken]
-        return Loader(self._config(), _CLASSES, any_scheduler=self.config is None, broken=broken).read(
+        return Loader(self._config(), _CLASSES, any_scheduler=self.config is None, read_errors=broken).read(
             self.found, asked
         )
 

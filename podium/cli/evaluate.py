@@ -166,7 +166,7 @@ def _answer_to(
             question = Question.read(objects_in(clusters), pod, pod_file)
         else:
             kinds = resource_types.WITHOUT_GATES
-            question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, whole=kinds)
+            question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, complete_kinds=kinds)
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler)
     except (ClusterError, ScheduleError, PluginError) as error:
         raise click.ClickException(str(error)) from error

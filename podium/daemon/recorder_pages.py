@@ -218,7 +218,7 @@ class RecorderPages:
         """The explanation of the newest attempt whose details are kept."""
         for attempt in attempts:
             details = recorder.details(attempt)
-            if details is None or not (details.totals or details.rejected or details.rejected_all):
+            if details is None or not (details.totals or details.rejections or details.rejected_all):
                 continue
             await turns.next()
             answer = explain_attempt(attempt, details, asked).as_dict()

@@ -77,7 +77,7 @@ def accurate_answer(
         pod = replica
     cluster, waiting = cluster_for(store, admission, pod)
     replicas = accurate_replicas(cluster.engine, cluster.framework_for(pod), pod, waiting, cluster.create_claims)
-    return {"replicas": replicas}, sorted({*named, *(resource.plural for resource in store.missed())})
+    return {"replicas": replicas}, sorted({*named, *(resource.plural for resource in store.missing_kinds())})
 
 
 def general_answer(

@@ -1,4 +1,4 @@
-"""What keeps a pod off a group of nodes, in amounts and names: what is left at most, the pods in the way, claims.
+"""Details of what keeps a pod off a group of nodes: the most that is free, the pods in the way, claims.
 
 Where the nodes differ, one of them stands for the group and is named.
 """
@@ -15,7 +15,7 @@ from podium.cluster import Snapshot, host_ports
 from podium.engine.explanation import Group
 from podium.engine.store import ObjectStore
 from podium.insight.evictions import Evictions
-from podium.insight.requests import readable
+from podium.insight.requests import amount_texts
 from podium.objects.core import LabelSelector, Pod
 from podium.objects.requests import filter_requests
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS
@@ -28,7 +28,7 @@ _OF_VOLUMES: Final = frozenset({"VolumeBinding", "VolumeZone", "VolumeRestrictio
 def with_details(
     groups: Iterable[Group], pod: Pod, store: ObjectStore, snapshot: Snapshot, evictions: Evictions
 ) -> tuple[Group, ...]:
-    """The groups with their details.
+    """Return the groups with their details.
 
     Args:
         evictions: of the pod in this snapshot.
@@ -42,15 +42,15 @@ def _detail(group: Group, pod: Pod, store: ObjectStore, snapshot: Snapshot, evic
         return _amounts(pod, snapshot, [snapshot.row_of[name] for name in group.nodes])
     if plugin == "NodePorts":
         ports = sorted({port.port for port in host_ports(pod.spec)})
-        taken = _pods(evictions.port_holders(row), group.nodes[0])
-        return f"of {', '.join(map(str, ports))}; taken by {taken}" if taken else ""
+        holders = _pods(evictions.port_holders(row), group.nodes[0])
+        return f"of {', '.join(map(str, ports))}; taken by {holders}" if holders else ""
     if plugin == "InterPodAffinity":
         return _affinity(pod) if "pod affinity" in group.text else _pods(evictions.kept_apart(row), group.nodes[0])
     if plugin == "PodTopologySpread":
         return "; ".join(
-            f"over {each.topology_key} with maxSkew {each.max_skew}"
-            for each in pod.spec.topology_spread_constraints
-            if each.when_unsatisfiable != "ScheduleAnyway"
+            f"over {constraint.topology_key} with maxSkew {constraint.max_skew}"
+            for constraint in pod.spec.topology_spread_constraints
+            if constraint.when_unsatisfiable != "ScheduleAnyway"
         )
     if plugin == "NodeName":
         return f"spec.nodeName is {pod.node_name}"
@@ -58,40 +58,43 @@ def _detail(group: Group, pod: Pod, store: ObjectStore, snapshot: Snapshot, evic
 
 
 def _amounts(pod: Pod, snapshot: Snapshot, rows: Sequence[int]) -> str:
-    """What is asked for of each resource that none of the nodes has, and the most that one of them has left.
+    """Return the request for each resource that no node has enough of, and the most that is free on one of them.
 
     Returns: "" for nodes that have enough, as pods nominated to them need it.
     """
     at = np.asarray(rows)
-    found = []
+    shortages = []
     for resource, amount in filter_requests(pod.spec).items():
         free = snapshot.allocatable(resource)[at] - snapshot.requested(resource)[at]
         best = int(free.argmax())
         if amount > free[best]:
-            asked, left = readable(resource, amount, max(int(free[best]), 0))
-            found.append((resource, asked, f"{left} free at most ({snapshot.name(rows[best])})"))
-    names = len(found) > 1
-    texts = [f"asks for {asked}{f' {resource}' if names else ''}, {left}" for resource, asked, left in found]
+            request, remainder = amount_texts(resource, amount, max(int(free[best]), 0))
+            shortages.append((resource, request, f"{remainder} free at most ({snapshot.name(rows[best])})"))
+    names = len(shortages) > 1
+    texts = [
+        f"asks for {request}{f' {resource}' if names else ''}, {remainder}"
+        for resource, request, remainder in shortages
+    ]
     if (snapshot.pod_count[at] >= snapshot.allowed_pods[at]).all():
-        most = int(snapshot.allowed_pods[at].max())
-        texts.append(f"takes {most} pods at most ({snapshot.name(rows[int(snapshot.allowed_pods[at].argmax())])})")
+        pods_max = int(snapshot.allowed_pods[at].max())
+        texts.append(f"takes {pods_max} pods at most ({snapshot.name(rows[int(snapshot.allowed_pods[at].argmax())])})")
     return "; ".join(texts)
 
 
 def _pods(pods: Iterable[Pod], node: str) -> str:
-    """The pods that are in the way on a node; "" if there are none."""
-    names = list(dict.fromkeys(each.key for each in pods))
-    more = f" and {len(names) - _SHOWN_MAX} more" if len(names) > _SHOWN_MAX else ""
-    return f"{', '.join(names[:_SHOWN_MAX])}{more} ({node})" if names else ""
+    """Return the pods that are in the way on a node; "" if there are none."""
+    names = list(dict.fromkeys(pod.key for pod in pods))
+    suffix = f" and {len(names) - _SHOWN_MAX} more" if len(names) > _SHOWN_MAX else ""
+    return f"{', '.join(names[:_SHOWN_MAX])}{suffix} ({node})" if names else ""
 
 
 def _affinity(pod: Pod) -> str:
-    """Which pods have to be near."""
+    """Return the terms of the pod's required affinity in words."""
     affinity = pod.spec.affinity
     rules = affinity.pod_affinity if affinity is not None else None
     return "; ".join(
-        f"wants pods with {_selector(each.label_selector)} in the same {each.topology_key}"
-        for each in (rules.required if rules is not None else ())
+        f"wants pods with {_selector(term.label_selector)} in the same {term.topology_key}"
+        for term in (rules.required if rules is not None else ())
     )
 
 
@@ -99,14 +102,14 @@ def _selector(selector: LabelSelector | None) -> str:
     if selector is None:
         return "no labels"
     parts = [f"{key}={value}" for key, value in selector.match_labels.items()]
-    for each in selector.match_expressions:
-        values = f" ({', '.join(each.values)})" if each.values else ""
-        parts.append(f"{each.key} {each.operator}{values}")
+    for requirement in selector.match_expressions:
+        values = f" ({', '.join(requirement.values)})" if requirement.values else ""
+        parts.append(f"{requirement.key} {requirement.operator}{values}")
     return ", ".join(parts) or "any labels"
 
 
 def _claims(pod: Pod, store: ObjectStore) -> Iterator[str]:
-    """Each claim, with its volume, or with the size and the class that it asks for."""
+    """Yield each claim, with its volume, or with the size and the class that it asks for."""
     for use in claims_used(pod):
         claim = store.get(PERSISTENT_VOLUME_CLAIMS, f"{pod.metadata.namespace}/{use.name}")
         if claim is None:

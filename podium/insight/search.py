@@ -24,7 +24,7 @@ from podium.engine.placing import Engine
 from podium.framework.contract.status import ScheduleError
 from podium.framework.preemption.candidates import Budgets
 from podium.insight.absent_claims import missing_claims
-from podium.insight.alike_nodes import LABELS, TAINTS, Alike, AlikeNodes
+from podium.insight.alike_nodes import LABELS, TAINTS, AlikeGroup, AlikeNodes
 from podium.insight.applied_edits import EditsDoNotApplyError, apply_edits
 from podium.insight.asked_pod import best_node
 from podium.insight.blockers import Blockers, blockers_of
@@ -36,14 +36,14 @@ from podium.insight.node_edits import (
     added_node,
     eviction,
     label_changes,
-    labelled,
-    without_taints,
+    label_edits,
+    taint_edits,
 )
 from podium.insight.pod_edits import (
     Wish,
-    appended,
+    append_toleration,
+    apply_pod_edits,
     contradict,
-    granted,
     lower_request,
     raise_max_skew,
     wishes,
@@ -92,7 +92,7 @@ class _NodeEdits:
 
     def of(self, pod: Pod, node: Node) -> EditSet:
         """The edits of one of the nodes."""
-        return (*(without_taints(pod, node) if self.has_taints else ()), *labelled(node, self.changes))
+        return (*(taint_edits(pod, node) if self.has_taints else ()), *label_edits(node, self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class FixSearch:
         found = self._known.get(key)
         if found is None:
             self._limit.check()
-            pod = granted(self._pod, [each.relaxed for each in wishes_in_order(given_up)])
+            pod = apply_pod_edits(self._pod, [wish.relaxed for wish in wishes_in_order(given_up)])
             found = self._known[key] = blockers_of(self._engine, self._framework, pod)
         return found
 
@@ -189,7 +189,7 @@ class FixSearch:
         rows: set[int] = set()
         for wish in self._wishes:
             rows.update(self.blockers([wish]).feasible().tolist())
-        for nodes in self._alike.rejected(self.blockers(), 1):
+        for nodes in self._alike.rejected_groups(self.blockers(), 1):
             edits = self._edits_of(self._pod, nodes)
             if edits is None or len(edits.kinds) != 1:
                 continue
@@ -233,10 +233,10 @@ class FixSearch:
         Args:
             most_alike: how many sets of the same kinds are wanted; None for all.
         """
-        pod = granted(self._pod, [each.relaxed for each in wishes_in_order(given_up)])
+        pod = apply_pod_edits(self._pod, [wish.relaxed for wish in wishes_in_order(given_up)])
         evictions = Evictions(self._snapshot, pod, self._namespaces, self._budgets)
         found: list[tuple[int, _NodeEdits]] = []
-        for nodes in self._alike.rejected(self.blockers(given_up), count):
+        for nodes in self._alike.rejected_groups(self.blockers(given_up), count):
             edits = self._edits_of(pod, nodes)
             if edits is None or len(edits.kinds) > count or (not nodes.others and len(edits.kinds) != count):
                 continue
@@ -261,7 +261,7 @@ class FixSearch:
                     alike[edits.kinds] += 1
                     yield row, (*own, *map(eviction, victims))
 
-    def _edits_of(self, pod: Pod, nodes: Alike) -> _NodeEdits | None:
+    def _edits_of(self, pod: Pod, nodes: AlikeGroup) -> _NodeEdits | None:
         """The edits of each of these nodes that the filters ask for; None if no labels are enough."""
         first = self._node(int(self._snapshot.order[nodes.at[0]]))
         changes: LabelChanges = {}
@@ -271,7 +271,7 @@ class FixSearch:
                 return None
             changes = found
         has_taints = bool(nodes.plugins & TAINTS)
-        kinds = [each.kind for each in without_taints(pod, first)] if has_taints else []
+        kinds = [each.kind for each in taint_edits(pod, first)] if has_taints else []
         kinds += [EditKind.LABEL_NODE] * len(changes) + [EditKind.EVICT] * bool(nodes.others)
         return _NodeEdits(tuple(kinds), changes, nodes.others, has_taints=has_taints)
 
@@ -282,7 +282,7 @@ class FixSearch:
 
     def _with_new_node(self, given_up: Sequence[Wish], evicted: int) -> Iterator[EditSet]:
         """The wishes, a new node on which the pod fits, and so many pods elsewhere to evict for that."""
-        pod = granted(self._pod, [each.relaxed for each in wishes_in_order(given_up)])
+        pod = apply_pod_edits(self._pod, [wish.relaxed for wish in wishes_in_order(given_up)])
         blockers = self.blockers(given_up)
         is_hopeless = np.zeros(len(self._snapshot.nodes), np.bool_)
         may_help = TAINTS | (LABELS if self._alike.tells_apart else frozenset())
@@ -423,7 +423,7 @@ class FixSearch:
 
         def fits(more: Sequence[Edit]) -> bool:
             self._limit.check()
-            pod = granted(self._pod, in_order([*edits, *more]))
+            pod = apply_pod_edits(self._pod, in_order([*edits, *more]))
             return bool(len(blockers_of(engine, self._framework, pod).feasible()))
 
         raised = {wish.name: wish.relaxed for wish in skews}
@@ -479,9 +479,9 @@ class FixSearch:
         pod = self._pod
         applied: list[Edit] = []
         for edit in in_order(edits):
-            if edit.is_of_asked_pod:
-                edit = appended(pod, edit)
-                pod = granted(pod, [edit])
+            if edit.is_of_pod:
+                edit = append_toleration(pod, edit)
+                pod = apply_pod_edits(pod, [edit])
             applied.append(edit)
         if not any(edit.object_kind == "Node" or edit.kind is EditKind.EVICT for edit in applied):
             return tuple(applied), best_node(self._engine, self._framework, pod)

@@ -17,7 +17,7 @@ from podium.engine.files import Found
 from podium.engine.manifests import Manifest
 from podium.engine.object_files import Objects, objects_given
 from podium.insight import cluster as insight
-from podium.insight.steps import Apply, Step, UseProfiles, carried_out, pods_of, read_steps
+from podium.insight.steps import Apply, Step, UseProfiles, carry_out_steps, pods_of, read_steps
 from podium.insight.trial import Trial
 from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
 from podium.library.planned_objects import to_keep
@@ -101,7 +101,7 @@ class Cluster(insight.Cluster):
         for name, value in named.items():
             values = value if isinstance(value, (list, tuple)) and name != "apply" else [value]
             document += [{_STEPS.get(name, name): each} for each in values]
-        return outcome_of(carried_out(self, read_steps(document, {"apply": _apply, "profile": self._use_profiles})))
+        return outcome_of(carry_out_steps(self, read_steps(document, {"apply": _apply, "profile": self._use_profiles})))
 
     def utilisation(self) -> Mapping[str, Mapping[str, Usage]]:
         """What pods request of what nodes have: by zone, `all` for all nodes together, and by resource."""

@@ -395,7 +395,7 @@ class Player(Surroundings):
 
     # ------------------------------------------------------------ the attempts
 
-    def decided(
+    def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
     ) -> None:
         """Compare a decision with the recorded one."""
@@ -422,7 +422,7 @@ class Player(Surroundings):
             self.is_over = True
             raise Diverged
 
-    def failed(self, pod: Pod, result: str, message: str, seconds: float) -> None:
+    def on_failure(self, pod: Pod, result: str, message: str, seconds: float) -> None:
         """Compare the reason why a pod was not scheduled with the recorded one."""
         del seconds
         if self.is_over:
@@ -447,7 +447,7 @@ class Player(Surroundings):
 def _scores(info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision) -> Scores:
     """The weighted scores of an attempt by node and plugin."""
     recorder = FlightRecorder(_SCORES_BYTES)
-    recorder.decided(info, cycle, decision, 0.0, 0.0)
+    recorder.on_decision(info, cycle, decision, 0.0, 0.0)
     details = recorder.details(next(recorder.newest_first()))
     if details is None:
         return {}

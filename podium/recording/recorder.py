@@ -147,14 +147,14 @@ class Recorder(Boundary, AttemptObserver):
 
     # ------------------------------------------------------------ the attempts
 
-    def decided(
+    def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
     ) -> None:
         """Note a decision."""
         del info, started_s, seconds
         self.note(tape.DECIDED, decided(cycle, decision))
 
-    def failed(self, pod: Pod, result: str, message: str, seconds: float) -> None:
+    def on_failure(self, pod: Pod, result: str, message: str, seconds: float) -> None:
         """Note why a pod was not scheduled."""
         del seconds
         self.note(tape.FAILED, (pod.uid, result, message))

@@ -1,4 +1,4 @@
-"""The metrics that every process but the scheduler has beside its own; the scheduler has all of its own in `metrics`."""
+"""The metrics of every process but the scheduler, beside its own; the scheduler has all of its own in `metrics`."""
 
 from __future__ import annotations
 
