@@ -16,7 +16,7 @@ from podium.config import (
     default_configuration,
     load,
     load_file,
-    unsupported,
+    unsupported_features,
 )
 from podium.config import Plugin as EnabledPlugin
 from podium.engine.errors import ClusterError
@@ -44,7 +44,7 @@ def read_configuration(
     """
     registry = registry_of(classes)
     loaded = load(text, name, registry, gates)
-    if refused := unsupported(loaded, classes, registry).undecidable:
+    if refused := unsupported_features(loaded, classes, registry).undecidable:
         raise ClusterError("\n".join(f"{name}: {error.text}" for error in refused))
     return loaded.config
 
@@ -92,7 +92,7 @@ def read_config(
         loaded = load(msgspec.json.encode(config).decode(), "config", registry)
     else:
         loaded = load_file(Path(config), registry)
-    refused = unsupported(loaded, classes, registry).undecidable
+    refused = unsupported_features(loaded, classes, registry).undecidable
     if refused:
         raise ClusterError("\n".join(f"config: {error.text}" for error in refused))
     return loaded.config
