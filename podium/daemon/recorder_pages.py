@@ -210,7 +210,7 @@ class RecorderPages:
     def _queued(self, key: str, leader: str | None) -> _Json | None:
         """The pod as /debug/queue shows it; None if it does not wait."""
         info = self._listing.info_of(key)
-        return None if info is None else queued_pod_as_json(self._listing.listed(info), leader)
+        return None if info is None else queued_pod_as_json(self._listing.describe(info), leader)
 
     async def _why(
         self, recorder: FlightRecorder, attempts: Sequence[RecordedAttempt], asked: str, turns: Turns

@@ -58,7 +58,7 @@ class ClusterState:
         self.store = store
         self.admission = admission
         self.is_shared = False
-        self.kept: Mapping[tuple[str, str], Found] = {}
+        self.originals: Mapping[tuple[str, str], Found] = {}
         """The original manifests of objects by kind and key, for questions that read more fields than scheduling."""
         self.evaluations: WeakSet[Evaluation] = WeakSet()
         """The evaluations that read the snapshot, which must not change while they exist."""
@@ -92,7 +92,7 @@ class ClusterState:
         """Return a copy of the state that can be changed independently."""
         twin = object.__new__(ClusterState)
         twin.config, twin.classes, twin.admission = self.config, self.classes, self.admission
-        twin.store, twin.kept = self.store.fork(), self.kept
+        twin.store, twin.originals = self.store.fork(), self.originals
         twin.is_shared, twin.evaluations, twin._frameworks = False, WeakSet(), None
         twin.random = Random(SEED)
         twin._be(self.cache.fork(), self.nominator.fork(twin._pending_pod))

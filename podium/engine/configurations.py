@@ -16,7 +16,7 @@ from podium.config import (
     default_configuration,
     load,
     load_file,
-    unsupported,
+    unsupported_features,
 )
 from podium.config import Plugin as EnabledPlugin
 from podium.engine.errors import ClusterError
@@ -44,7 +44,7 @@ def read_configuration(
     """
     registry = registry_of(classes)
     load_result = load(text, name, registry, gates)
-    if errors := unsupported(load_result, classes, registry).undecidable:
+    if errors := unsupported_features(load_result, classes, registry).undecidable:
         raise ClusterError("\n".join(f"{name}: {error.text}" for error in errors))
     return load_result.config
 
@@ -92,7 +92,7 @@ def read_config(
         load_result = load(msgspec.json.encode(config).decode(), "config", registry)
     else:
         load_result = load_file(Path(config), registry)
-    errors = unsupported(load_result, classes, registry).undecidable
+    errors = unsupported_features(load_result, classes, registry).undecidable
     if errors:
         raise ClusterError("\n".join(f"config: {error.text}" for error in errors))
     return load_result.config

@@ -46,7 +46,7 @@ def test_scheduled_pod_keeps_its_node_its_scores_and_how_it_came_through_the_que
     (attempt,) = recorder.newest_first("default", "web")
     assert (attempt.result, attempt.node, attempt.total_s) == (Result.SCHEDULED, "n1", 0.25)
     assert (attempt.started_s, attempt.attempt, attempt.node_count) == (7.0, 1, 3)
-    assert [(line.event, line.after) for line in attempt.story] == [
+    assert [(line.event, line.new_state) for line in attempt.story] == [
         ("UnschedulablePodAdd", "active"),
         ("Pop", "in flight"),
     ]
