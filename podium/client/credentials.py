@@ -1,8 +1,7 @@
 """The address of the API server, and the credentials for it.
 
-Owns finding the connection's configuration (kubeconfig, in-cluster, a bare URL) and renewing what expires. The only
-module that imports kubernetes-asyncio, and only if a plugin or provider makes the token, because the import costs 0.3 s
-and 75 MB. Never makes a request.
+Owns finding the connection's configuration (kubeconfig, in-cluster, a bare URL) and renewing what expires. Never makes
+a request.
 
 Source: client-go v0.36 tools/clientcmd and rest/config.go.
 Differs: with neither kubeconfig nor master, the kubeconfig in the user's home takes precedence over the in-cluster
@@ -13,14 +12,10 @@ from __future__ import annotations
 
 import base64
 import os
-import shutil
 import ssl
-import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import anyio
 
@@ -28,34 +23,16 @@ from podium.client import kubeconfig
 from podium.client.client_tls import Pem, TlsContent, TlsSource
 from podium.client.kubeconfig import Section
 from podium.client.server_address import Address, AddressError, base_url, host_name, proxy_from_environment, proxy_url
-from podium.client.token_sources import FixedToken, LoadedToken, TokenFile, TokenSource
+from podium.client.token_sources import FixedToken, PluginToken, ProviderToken, TokenFile, TokenSource
 from podium.lib.clock import Clock
 from podium.lib.error_text import UserFacingError, error_text
 from podium.lib.log import get_logger
-from podium.lib.private_file import SHARED_MEMORY
 
 log = get_logger("client")
 
 _RECHECK_S = 60.0
 _RENEW_AGAIN_S = 10.0
 _REFRESH_S_MAX = 30.0
-_EXEC_S_MAX = 25.0
-_LIMITED = """
-import os, subprocess, sys, time
-ends_s, parent = time.monotonic() + float(sys.argv[1]), os.getppid()
-with subprocess.Popen(sys.argv[2:]) as command:
-    while True:
-        try:
-            sys.exit(command.wait(0.5))
-        except subprocess.TimeoutExpired:
-            if time.monotonic() >= ends_s or os.getppid() != parent:
-                command.kill()
-                raise
-"""
-"""Runs a command with a timeout in seconds, at most as long as the process that asks for it runs.
-
-Standard input is the command's: that the parent has changed is the only sign of its end.
-"""
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -171,7 +148,6 @@ class Credentials:
 
 
 _MASTER = "--master"
-_PROVIDERS = (None, "gcp", "oidc")
 _LOAD_ERRORS = (OSError, ValueError, LookupError, TypeError, AssertionError, ConnectionConfigError)
 
 
@@ -327,62 +303,16 @@ async def _token_source(paths: str, chosen: kubeconfig.Chosen, otherwise: str | 
     user = chosen.user
     if (token_file := user.path("tokenFile")) is not None:
         return TokenFile(token_file)
-    if user.mapping("exec") or user.mapping("auth-provider"):
-        return await _loaded_token(paths, chosen.context, user.called)
+    plugin, provider = user.mapping("exec"), user.mapping("auth-provider")
+    if plugin or provider:
+        is_provider = bool(provider.get("name"))
+        source = ProviderToken(paths, chosen.context, user) if is_provider else PluginToken(plugin, user.called)
+        with anyio.fail_after(_REFRESH_S_MAX):
+            await source.refresh(force=True)
+        return source
     if token := user.text("token"):
         return FixedToken(f"Bearer {token}")
     pair = f"{user.text('username')}:{user.text('password')}"
     if pair != ":":
         return FixedToken(f"Basic {base64.b64encode(pair.encode()).decode()}")
     return FixedToken(otherwise)
-
-
-async def _loaded_token(paths: str, context: str, called: str) -> LoadedToken:
-    """Load a plugin's or provider's token or certificate by kubernetes-asyncio, which writes certificates to files."""
-    _have_temporary_directory()
-    from kubernetes_asyncio.config import ConfigException
-    from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger
-
-    merger = KubeConfigMerger(paths)
-    try:
-        loader = KubeConfigLoader(
-            config_dict=merger.config,
-            config_base_path=None,
-            active_context=context,
-            config_persister=merger.save_changes,
-        )
-    except ConfigException as error:
-        raise ConnectionConfigError(str(error)) from error
-    assert loader._user is not None
-    # Error messages contain this name, which otherwise holds the whole user section including secrets.
-    loader._user.name = called
-    if loader.provider not in _PROVIDERS:
-        raise ConnectionConfigError(f"{called}.auth-provider.name: {loader.provider!r} is not supported")
-    _limit_exec_plugin(loader._user)
-    token = LoadedToken(loader, ConfigException)
-    with anyio.fail_after(_REFRESH_S_MAX):
-        await token.refresh(force=True)
-    return token
-
-
-def _have_temporary_directory() -> None:
-    """Put temporary files into memory (/dev/shm) if every usual directory is read-only."""
-    try:
-        tempfile.gettempdir()
-    except FileNotFoundError:
-        if os.access(SHARED_MEMORY, os.W_OK):
-            tempfile.tempdir = SHARED_MEMORY
-
-
-def _limit_exec_plugin(user: Any) -> None:
-    """Give the plugin a timeout of its own: the loader would leave a hanging plugin behind, with its pipes."""
-    plugin = user.value.get("exec")
-    arguments = (plugin.get("args") or []) if isinstance(plugin, dict) else None
-    if not isinstance(arguments, list) or not plugin.get("command"):
-        return  # the loader reports the error
-    command = str(plugin["command"])
-    variables = {each.get("name"): each.get("value") for each in plugin.get("env") or ()}
-    if shutil.which(command, path=variables.get("PATH")) is None:
-        raise ConnectionConfigError(f"users[].user.exec.command: {command!r} is not an executable file")
-    plugin["args"] = ["-I", "-S", "-c", _LIMITED, str(_EXEC_S_MAX), command, *arguments]
-    plugin["command"] = sys.executable
