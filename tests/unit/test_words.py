@@ -47,7 +47,6 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "devices": (147, 12),
     "engine": (129, 29),
     "estimator": (186, 33),
-    "evaluate": (0, 0),
     "framework": (221, 32),
     "insight": (90, 4),
     "lib": (2, 2),

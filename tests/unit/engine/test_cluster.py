@@ -9,9 +9,9 @@ import pytest
 
 from podium import Cluster
 from podium.engine import ClusterError, ManifestError
-from podium.evaluate import Evaluator
 from podium.framework import FilterPlugin, ScorePlugin, unschedulable
 from podium.framework.contract.status import ScheduleError
+from podium.insight.evaluate import Evaluator
 from podium.objects.core import Pod
 from tests.manifests import node, pod
 

@@ -19,7 +19,7 @@ import pytest
 from aiohttp import web
 
 from podium.config import default_configuration
-from podium.evaluate import Evaluator
+from podium.insight.evaluate import Evaluator
 from podium.plugins import IN_TREE
 from podium.recording.shadow.app import Options, ShadowApp
 from podium.recording.shadow.report import Reason, Report

@@ -1,7 +1,7 @@
 import json
 
 from podium.config.types import Extender
-from podium.evaluate import Evaluator
+from podium.insight.evaluate import Evaluator
 from podium.recording.shadow.comparison import Verdict
 from podium.recording.shadow.report import Reason
 from tests.manifests import node, nodes, pod

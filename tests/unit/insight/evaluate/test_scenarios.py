@@ -3,7 +3,7 @@ from functools import partial
 
 import pytest
 
-from podium.evaluate import Evaluator
+from podium.insight.evaluate import Evaluator
 from tests import manifests
 
 node = partial(manifests.node, cpu="4")

@@ -4,7 +4,7 @@ Owns recorded scenarios, and questions about one pod in a dumped cluster. Decide
 from `podium.engine`. Never talks to an API server.
 """
 
-from podium.evaluate.question import PodAnswer, Question
-from podium.evaluate.scenarios import Evaluator, Scenario
+from podium.insight.evaluate.question import PodAnswer, Question
+from podium.insight.evaluate.scenarios import Evaluator, Scenario
 
 __all__ = ["Evaluator", "PodAnswer", "Question", "Scenario"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podium.evaluate import Evaluator, Scenario
+from podium.insight.evaluate import Evaluator, Scenario
 
 DRIVER, GPU = "gpu.example.com", "example.com/gpu"
 

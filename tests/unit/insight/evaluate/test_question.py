@@ -5,7 +5,7 @@ import pytest
 from podium.config import default_configuration
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import read_objects
-from podium.evaluate import Question
+from podium.insight.evaluate import Question
 from podium.objects import resource_types
 from podium.plugins import IN_TREE
 from tests.manifests import node, pod

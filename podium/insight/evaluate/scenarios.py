@@ -21,12 +21,12 @@ from podium.engine.manifests import read_manifest, resource_of
 from podium.engine.placement import Placement
 from podium.engine.recorded_questions import RecordedQuestion, answer_line
 from podium.engine.store import ObjectStore
-from podium.evaluate.devices import devices_of_attempt, devices_of_queue
-from podium.evaluate.events import Change, events_of, hints_for
-from podium.evaluate.pod_groups import PodGroupQueue
-from podium.evaluate.selectors import answer_selector
 from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import ScheduleError
+from podium.insight.evaluate.devices import devices_of_attempt, devices_of_queue
+from podium.insight.evaluate.events import Change, events_of, hints_for
+from podium.insight.evaluate.pod_groups import PodGroupQueue
+from podium.insight.evaluate.selectors import answer_selector
 from podium.objects.core import Pod
 from podium.objects.devices import Device
 from podium.objects.resource_types import PODS

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from podium.evaluate import Evaluator
+from podium.insight.evaluate import Evaluator
 
 GATES = {"GenericWorkload": True, "GangScheduling": True}
 
