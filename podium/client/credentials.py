@@ -90,21 +90,21 @@ class Credentials:
             await self._refresh(force=False)
         return self._token.header
 
-    async def renew(self, rejected: str | None) -> bool:
+    async def renew(self, header: str | None) -> bool:
         """Renew the credentials after the server has rejected those with this header.
 
         Returns: whether there is now another token or certificate.
         """
         async with self._renewing:
-            if self._token.header != rejected:
+            if self._token.header != header:
                 return True
             if self._clock.monotonic() < self._renewed_at_s + _RENEW_AGAIN_S:
                 # Thirty requests that are refused at once must not run an exec plugin thirty times.
                 return False
             self._renewed_at_s = self._clock.monotonic()
-            before = self.generation
+            generation = self.generation
             await self._refresh(force=True)
-            return self._token.header != rejected or self.generation != before
+            return self._token.header != header or self.generation != generation
 
     async def _refresh(self, *, force: bool) -> None:
         try:
@@ -117,12 +117,12 @@ class Credentials:
 
     def look_again(self) -> bool:
         """Reload authorities and client certificate after TLS has failed. Returns whether they have changed."""
-        before = self.generation
+        generation = self.generation
         try:
             self._reload_tls()
         except _LOAD_ERRORS as error:
             log.warning("Cannot refresh credentials", error=error_text(error))
-        return self.generation != before
+        return self.generation != generation
 
     def unverified_tls(self) -> ssl.SSLContext:
         """TLS with the user's certificate towards a server that is known by the way to it, not by its certificate.
@@ -143,8 +143,8 @@ class Credentials:
             self.generation += 1
 
     def _source(self) -> TlsSource:
-        made = self._token.certificate
-        return self._tls if made is None else replace(self._tls, certificate=Pem(made[0]), key=Pem(made[1]))
+        pair = self._token.certificate
+        return self._tls if pair is None else replace(self._tls, certificate=Pem(pair[0]), key=Pem(pair[1]))
 
 
 _MASTER = "--master"
@@ -263,11 +263,11 @@ async def _from_kubeconfig(
 ) -> Credentials:
     """Read one kubeconfig, or several merged ones separated as in $KUBECONFIG."""
     try:
-        chosen = kubeconfig.choose(paths, context)
-        cluster, user = chosen.cluster, chosen.user
+        selection = kubeconfig.choose(paths, context)
+        cluster, user = selection.cluster, selection.user
         _refuse_impersonation(user)
         server = base_url(master, _MASTER) if master else base_url(cluster.text("server"), f"{cluster.called}.server")
-        token = await _token_source(paths, chosen, server.basic_authorization)
+        token = await _token_source(paths, selection, server.basic_authorization)
         tls = TlsSource(
             cluster.pem("certificate-authority"),
             user.pem("client-certificate"),
@@ -287,26 +287,26 @@ def _refuse_impersonation(user: Section) -> None:
 
 
 def _server_name(cluster: Section) -> str | None:
-    named = cluster.text("tls-server-name")
-    return host_name(named, f"{cluster.called}.tls-server-name") if named else None
+    name = cluster.text("tls-server-name")
+    return host_name(name, f"{cluster.called}.tls-server-name") if name else None
 
 
 def _proxy(cluster: Section, server: str, environ: Mapping[str, str]) -> Address | None:
     """The proxy from the kubeconfig or from the environment. Raises: `AddressError`."""
-    if named := cluster.text("proxy-url"):
-        return proxy_url(named, f"{cluster.called}.proxy-url")
+    if url := cluster.text("proxy-url"):
+        return proxy_url(url, f"{cluster.called}.proxy-url")
     return proxy_from_environment(server, environ)
 
 
-async def _token_source(paths: str, chosen: kubeconfig.Chosen, otherwise: str | None) -> TokenSource:
+async def _token_source(paths: str, selection: kubeconfig.Chosen, otherwise: str | None) -> TokenSource:
     """The source of the user's token; a fixed `otherwise` header if the user has none, as in Go."""
-    user = chosen.user
+    user = selection.user
     if (token_file := user.path("tokenFile")) is not None:
         return TokenFile(token_file)
     plugin, provider = user.mapping("exec"), user.mapping("auth-provider")
     if plugin or provider:
         is_provider = bool(provider.get("name"))
-        source = ProviderToken(paths, chosen.context, user) if is_provider else PluginToken(plugin, user.called)
+        source = ProviderToken(paths, selection.context, user) if is_provider else PluginToken(plugin, user.called)
         with anyio.fail_after(_REFRESH_S_MAX):
             await source.refresh(force=True)
         return source

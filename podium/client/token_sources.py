@@ -77,7 +77,7 @@ class FixedToken:
     """A token that never changes, or no token."""
 
     def __init__(self, header: str | None) -> None:
-        self.header = _checked(header) if header else None
+        self.header = _check_header(header) if header else None
         self.certificate: tuple[str, str] | None = None
 
     async def refresh(self, *, force: bool) -> None:
@@ -129,7 +129,7 @@ class _LoadedToken:
         except ConfigException as error:
             raise ValueError(str(error).replace(_USER_IN_ERRORS, called)) from error
         header = settings.api_key.get("BearerToken")
-        self.header = _checked(header) if header else None
+        self.header = _check_header(header) if header else None
         if settings.cert_file is not None and settings.key_file is not None:
             self.certificate = settings.cert_file, settings.key_file
 
@@ -229,12 +229,12 @@ def _read(path: Path) -> str:
     if not token:
         raise ValueError(f"token file {path} is empty")
     try:
-        return _checked(f"Bearer {token}")
+        return _check_header(f"Bearer {token}")
     except ValueError as error:
         raise ValueError(f"token file {path}: {error}") from error
 
 
-def _checked(header: str) -> str:
+def _check_header(header: str) -> str:
     """The header, if it can be sent. Raises: ValueError."""
     header = header.strip()
     if not header.isascii() or not header.isprintable():
