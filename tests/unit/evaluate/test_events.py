@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.evaluate.events import Change, events_of
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 from podium.objects.storage import StorageClass
 from podium.objects.workloads import PodDisruptionBudget
 from tests.builders import node, pod
