@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, field
 
 from podium.objects.api_errors import Malformed
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 from podium.objects.wire import NOT_DECODED, room_for_nesting
 
 T = TypeVar("T")

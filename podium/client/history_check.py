@@ -19,7 +19,7 @@ from msgspec import Struct
 from podium.client.answers import check_object
 from podium.client.requests import Method
 from podium.objects.api_errors import Forbidden, NotFound
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import KubeObject, ObjectT, ResourceType
 from podium.objects.resource_versions import is_older
 from podium.objects.wire import ObjectDecoder

@@ -16,7 +16,8 @@ from podium.engine.explanation import Group
 from podium.engine.store import ObjectStore
 from podium.insight.evictions import Evictions
 from podium.insight.requests import amount_texts
-from podium.objects.core import LabelSelector, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import LabelSelector
 from podium.objects.requests import filter_requests
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS
 from podium.plugins.volumes.claims import claims_used, class_of_claim

@@ -13,15 +13,8 @@ from podium.engine.derivation.control_objects import ControlObjects
 from podium.engine.derivation.daemon_nodes import DaemonNodes
 from podium.engine.derivation.pods import daemon_set_pod
 from podium.insight.node_edits import HOSTNAME
-from podium.objects.core import (
-    Affinity,
-    Node,
-    NodeAffinity,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    Pod,
-)
+from podium.objects.affinity import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.core import Node, Pod
 from podium.objects.requests import node_allocatable, pod_requests
 from podium.objects.resource_names import CPU
 from podium.objects.selectors import NODE_NAME_FIELD

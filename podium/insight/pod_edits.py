@@ -18,8 +18,9 @@ from podium.cluster.pod_usage import HostPort
 from podium.insight.edits import Edit, EditKind, in_order, patch_pod, pod_edit
 from podium.insight.json_patch import Operation, operation, pointer
 from podium.insight.requests import least_request, resize
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.amounts import amount_text
-from podium.objects.core import Container, Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Taint
+from podium.objects.core import Container, Node, Pod, Taint
 from podium.objects.requests import filter_requests
 from podium.objects.selectors import compile_node_selector
 from podium.objects.tolerations import is_tolerated

@@ -17,7 +17,8 @@ from msgspec.structs import astuple
 
 from podium.lib.error_text import cut, error_text
 from podium.objects import resource_types, unreadable
-from podium.objects.core import ObjectMeta, Pod, PodSpec, PodStatus
+from podium.objects.core import Pod, PodSpec, PodStatus
+from podium.objects.meta import ObjectMeta
 from podium.objects.objects_with_json import NodeWithJson, PodWithJson
 from podium.objects.resource_types import PODS
 from podium.recording import tape

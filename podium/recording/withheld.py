@@ -21,7 +21,8 @@ from msgspec.structs import replace
 
 from podium.lib.error_text import cut, error_text
 from podium.objects.api_errors import REASONS
-from podium.objects.core import ObjectMeta, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import ObjectMeta
 from podium.recording import tape
 
 MARK: Final = "left out of the recording: "

@@ -15,8 +15,9 @@ import msgspec
 from podium.engine.derivation.control_objects import key_of, mapping_at, namespace_of
 from podium.engine.derivation.scale_down import is_ready
 from podium.engine.manifests import Manifest
-from podium.objects.core import LabelSelector, Pod
+from podium.objects.core import Pod
 from podium.objects.errors import FieldError
+from podium.objects.meta import LabelSelector
 from podium.objects.selectors import Selector, compile_selector
 
 ExpectedPods: TypeAlias = Callable[[Sequence[Pod]], int | None]

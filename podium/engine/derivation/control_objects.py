@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
-from podium.objects.core import ClusterObject, NamespacedObject, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import ClusterObject, NamespacedObject
 from podium.objects.resource_types import ResourceType
 
 _CLUSTER_SCOPED: Final = frozenset({"PriorityClass", "RuntimeClass", "StorageClass", "Namespace"})

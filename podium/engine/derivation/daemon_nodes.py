@@ -12,7 +12,8 @@ import msgspec
 from podium.engine.derivation.control_objects import items_at, mapping_at
 from podium.engine.derivation.pods import daemon_set_pod
 from podium.engine.manifests import Manifest
-from podium.objects.core import Node, NodeSelector, Toleration
+from podium.objects.affinity import NodeSelector
+from podium.objects.core import Node, Toleration
 from podium.objects.selectors import NodeMatcher, compile_node_selector
 from podium.objects.tolerations import is_tolerated
 

@@ -42,7 +42,8 @@ from podium.engine.derivation.workload_parts import (
     without_hash,
 )
 from podium.engine.manifests import Manifest, as_manifest
-from podium.objects.core import Node, OwnerReference, Pod
+from podium.objects.core import Node, Pod
+from podium.objects.meta import OwnerReference
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS
 from podium.objects.storage import PersistentVolumeClaim
 from podium.objects.times import parse_time

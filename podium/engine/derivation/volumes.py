@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from podium.engine.store import ObjectStore
 from podium.framework.contract.status import PluginError
 from podium.framework.contract.writing import ObjectWrite
-from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import (
     CSI_NODES,
     NODES,

@@ -14,22 +14,9 @@ from typing import Any, Final
 from msgspec import field
 
 from podium.config.duration import parse_duration
-from podium.objects.core import (
-    ClusterObject,
-    Int32,
-    LabelSelector,
-    NamespacedObject,
-    Node,
-    NodeSpec,
-    NodeStatus,
-    ObjectMeta,
-    Pod,
-    PodSpec,
-    ResourceList,
-    Taint,
-    Value,
-)
+from podium.objects.core import Node, NodeSpec, NodeStatus, Pod, PodSpec, Taint
 from podium.objects.errors import FieldError
+from podium.objects.meta import ClusterObject, Int32, LabelSelector, NamespacedObject, ObjectMeta, ResourceList, Value
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.storage import (
     CSINode,

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from podium.objects.core import ResourceList
 from podium.objects.errors import FieldError
+from podium.objects.meta import ResourceList
 from podium.objects.quantity import canonical_text
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended_resource

@@ -14,7 +14,7 @@ import orjson
 from podium.binder.events.event import Event
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, NotFound
-from podium.objects.core import NamespacedObject, ObjectMeta
+from podium.objects.meta import NamespacedObject, ObjectMeta
 from podium.objects.resource_types import ObjectT, ResourceType
 from podium.provisioner.controller import events
 from podium.provisioner.controller.metrics import ProvisionerMetrics

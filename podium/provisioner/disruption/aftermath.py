@@ -13,7 +13,8 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from podium.objects.core import NodeCondition, ObjectMeta, ResourceList
+from podium.objects.core import NodeCondition
+from podium.objects.meta import ObjectMeta, ResourceList
 from podium.provisioner.apis.labels import HOSTNAME, INSTANCE_TYPE, SIMULATED
 from podium.provisioner.apis.objects import (
     READY_CLAIM,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 from podium.objects.times import format_time, parse_time
 from podium.provisioner.apis.labels import SIMULATED
 from podium.provisioner.apis.objects import (

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.objects.core import Affinity, Container, NodeAffinity, Pod, PodSpec
+from podium.objects.affinity import Affinity, NodeAffinity
+from podium.objects.core import Container, Pod, PodSpec
 from podium.provisioner.apis.objects import ClusterObjects, DaemonSet
 from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup
 from podium.provisioner.cloudprovider.instance_types import InstanceType

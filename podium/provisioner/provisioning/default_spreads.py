@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from podium.objects.core import LabelSelector, LabelSelectorRequirement, OwnerReference, Pod, TopologySpreadConstraint
+from podium.objects.core import Pod, TopologySpreadConstraint
+from podium.objects.meta import LabelSelector, LabelSelectorRequirement, OwnerReference
 from podium.objects.workloads import ReplicaSet, StatefulSet
 from podium.provisioner.apis.objects import ClusterObjects
 

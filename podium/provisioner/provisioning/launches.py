@@ -13,7 +13,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from podium.objects.core import ResourceList, Taint
+from podium.objects.core import Taint
+from podium.objects.meta import ResourceList
 from podium.objects.requests import Requests
 from podium.objects.resource_names import PODS
 from podium.provisioner.apis.labels import HOSTNAME, INSTANCE_TYPE, RESERVED

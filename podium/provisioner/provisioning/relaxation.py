@@ -11,15 +11,8 @@ from typing import Final, Literal, TypeVar
 
 import msgspec
 
-from podium.objects.core import (
-    NodeSelector,
-    Pod,
-    PodAffinity,
-    PodSpec,
-    PreferredSchedulingTerm,
-    Toleration,
-    WeightedPodAffinityTerm,
-)
+from podium.objects.affinity import NodeSelector, PodAffinity, PreferredSchedulingTerm, WeightedPodAffinityTerm
+from podium.objects.core import Pod, PodSpec, Toleration
 
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 

@@ -14,15 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
-from podium.objects.core import (
-    LabelSelector,
-    LabelSelectorRequirement,
-    Pod,
-    PodAffinity,
-    PodAffinityTerm,
-    Taint,
-    TopologySpreadConstraint,
-)
+from podium.objects.affinity import PodAffinity, PodAffinityTerm
+from podium.objects.core import Pod, Taint, TopologySpreadConstraint
+from podium.objects.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.selectors import compile_selector
 from podium.provisioner.apis.labels import HOSTNAME
 from podium.provisioner.apis.objects import ClusterObjects, NodePool, ProvidedNode

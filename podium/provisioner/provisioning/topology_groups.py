@@ -15,8 +15,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podium.objects.core import LabelSelector, NodeSelectorTerm, Pod, Taint, Toleration
+from podium.objects.affinity import NodeSelectorTerm
+from podium.objects.core import Pod, Taint, Toleration
 from podium.objects.errors import FieldError
+from podium.objects.meta import LabelSelector
 from podium.objects.selectors import EVERYTHING, NOTHING, Selector, compile_selector
 from podium.provisioner.apis.labels import HOSTNAME
 from podium.provisioner.scheduling.requirements import Requirement, Requirements

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from podium.objects.core import Pod, ResourceList
+from podium.objects.core import Pod
+from podium.objects.meta import ResourceList
 from podium.objects.requests import Requests, pod_requests_with_status
 from podium.objects.resource_names import CPU, PODS
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podium.objects.core import NodeSelectorTerm, PodSpec, once_per_spec
+from podium.objects.affinity import NodeSelectorTerm
+from podium.objects.core import PodSpec, once_per_spec
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
 
 

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Final, TypeAlias
 
-from podium.objects.core import NodeSelectorRequirement, Pod, Volume
+from podium.objects.affinity import NodeSelectorRequirement
+from podium.objects.core import Pod
+from podium.objects.pod_volumes import Volume
 from podium.objects.storage import PersistentVolumeClaim, StorageClass
 from podium.plugins.volumes.claims import ephemeral_claim_name
 from podium.plugins.volumes.csi_translation import driver_of_provisioner

@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from podium.objects.core import ObjectMeta, Taint
+from podium.objects.core import Taint
+from podium.objects.meta import ObjectMeta
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_names import CPU, MEMORY
 from podium.provisioner.apis.labels import (

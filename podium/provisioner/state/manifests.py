@@ -20,8 +20,9 @@ from podium.engine.derivation.pods import named_pod, sample_pod, stateful_set_po
 from podium.engine.derivation.workload_kinds import PodTemplate, replicas_of, templates_in
 from podium.engine.files import Found
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
-from podium.objects.core import ObjectMeta, Taint
+from podium.objects.core import Taint
 from podium.objects.errors import FieldError
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import ALL, PODS, ResourceType
 from podium.objects.wire import without_nulls
 from podium.provisioner.apis.labels import NODE_CLASS

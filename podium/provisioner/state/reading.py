@@ -11,8 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.objects.core import LabelSelector, NodeSelectorRequirement, Pod, PodSpec
+from podium.objects.affinity import NodeSelectorRequirement
+from podium.objects.core import Pod, PodSpec
 from podium.objects.errors import FieldError, field_and_detail
+from podium.objects.meta import LabelSelector
 from podium.objects.requests import pod_requests_with_status, whole_amounts
 from podium.objects.selectors import compile_selector
 from podium.objects.storage import CSINode, PersistentVolumeClaim, StorageClass

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from podium.objects.core import Pod, ResourceList, Taint
+from podium.objects.core import Pod, Taint
+from podium.objects.meta import ResourceList
 from podium.objects.requests import Requests, whole_amounts
 from podium.provisioner.apis.labels import HOSTNAME, INITIALIZED, INSTANCE_TYPE, NODE_POOL, REGISTERED
 from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, ProvidedNode, is_true

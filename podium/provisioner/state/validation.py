@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from podium.objects.core import NodeSelectorRequirement, NodeSelectorTerm, Pod
+from podium.objects.affinity import NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.core import Pod
 from podium.objects.errors import FieldError
 from podium.objects.selectors import is_label_value, is_qualified_name, parse_int64
 from podium.provisioner.apis.labels import (

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from podium.engine.cluster import Cluster
-from podium.objects.core import Pod, Volume
+from podium.objects.core import Pod
+from podium.objects.pod_volumes import Volume
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, RESOURCE_CLAIMS
 from podium.recording.shadow.observed import Change, ObservedCluster, redo, undo
 

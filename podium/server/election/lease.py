@@ -20,7 +20,7 @@ from podium.client.answers import check_object
 from podium.client.dispatcher import Requester
 from podium.lib.error_text import error_text
 from podium.objects.api_errors import Malformed
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 
 Json = dict[str, Any]
 

@@ -10,7 +10,7 @@ from podium.insight import Cluster
 from podium.insight.edits import EditKind
 from podium.insight.node_edits import added_node, eviction, label_changes, label_edits, taint_edits
 from podium.insight.pod_edits import wishes
-from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.resource_types import NODES, PODS
 from tests.manifests import HOSTNAME, ZONE, node, pod
 from tests.unit.insight.clusters import drawn

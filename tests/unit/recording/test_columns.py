@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from podium.objects.core import ObjectMeta, Pod, PodStatus
+from podium.objects.core import Pod, PodStatus
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import NODES, PODS
 from podium.recording import columns, tape
 from podium.recording.columns import ColumnWriter, LeftOut, Noted, entries_of

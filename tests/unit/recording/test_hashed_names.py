@@ -14,8 +14,9 @@ from podium.objects.claims import (
     ResourceClaimConsumerReference,
     ResourceClaimMeta,
 )
-from podium.objects.core import OwnerReference, PodCondition
+from podium.objects.core import PodCondition
 from podium.objects.devices import Device
+from podium.objects.meta import OwnerReference
 from podium.objects.resource_types import NODES, PODS
 from podium.recording import tape
 from podium.recording.hashed_names import NameHasher

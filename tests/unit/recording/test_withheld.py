@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from podium.lib.error_text import error_text
 from podium.objects.api_errors import Conflict, Invalid
-from podium.objects.core import ObjectMeta, PodCondition
+from podium.objects.core import PodCondition
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import NODES, PODS
 from podium.recording import tape
 from podium.recording.hashed_names import NameHasher

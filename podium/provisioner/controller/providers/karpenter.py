@@ -18,7 +18,7 @@ from podium.client.listing import all_objects
 from podium.client.session import ApiSession
 from podium.lib.log import get_logger
 from podium.objects.api_errors import AlreadyExists, NotFound
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 from podium.provisioner.apis.labels import NODE_POOL
 from podium.provisioner.apis.objects import NodeClaim, ProvidedNode
 from podium.provisioner.controller.provider import ProviderUnusableError

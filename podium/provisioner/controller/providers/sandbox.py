@@ -20,7 +20,8 @@ from podium.client.session import ApiSession
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.api_errors import AlreadyExists, Conflict, InternalError, NotFound, TooManyRequests
-from podium.objects.core import ObjectMeta, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import PODS
 from podium.objects.wire import ObjectDecoder
 from podium.provisioner.apis.objects import ProvidedNode

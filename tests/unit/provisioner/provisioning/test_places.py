@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from podium.objects.core import LabelSelector
+from podium.objects.meta import LabelSelector
 from podium.provisioner.provisioning.places import Limits, OrderedPlaces, Places
 from podium.provisioner.provisioning.topology_groups import Rule, TopologyGroup, TopologyKind
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
