@@ -56,7 +56,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "plugins": (386, 38),
     "provisioner": (912, 69),
     "queues": (37, 3),
-    "recording": (247, 59),
+    "recording": (6, 5),
     "sandbox": (283, 35),
     "server": (33, 15),
     "telemetry": (19, 2),
