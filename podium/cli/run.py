@@ -290,11 +290,11 @@ def _recorder(
 ) -> Recorder:
     from podium.recording.hashed_names import NameHasher
     from podium.recording.recorder import Recorder
-    from podium.recording.replay import description
+    from podium.recording.replay import describe_scheduler
     from podium.recording.segments import RecordingError
 
     try:
-        described = description(good.config, options, references=plugins, feature_gates=feature_gates)
+        described = describe_scheduler(good.config, options, references=plugins, feature_gates=feature_gates)
         return Recorder(directory, described, NameHasher.with_new_key() if hashes_names else None)
     except RecordingError as error:
         raise click.ClickException(f"--record: {error}") from None

@@ -7,7 +7,7 @@ from typing import Any
 
 import podium
 from podium.lib import build
-from podium.recording import tape
+from podium.recording.entries import DECIDED, SIGNAL
 from podium.recording.segments import SegmentWriter
 from tests.unit.cli.commands import run
 from tests.unit.recording.contents import content_of
@@ -89,7 +89,7 @@ def test_until_is_a_number_a_duration_or_a_time(tmp_path: Path) -> None:
 
 
 def test_recording_of_another_commit_that_differs_says_which_one_made_it(tmp_path: Path) -> None:
-    content = content_of((tape.DECIDED, ("u", "default/web", "Suggested", "n1", 1, 1, 0, None, ())))
+    content = content_of((DECIDED, ("u", "default/web", "Suggested", "n1", 1, 1, 0, None, ())))
     told = run("replay", str(described(tmp_path, complete() | {"commit": "f00d"}, content)), "-o", "json")
     assert told.exit_code == 0
     assert "a decision was recorded, and a reading of the wall clock is wanted" in told.stdout
@@ -100,7 +100,7 @@ def test_recording_of_another_commit_that_differs_says_which_one_made_it(tmp_pat
 
 
 def test_content_of_another_commit_that_is_not_understood_says_which_one_made_it(tmp_path: Path) -> None:
-    content = content_of((tape.SIGNAL, "noon"))
+    content = content_of((SIGNAL, "noon"))
     told = run("replay", str(described(tmp_path, complete() | {"commit": "f00d"}, content)))
     assert told.exit_code == 1
     assert "a signal in it is not as podium writes it" in told.stderr

@@ -4,13 +4,8 @@ from typing import Any
 
 import pytest
 
-<<<<<<< HEAD:tests/unit/insight/evaluate/test_events.py
 from podium.insight.evaluate.events import Change, events_of
-from podium.objects.core import ObjectMeta
-=======
-from podium.evaluate.events import Change, events_of
 from podium.objects.meta import ObjectMeta
->>>>>>> w-E:tests/unit/evaluate/test_events.py
 from podium.objects.storage import StorageClass
 from podium.objects.workloads import PodDisruptionBudget
 from tests.builders import node, pod

@@ -1,7 +1,4 @@
-"""Puts the daemon's own scheduler together without an API server: what surrounds it is played to it.
-
-Owns how that is wired. Nothing is sent anywhere.
-"""
+"""Builds the daemon's scheduler with recorded inputs instead of an API server. It sends nothing anywhere."""
 
 from __future__ import annotations
 
@@ -22,48 +19,48 @@ from podium.lib.clock import Clock
 from podium.telemetry import Metrics
 
 
-class Surroundings(Boundary, AttemptObserver):
-    """What a scheduler without an API server sees and reads, and what hears of its decisions."""
+class ReplayBoundary(Boundary, AttemptObserver):
+    """The boundary of a scheduler without an API server; also observes its attempts."""
 
     writes_events = False
 
     async def compute(self, work: Callable[[], None]) -> None:
-        """Do the work at once: nobody waits meanwhile."""
+        """Do the work at once: no other task waits meanwhile."""
         work()
         await asyncio.sleep(0)
 
-    def watched(self, informer: Informer[Any]) -> None:
-        """The scheduler watches a resource; what its watch brings is to be told to this informer."""
+    def add_informer(self, informer: Informer[Any]) -> None:
+        """Take an informer of the scheduler's; the watch events of its resource belong to it."""
         raise NotImplementedError
 
 
-def scheduler_within(
-    surroundings: Surroundings, config: KubeSchedulerConfiguration, options: Options, clock: Clock
+def build_scheduler(
+    boundary: ReplayBoundary, config: KubeSchedulerConfiguration, options: Options, clock: Clock
 ) -> Scheduler:
-    """A scheduler of which nothing runs yet.
+    """Build a scheduler whose tasks are not started yet.
 
     Args:
-        clock: what is read where the surroundings do not put their own in its place.
+        clock: the clock of what is only measured.
     """
-    metrics, nowhere = _unread_metrics(), _NoServer()
+    metrics, session = _unread_metrics(), _NoServer()
     observers = Observers(metrics, "recording", measures=False)
-    observers.add(surroundings)
-    informers = InformerSet(nowhere, clock=clock, random=Random(0), on_made=surroundings.watched)  # type: ignore[arg-type]
+    observers.add(boundary)
+    informers = InformerSet(session, clock=clock, random=Random(0), on_made=boundary.add_informer)  # type: ignore[arg-type]
     return Scheduler(
         config,
         options,
-        nowhere,
+        session,
         informers,
         observers,
         clock=clock,
         random=Random(0),
         metrics=metrics,
-        boundary=surroundings,
+        boundary=boundary,
     )
 
 
 def _unread_metrics() -> Metrics:
-    """Metrics that drop what is reported to them, since nobody reads them."""
+    """Return metrics that drop their observations, since no exporter reads them."""
     metrics = Metrics()
     for name in dir(metrics):
         if name.startswith(("observe_", "count_", "add_")):
@@ -72,11 +69,11 @@ def _unread_metrics() -> Metrics:
 
 
 def _drop(*_: object, **__: object) -> None:
-    """What a metric is told."""
+    """Drop an observation."""
 
 
 class _NoServer:
-    """Stands where a session to an API server would be; nothing may be asked of it."""
+    """Takes the place of the session to an API server; every use of it is an error."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AssertionError(f"a replay has asked the API server: {name}")

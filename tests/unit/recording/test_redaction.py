@@ -17,12 +17,12 @@ from podium.objects.api_errors import Conflict, Invalid
 from podium.objects.core import PodCondition
 from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import NODES, PODS
-from podium.recording import tape
+from podium.recording.entries import ANSWER, FAILED, OBJECT, SIGNAL, error_of, outcome_of
 from podium.recording.hashed_names import NameHasher
 from podium.recording.recorder import Recorder
+from podium.recording.redaction import MARK, Redactor
 from podium.recording.replay import entries_of
 from podium.recording.segments import open_segments
-from podium.recording.withheld import MARK, Withholder
 from tests.builders import node, pod
 
 SECRET = "hunter2"
@@ -52,17 +52,17 @@ def _content(directory: Path) -> bytes:
 @pytest.mark.parametrize("hasher", [None, NameHasher(b"key")])
 def test_no_block_holds_what_an_annotation_or_an_error_says(tmp_path: Path, hasher: NameHasher | None) -> None:
     recorder = Recorder(tmp_path, {"plugins": [], "config": {}}, hasher)
-    recorder.put(PODS.path, _with(_ANNOTATIONS))
-    recorder.put(NODES.path, replace(node("n1"), metadata=ObjectMeta(name="n1", annotations=_ANNOTATIONS)))
+    recorder.note_put(PODS.path, _with(_ANNOTATIONS))
+    recorder.note_put(NODES.path, replace(node("n1"), metadata=ObjectMeta(name="n1", annotations=_ANNOTATIONS)))
     refused = Invalid(f"denied: {_MANIFEST}", code=422, reason=f"Because{SECRET}")
-    recorder.note(tape.ANSWER, (1, *tape.outcome_of(refused)))
-    recorder.note(tape.ANSWER, (2, *tape.outcome_of(ValueError(f"not {SECRET}"))))
-    recorder.note(tape.ANSWER, (3, tape.OBJECT, _with(_ANNOTATIONS)))
+    recorder.note(ANSWER, (1, *outcome_of(refused)))
+    recorder.note(ANSWER, (2, *outcome_of(ValueError(f"not {SECRET}"))))
+    recorder.note(ANSWER, (3, OBJECT, _with(_ANNOTATIONS)))
     message = f'running Bind plugin "DefaultBinder": {refused.message}'
-    recorder.note(tape.FAILED, ("u", "error", message))
-    recorder.note(tape.FAILED, ("u", "error", f"it failed: {refused}"))
+    recorder.note(FAILED, ("u", "error", message))
+    recorder.note(FAILED, ("u", "error", f"it failed: {refused}"))
     condition = PodCondition(type="PodScheduled", status="False", reason="SchedulerError", message=message)
-    recorder.put(PODS.path, _with({}, conditions=(condition,)))
+    recorder.note_put(PODS.path, _with({}, conditions=(condition,)))
     recorder.close()
     assert recorder.failure == ""
     assert SECRET.encode() not in _content(tmp_path)
@@ -72,14 +72,14 @@ def test_no_block_holds_what_an_annotation_or_an_error_says(tmp_path: Path, hash
 def test_annotations_that_plugins_read_stay() -> None:
     kept = {"volume.kubernetes.io/selected-node": "n1", "pv.kubernetes.io/bind-completed": "yes", "team": "billing"}
     item = _with({**kept, _LAST_APPLIED: _MANIFEST})
-    found = Withholder().item(item).metadata.annotations
+    found = Redactor().item(item).metadata.annotations
     assert {key: value for key, value in found.items() if key != _LAST_APPLIED} == kept
     assert found[_LAST_APPLIED].startswith(MARK)
-    assert Withholder().item(_with(kept)) is not None
+    assert Redactor().item(_with(kept)) is not None
 
 
 def test_what_is_equal_stays_equal_and_cannot_be_tried_out() -> None:
-    one, another = Withholder(), Withholder()
+    one, another = Redactor(), Redactor()
     assert one.mark("a") == one.mark("a") != one.mark("b")
     assert one.mark("a") != another.mark("a")
     assert one.mark("") == ""
@@ -104,16 +104,16 @@ def test_what_is_equal_stays_equal_and_cannot_be_tried_out() -> None:
     ],
 )
 def test_message_is_what_a_replay_will_say(error: Any, say: Any) -> None:
-    withholder = Withholder()
-    outcome, fields = tape.outcome_of(error)
-    answered = tape.error_of(withholder.answer(outcome, fields))
-    written = withholder.failed(("u", "error", say(error)))
+    redactor = Redactor()
+    outcome, fields = outcome_of(error)
+    answered = error_of(redactor.answer(outcome, fields))
+    written = redactor.failure(("u", "error", say(error)))
     assert written[2] == say(answered)
-    assert written[3] == withholder.mark(say(error))
+    assert written[3] == redactor.mark(say(error))
 
 
 def test_message_without_an_error_stays() -> None:
-    assert Withholder().failed(("u", "unschedulable", "0/5 nodes are available"))[2] == "0/5 nodes are available"
+    assert Redactor().failure(("u", "unschedulable", "0/5 nodes are available"))[2] == "0/5 nodes are available"
 
 
 def test_only_the_owner_sees_a_recording(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_only_the_owner_sees_a_recording(tmp_path: Path) -> None:
     try:
         Recorder(tmp_path / "monday", {}).close()
         recorder = Recorder(tmp_path / "of" / "tuesday", {})
-        recorder.note(tape.SIGNAL, 0)
+        recorder.note(SIGNAL, 0)
         recorder.close()
     finally:
         os.umask(before)
@@ -131,14 +131,14 @@ def test_only_the_owner_sees_a_recording(tmp_path: Path) -> None:
 
 
 def test_texts_of_errors_take_no_more_memory_than_they_may() -> None:
-    withholder = Withholder()
+    redactor = Redactor()
     tracemalloc.start()
     try:
         for number in range(200):
-            outcome, fields = tape.outcome_of(Invalid(f"{number} " + "x" * (1 << 20), code=422))
-            withholder.answer(outcome, fields)
-        withholder.item(_with({_LAST_APPLIED: "y" * (1 << 20)}))
+            outcome, fields = outcome_of(Invalid(f"{number} " + "x" * (1 << 20), code=422))
+            redactor.answer(outcome, fields)
+        redactor.item(_with({_LAST_APPLIED: "y" * (1 << 20)}))
         assert tracemalloc.get_traced_memory()[0] < 1 << 26
     finally:
         tracemalloc.stop()
-    assert "x" not in withholder.failed(("u", "error", f"no: {fields[1]}"))[2]
+    assert "x" not in redactor.failure(("u", "error", f"no: {fields[1]}"))[2]

@@ -1,4 +1,4 @@
-"""How far a replay goes, and how fast."""
+"""The part of a recording that is replayed, and its speed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Until:
-    """Where a replay ends: by attempts, by the time since the start, or by the wall clock. None sets no limit.
+class ReplayWindow:
+    """The end of a replay: by attempts, by time since the start, or by the wall clock. None sets no limit.
 
     Units: `wall_s` is in seconds since the epoch.
     """
@@ -20,14 +20,14 @@ class Until:
 
     @property
     def is_set(self) -> bool:
-        """Whether there is a limit."""
-        return self != Until()
+        """The window has an end."""
+        return self != ReplayWindow()
 
-    def is_time_up(self, since_start_s: float, wall_s: float | None) -> bool:
-        """Whether the recorded time has come at which the replay ends.
+    def is_over(self, since_start_s: float, wall_s: float | None) -> bool:
+        """Tell whether the recorded time is past the end of the window.
 
         Args:
-            wall_s: what the wall clock showed; None if it is not known.
+            wall_s: the recorded wall clock; None before its first reading.
         """
         if self.seconds is not None:
             return since_start_s > self.seconds
@@ -35,11 +35,11 @@ class Until:
 
 
 class Pace:
-    """Holds a replay back, so that it takes a fixed part of the time that it took when it was recorded.
+    """Slows a replay down to a multiple of the recorded speed.
 
     Args:
-        speed: so many recorded seconds pass in one; None for as fast as it can.
-        monotonic, sleep: the machine's.
+        speed: recorded seconds per second; None for no limit.
+        monotonic, sleep: the machine's own.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Pace:
         self._started_s = 0.0
         self._recorded_start_s: float | None = None
 
-    def reach(self, recorded_s: float) -> None:
-        """Wait for that recorded time."""
+    def wait_until(self, recorded_s: float) -> None:
+        """Sleep until that recorded time is due."""
         if self._speed is None:
             return
         if self._recorded_start_s is None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from podium.objects.resource_types import PODS
-from podium.recording.outside import Outside, read_outside
-from podium.recording.tape import DECIDED, MONOTONIC, PUT, REMOVE, RESUME, Decided
+from podium.recording.entries import DECIDED, MONOTONIC, PUT, REMOVE, RESUME, Decision
+from podium.recording.external_events import ExternalEvents, read_external_events
 from tests.builders import pod
 
 SECOND = 1_000_000_000
 
 
-def outside(*entries: Any) -> Outside:
-    return read_outside(entries)
+def outside(*entries: Any) -> ExternalEvents:
+    return read_external_events(entries)
 
 
 def decided(uid: str, node: str = "", victims: tuple[str, ...] = ()) -> Any:
-    return (DECIDED, *Decided(uid, "default/web", "Suggested" if node else "DoesNotFit", node, 3, 2, 0, None, victims))
+    return (DECIDED, *Decision(uid, "default/web", "Suggested" if node else "DoesNotFit", node, 3, 2, 0, None, victims))
 
 
 def test_changes_have_the_time_that_their_handlers_read() -> None:
@@ -41,7 +41,7 @@ def test_typical_time_until_a_binding_is_seen() -> None:
         (MONOTONIC, SECOND // 4),
         (PUT, PODS.path, pod("web", uid="a", node="n1")),
     )
-    assert found.placed == {"a": "n1"}
+    assert found.recorded_nodes == {"a": "n1"}
     assert found.bound_after_s == 0.25
 
 
