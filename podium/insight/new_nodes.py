@@ -54,7 +54,7 @@ def daemons_alike(cluster: Cluster, node_name: str, like: Node) -> list[Pod]:
 
 def _known_daemons(cluster: Cluster, node: Node) -> Iterator[Pod]:
     for key, daemon_set in cluster.admission.objects.of_kind("DaemonSet").items():
-        if DaemonNodes(daemon_set).selected([node]):
+        if DaemonNodes(daemon_set).for_new_pods([node]):
             name = f"{key.partition('/')[2]}-{node.name}"
             yield cluster.read_pod(daemon_set_pod(daemon_set, name, node.name))
 

@@ -8,7 +8,7 @@ TOLERATION = [{"key": "team", "operator": "Exists"}]
 
 
 def _selected(*nodes, **spec):
-    return [each.name for each in DaemonNodes(workload("DaemonSet", pod_spec=spec)).selected(nodes)]
+    return [each.name for each in DaemonNodes(workload("DaemonSet", pod_spec=spec)).for_new_pods(nodes)]
 
 
 def test_a_daemon_runs_on_all_nodes_that_it_tolerates():
@@ -44,5 +44,5 @@ def test_node_name_selector_and_affinity_select_the_nodes():
 def test_a_daemon_stays_on_a_node_that_got_a_taint_but_not_if_it_drives_away():
     daemons = DaemonNodes(workload("DaemonSet"))
     nodes = node("tainted", taints=["team=a:NoSchedule"]), node("draining", taints=["team=a:NoExecute"])
-    assert [each.name for each in daemons.kept(nodes)] == ["tainted"]
-    assert daemons.selected(nodes) == []
+    assert [each.name for each in daemons.for_existing_pods(nodes)] == ["tainted"]
+    assert daemons.for_new_pods(nodes) == []
