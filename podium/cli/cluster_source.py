@@ -54,9 +54,7 @@ def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
         found = objects_in([name])
         others = [item for item in found if not templates_in(item.manifest)]
         workloads = [item for item in found if templates_in(item.manifest)]
-        asked += [asked_pod([workload, *others], name) for workload in workloads] or [
-            asked_pod(found, name)
-        ]
+        asked += [asked_pod([workload, *others], name) for workload in workloads] or [asked_pod(found, name)]
     return asked
 
 

@@ -5,11 +5,11 @@ import pytest
 from podium.engine.derivation.pods import (
     COMPLETION_INDEX,
     TEMPLATE_HASH,
+    asked_pod,
     daemon_set_pod,
     generated_name,
     job_pod,
     named_pod,
-    asked_pod,
     replica_set_of,
     sample_pod,
     stateful_set_pod,
