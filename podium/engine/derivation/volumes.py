@@ -65,7 +65,7 @@ def controller_writes(store: ObjectStore, writes: Sequence[ObjectWrite], node_na
             yield from _bind(claim, volume)
 
 
-def bound_at_once(store: ObjectStore, claim: PersistentVolumeClaim) -> Sequence[ObjectWrite]:
+def immediate_binding(store: ObjectStore, claim: PersistentVolumeClaim) -> Sequence[ObjectWrite]:
     """Return the volume controller's writes for a new claim whose class binds immediately, if a volume suits it."""
     name = class_of_claim(claim)
     storage_class = store.get(STORAGE_CLASSES, name) if name else None

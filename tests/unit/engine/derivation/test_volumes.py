@@ -1,6 +1,6 @@
 import pytest
 
-from podium.engine.derivation.volumes import bound_at_once, controller_writes
+from podium.engine.derivation.volumes import controller_writes, immediate_binding
 from podium.engine.manifests import read_manifest
 from podium.engine.store import ObjectStore
 from podium.framework.contract.writing import ObjectWrite
@@ -48,7 +48,7 @@ def _after(writes):
 
 def test_a_claim_of_a_class_that_does_not_wait_is_bound_to_the_smallest_volume_that_suits():
     store = ObjectStore.of([MANUAL, _volume("large", "50Gi"), _volume("small", "10Gi"), _volume("tiny", "1Gi")])
-    after = _after(bound_at_once(store, _typed(_claim())))
+    after = _after(immediate_binding(store, _typed(_claim())))
     assert after["PersistentVolumeClaim"].spec.volume_name == "small"
     assert after["PersistentVolumeClaim"].status.phase == "Bound"
     assert after["PersistentVolume"].spec.claim_ref.name == "data"
@@ -56,15 +56,15 @@ def test_a_claim_of_a_class_that_does_not_wait_is_bound_to_the_smallest_volume_t
 
 def test_a_claim_that_no_volume_suits_stays():
     store = ObjectStore.of([MANUAL, _volume("tiny", "1Gi"), _volume("other", storageClassName="slow")])
-    assert bound_at_once(store, _typed(_claim())) == ()
+    assert immediate_binding(store, _typed(_claim())) == ()
 
 
 def test_a_claim_of_a_class_that_waits_or_that_is_bound_stays():
     volume = _volume(storageClassName="slow")
-    assert bound_at_once(ObjectStore.of([*storage("10Gi"), volume]), _typed(_claim(storage_class="slow"))) == ()
+    assert immediate_binding(ObjectStore.of([*storage("10Gi"), volume]), _typed(_claim(storage_class="slow"))) == ()
     bound = _claim()
     bound["spec"]["volumeName"] = "other"
-    assert bound_at_once(ObjectStore.of([MANUAL, _volume()]), _typed(bound)) == ()
+    assert immediate_binding(ObjectStore.of([MANUAL, _volume()]), _typed(bound)) == ()
 
 
 def test_a_volume_that_the_scheduler_has_chosen_is_bound():
