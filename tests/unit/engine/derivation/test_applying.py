@@ -42,10 +42,10 @@ def test_items_that_were_applied_go_and_items_of_others_stay():
         spec["containers"] = [{"name": name} for name in names]
     live["metadata"]["annotations"] = {LAST: json.dumps(last)}
     containers = apply_manifest(live, new)["spec"]["template"]["spec"]["containers"]
-    assert [each["name"] for each in containers] == ["app", "sidecar"]
+    assert [container["name"] for container in containers] == ["app", "sidecar"]
 
 
-def test_lists_that_nothing_tells_apart_are_replaced():
+def test_lists_without_naming_fields_are_replaced():
     live, new = _deployment(), _deployment()
     live["spec"]["template"]["spec"]["tolerations"] = [{"key": "a"}]
     new["spec"]["template"]["spec"]["tolerations"] = [{"key": "b"}]
@@ -73,6 +73,6 @@ def test_absent_and_empty_parts_are_equal_but_numbers_are_not():
     assert not is_same({"a": {"b": 1}}, {"a": 1})
 
 
-def test_an_amount_that_is_none_is_compared_as_it_is():
+def test_an_invalid_amount_is_compared_as_text():
     assert is_same({"limits": {"cpu": "x"}}, {"limits": {"cpu": "x"}})
     assert not is_same({"limits": {"cpu": "x"}}, {"limits": {"cpu": "1"}})
