@@ -62,6 +62,7 @@ TESTED_ELSEWHERE = {
     "insight/node_edits": "unit/insight/test_fixes",
     "insight/pod_edits": "unit/insight/test_fixes",
     "insight/search": "unit/insight/test_fixes",
+    "insight/smallest_edits": "unit/insight/test_fixes",
     "insight/steps": "unit/insight/test_what_if",
     "plugins/contrib/coscheduling/gangs": "unit/plugins/contrib/coscheduling/test_plugin",
     "plugins/dynamic_resources/binding_conditions": "unit/plugins/dynamic_resources/test_claim_writer",

@@ -104,7 +104,7 @@ def test_a_pod_that_fails_does_not_keep_the_others_of_a_queue_from_being_placed(
     spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": 40}}]}}
     many = an_object("ResourceClaim", "many", spec=spec)
     found = answer([*objects, many], a_pod("one", "many"), a_pod("two", "mine"))
-    assert [each.get("node") for each in found["placements"]] == [None, "n1"]
+    assert [placement.get("node") for placement in found["placements"]] == [None, "n1"]
     reason = "claim default/many: number of requested devices 40 exceeds the claim limit of 32"
     assert found["messages"] == {"default/one": f'running "DynamicResources" filter plugin: {reason}'}
 
@@ -120,7 +120,7 @@ def test_a_queue_names_claims_for_extended_resources_under_the_pods_name(objects
 def test_a_queue_takes_allocations_back_that_are_in_the_way(objects: list[Any]) -> None:
     away = a_claim("away", allocation=allocation("n3"))
     found = answer([*objects, away], a_pod("one", "away"), a_pod("two", "away"))
-    assert [each.get("node") for each in found["placements"]] == [None, "n1"]
+    assert [placement.get("node") for placement in found["placements"]] == [None, "n1"]
     assert found["claims"]["default/away"]["status"]["allocation"] == {
         **allocation("n1"),
         "allocationTimestamp": "2100-01-01T00:00:00Z",

@@ -47,7 +47,7 @@ def test_a_gang_is_tried_as_soon_as_it_is_complete_and_placed_as_a_whole() -> No
     answer = ask([a_node("n1"), a_group(2)], [a_pod("a"), a_pod("b")])
     (attempt,) = answer["attempts"]
     assert attempt["group"] == "default/gang"
-    assert {each["pod"]: each["node"] for each in attempt["pods"]} == {"default/a": "n1", "default/b": "n1"}
+    assert {pod["pod"]: pod["node"] for pod in attempt["pods"]} == {"default/a": "n1", "default/b": "n1"}
     assert attempt["condition"] == {
         "type": "PodGroupScheduled",
         "status": "True",
@@ -67,15 +67,15 @@ def test_an_incomplete_gang_stays_gated_while_others_are_placed() -> None:
 def test_a_gang_that_does_not_fit_is_tried_once() -> None:
     answer = ask([a_node("n1"), a_group(3)], [a_pod(name) for name in "abc"])
     (attempt,) = answer["attempts"]
-    assert [each["reason"] for each in attempt["pods"]] == ["Unschedulable"] * 3
+    assert [pod["reason"] for pod in attempt["pods"]] == ["Unschedulable"] * 3
     assert attempt["condition"]["message"] == "pod group is unschedulable"
 
 
 def test_pods_of_a_group_follow_the_most_important_one() -> None:
     pods = [a_pod("low", priority=1), a_pod("alone", group="", priority=2), a_pod("high", priority=3)]
     answer = ask([a_node("n1", cpu="3"), a_group(None)], pods)
-    assert [each.get("group") for each in answer["attempts"]] == ["default/gang", None]
-    assert [each["pod"] for each in answer["attempts"][0]["pods"]] == ["default/high", "default/low"]
+    assert [attempt.get("group") for attempt in answer["attempts"]] == ["default/gang", None]
+    assert [pod["pod"] for pod in answer["attempts"][0]["pods"]] == ["default/high", "default/low"]
 
 
 def test_victims_are_named_and_gone() -> None:
@@ -84,7 +84,7 @@ def test_victims_are_named_and_gone() -> None:
     answer = ask([a_node("n1"), a_group(2), running], pods)
     first, second = answer["attempts"]
     assert first["victims"] == ["default/running"]
-    assert {each["nominated"] for each in first["pods"]} == {"n1"}
+    assert {pod["nominated"] for pod in first["pods"]} == {"n1"}
     assert "node" not in second["pods"][0]
 
 

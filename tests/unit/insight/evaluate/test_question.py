@@ -12,7 +12,7 @@ from tests.manifests import node, pod
 
 
 def _file(*objects, name="cluster.yaml"):
-    return name, "\n---\n".join(json.dumps(each) for each in objects).encode()
+    return name, "\n---\n".join(json.dumps(item) for item in objects).encode()
 
 
 def _read(clusters, asked, whole=()):
@@ -61,7 +61,7 @@ def test_any_scheduler_name_is_served_unless_a_configuration_says_which():
         _ask([_file(node("n1"))], asked, any_scheduler=False)
 
 
-def test_gates_are_told_beside_where_the_pod_would_go():
+def test_gates_are_listed_beside_the_node():
     answer = _ask([_file(node("n1"))], _pod_file(pod("web", schedulingGates=[{"name": "hold"}])))
     assert answer.evaluation.node == "n1"
     assert answer.to_json()["preenqueue"] == [
@@ -150,13 +150,13 @@ _FAR = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone
     ],
     ids=["services", "namespaces", "budgets", "nothing", "classes", "priority-class", "priority-known"],
 )
-def test_kinds_that_the_answer_depends_on_and_that_are_not_there_are_told(objects, asked, missed):
+def test_missing_kinds_that_the_answer_depends_on_are_listed(objects, asked, missed):
     answer = _ask([_file(node("n1", cpu="4"), *objects)], _pod_file(asked))
     assert answer.missed == missed
     assert tuple(answer.to_json().get("missing", ())) == missed
 
 
-def test_the_taints_that_reject_a_node_are_told_beside_upstreams_reason():
+def test_rejecting_taints_are_named_beside_upstreams_reason():
     tainted = node("n1")
     tainted["spec"] = {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}
     as_json = _ask([_file(tainted, node("n2"))], _pod_file(pod("web"))).to_json()
@@ -164,6 +164,6 @@ def test_the_taints_that_reject_a_node_are_told_beside_upstreams_reason():
     assert as_json["details"] == {"n1": "untolerated taint team=a:NoSchedule"}
 
 
-def test_nothing_is_missing_of_a_cluster_that_is_known_whole():
+def test_no_kind_is_missing_from_complete_lists():
     question = _read([_file(node("n1"))], _pod_file(pod("web", priorityClassName="high")), resource_types.ALL)
     assert question.ask(default_configuration(), IN_TREE, any_scheduler=True).missed == ()

@@ -39,7 +39,7 @@ def test_pod_is_tried_on_every_node():
     assert "fit_error" not in answer
 
 
-def test_pod_that_fits_nowhere_is_told_why_and_what_preemption_says():
+def test_pod_that_fits_nowhere_has_reasons_and_the_verdict_of_preemption():
     answer = _answer(objects=[node("n1")], pod=pod("web", cpu="9"))
     assert answer["feasible"] == []
     assert "scores" not in answer
