@@ -22,7 +22,7 @@ from podium.provisioner.controller.provisioning import NOT_SEEN_PAUSE_S, Compute
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.planners.planner import Removal
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 
 log = get_logger("provisioner")
 
@@ -120,7 +120,7 @@ class DisruptionLoop:
             return None
         return removal
 
-    async def _have_come(self, removal: Removal, bought: Iterable[PlannedNode]) -> bool:
+    async def _have_come(self, removal: Removal, bought: Iterable[NodePlan]) -> bool:
         """Wait for what takes the place of the nodes; returns whether it is there."""
         with anyio.move_on_after(REPLACED_S_MAX):
             while await self._purchasing.unseen():  # noqa: ASYNC110 - the API server may have to be asked

@@ -11,7 +11,7 @@ from typing import Final
 from podium.binder.events.event import Event, ObjectReference, reference_to, truncate
 from podium.objects.core import Pod
 from podium.provisioner.apis.objects import ProvidedNode
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 
 CONTROLLER: Final = "podium-provisioner"
 _NORMAL: Final = "Normal"
@@ -31,7 +31,7 @@ def failed_scheduling(pod: Pod, why: str, *, in_own_words: bool = False) -> Even
     return _about_pod(pod, _WARNING, "FailedScheduling", note)
 
 
-def node_planned(pod: Pod, planned: PlannedNode) -> Event:
+def node_planned(pod: Pod, planned: NodePlan) -> Event:
     """An Event: a node would be bought for the pod, if anything was."""
     return _about_pod(pod, _NORMAL, "NodePlanned", f"A node would be bought for this pod: {planned.text}")
 

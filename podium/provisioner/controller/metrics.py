@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.provisioner.planners.planner import Purchases, Removal
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.planners.planner import Removal
+from podium.provisioner.provisioning.plan import NodePlan, Plan
 from podium.telemetry.families import counter, exponential, gauge, histogram
 from podium.telemetry.process_metrics import ProcessMetrics
 
@@ -34,11 +34,11 @@ class ProvisionerMetrics(ProcessMetrics):
         if is_error:
             self._errors[(loop,)].add()
 
-    def purchased(self, purchases: Purchases, bought: Iterable[PlannedNode]) -> None:
-        """Nodes were planned, and some of them bought."""
-        self._staying[()].set(len(purchases.staying))
-        for each in bought:
-            self._bought[(each.pool,)].add()
+    def purchased(self, plan: Plan, bought: Iterable[NodePlan]) -> None:
+        """Count the pods that a plan leaves pending, and the nodes that were bought."""
+        self._staying[()].set(len(plan.unschedulable))
+        for node in bought:
+            self._bought[(node.pool,)].add()
 
     def removed(self, removal: Removal) -> None:
         """The removal of nodes has begun."""

@@ -17,9 +17,9 @@ from podium.provisioner.controller.nominations import Nominations
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.disruption.sandbox_nodes import is_being_removed
-from podium.provisioner.planners.planner import Purchases, Removal
+from podium.provisioner.planners.planner import Removal
 from podium.provisioner.provisioning.batching import BatchingState, BatchingWindow
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan, Plan
 from podium.provisioner.state.validation import is_provisionable
 from podium.server.wakeup import WakeUp
 
@@ -45,8 +45,8 @@ class ComputeElsewhere(Protocol):
 class Report(Protocol):
     """Tells of what was decided."""
 
-    def purchased(self, purchases: Purchases, bought: tuple[PlannedNode, ...]) -> None:
-        """Nodes were planned, and some of them bought."""
+    def purchased(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
+        """Record a plan, and which of its nodes were bought."""
         ...
 
     def removed(self, removal: Removal | None) -> None:
@@ -57,8 +57,8 @@ class Report(Protocol):
 class PurchasePlanner(Protocol):
     """Plans which nodes to buy."""
 
-    def purchases(self, objects: ClusterObjects, now: float) -> Purchases:
-        """The nodes to buy now."""
+    def plan(self, objects: ClusterObjects, now: float) -> Plan:
+        """Plan what to buy now."""
         ...
 
 
@@ -134,20 +134,20 @@ class ProvisioningLoop:
             return NOT_SEEN_PAUSE_S
         try:
             objects, now = self._watched.objects(), self._clock.now()
-            purchases = await self._compute(lambda: self._planner.purchases(objects, now))
-            self._nominations.add([*purchases.existing, *(each.name for each in purchases.nodes)])
+            plan = await self._compute(lambda: self._planner.plan(objects, now))
+            self._nominations.add([*plan.existing, *(node.name for node in plan.nodes)])
             log.info(
                 "Planned nodes",
-                nodes=len(purchases.nodes),
-                pods=sum(len(each.pods) for each in purchases.nodes),
-                pods_on_existing=sum(map(len, purchases.existing.values())),
-                staying=len(purchases.staying),
+                nodes=len(plan.nodes),
+                pods=sum(len(node.pods) for node in plan.nodes),
+                pods_on_existing=sum(map(len, plan.existing.values())),
+                staying=len(plan.unschedulable),
             )
-            bought = await self._purchasing.buy(purchases.nodes)
+            bought = await self._purchasing.buy(plan.nodes)
         except BaseException:
             # The pods still wait: the next step plans for them again, without a new trigger.
             self._trigger(None)
             raise
         self._nominations.know()
-        self._report.purchased(purchases, tuple(bought))
+        self._report.purchased(plan, tuple(bought))
         return 0.0

@@ -15,7 +15,7 @@ from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
 from podium.provisioner.controller.provider import Provider
 from podium.provisioner.controller.watched import WatchedCluster
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 
 log = get_logger("provisioner")
 
@@ -46,13 +46,13 @@ class Purchasing:
         self._clock = clock
         self._asked_at_s: dict[str, float] = {}
 
-    async def buy(self, nodes: Iterable[PlannedNode]) -> Sequence[PlannedNode]:
+    async def buy(self, nodes: Iterable[NodePlan]) -> Sequence[NodePlan]:
         """Ask for these nodes; returns those that there will be.
 
         Raises:
             ApiError: the first of the errors, after every node was asked for.
         """
-        waiting, bought, errors = iter(tuple(nodes)), list[PlannedNode](), list[ApiError]()
+        waiting, bought, errors = iter(tuple(nodes)), list[NodePlan](), list[ApiError]()
 
         async def ask() -> None:
             for planned in waiting:

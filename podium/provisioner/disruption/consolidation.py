@@ -17,8 +17,8 @@ from podium.provisioner.apis.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from podium.provisioner.cloudprovider.instance_types import NO_PRICE, needed_for_min_values, unmet_min_values
 from podium.provisioner.disruption.candidates import Candidate
 from podium.provisioner.disruption.simulation import Simulation, Simulator
+from podium.provisioner.provisioning.plan import NodePlan, unmet_text
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.provisioning.plans import Purchase, unmet_text
 from podium.provisioner.provisioning.reasons import Reason
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
 from podium.provisioner.state.costs import summed
@@ -49,7 +49,7 @@ class Command:
 
     candidates: tuple[Candidate, ...]
     simulation: Simulation | None = None
-    replacements: tuple[Purchase, ...] = ()
+    replacements: tuple[NodePlan, ...] = ()
     goes_first: bool = False
 
     @property
@@ -139,46 +139,44 @@ class Consolidation:
             return NoCommand()
         if simulation.stranded:
             return NoCommand(NOT_ALL_WOULD_SCHEDULE, simulation.stranded)
-        purchases = simulation.outcome.purchases
-        if not purchases:
+        nodes = simulation.plan.nodes
+        if not nodes:
             return Command(tuple(candidates), simulation)
-        if len(purchases) > 1 and to_several:
+        if len(nodes) > 1 and to_several:
             return self._several_replacements(tuple(candidates), simulation)
-        if len(purchases) > 1:
+        if len(nodes) > 1:
             return NoCommand(
                 Reason(
-                    f"Can't remove without creating {len(purchases)} candidates",
-                    f"Its pods would need {len(purchases)} new nodes, and only one may take its place",
+                    f"Can't remove without creating {len(nodes)} candidates",
+                    f"Its pods would need {len(nodes)} new nodes, and only one may take its place",
                 )
             )
-        replacement = self._replacement(candidates, purchases[0])
+        replacement = self._replacement(candidates, nodes[0])
         if isinstance(replacement, NoCommand):
             return replacement
         return Command(tuple(candidates), simulation, (replacement,))
 
-    def _replacement(self, candidates: Sequence[Candidate], purchase: Purchase) -> Purchase | NoCommand:
+    def _replacement(self, candidates: Sequence[Candidate], node: NodePlan) -> NodePlan | NoCommand:
         price = summed(each.price for each in candidates)
-        allowed = purchase.requirements.get(CAPACITY_TYPE)
+        allowed = node.requirements.get(CAPACITY_TYPE)
         if allowed.has(SPOT) and all(each.capacity_type == SPOT for each in candidates):
-            return self._spot_replacement(candidates, purchase, price)
-        found = self._cheaper(purchase, price)
-        return _only_spot(found) if isinstance(found, Purchase) else found
+            return self._spot_replacement(candidates, node, price)
+        found = self._cheaper(node, price)
+        return _only_spot(found) if isinstance(found, NodePlan) else found
 
-    def _spot_replacement(
-        self, candidates: Sequence[Candidate], purchase: Purchase, price: float
-    ) -> Purchase | NoCommand:
+    def _spot_replacement(self, candidates: Sequence[Candidate], node: NodePlan, price: float) -> NodePlan | NoCommand:
         if not self._basis.settings.replaces_spot_with_spot:
             return NoCommand(_SPOT_STAYS)
-        requirements = purchase.requirements.add(_ONLY_SPOT)
+        requirements = node.requirements.add(_ONLY_SPOT)
         types = tuple(
             each
-            for each in purchase.instance_types
+            for each in node.instance_types
             if any(
                 offering.is_available and requirements.is_compatible(offering.requirements, self._basis.well_known)
                 for offering in each.offerings
             )
         )
-        found = self._cheaper(dataclasses.replace(purchase, requirements=requirements, instance_types=types), price)
+        found = self._cheaper(dataclasses.replace(node, requirements=requirements, instance_types=types), price)
         if isinstance(found, NoCommand) or len(candidates) > 1:
             return found
         types = found.instance_types
@@ -197,37 +195,35 @@ class Consolidation:
 
     def _several_replacements(self, candidates: tuple[Candidate, ...], simulation: Simulation) -> Command | NoCommand:
         """The command with replacements that are cheaper together, even if each is launched at its worst."""
-        purchases = [_only_spot(each) for each in simulation.outcome.purchases]
+        nodes = [_only_spot(each) for each in simulation.plan.nodes]
         if (
             not self._basis.settings.replaces_spot_with_spot
             and all(each.capacity_type == SPOT for each in candidates)
-            and any(each.requirements.get(CAPACITY_TYPE).has(SPOT) for each in purchases)
+            and any(each.requirements.get(CAPACITY_TYPE).has(SPOT) for each in nodes)
         ):
             return NoCommand(_SPOT_STAYS)
-        least = [min(self._worst_prices(each), default=NO_PRICE) for each in purchases]
+        least = [min(self._worst_prices(each), default=NO_PRICE) for each in nodes]
         saved = summed(each.price for each in candidates) - summed(least)
         if saved <= 0:
             return NoCommand(Reason("Can't replace with cheaper nodes", _NOTHING_CHEAPER), is_too_dear=True)
         # What is saved is shared out: each replacement may be that much dearer than its cheapest type.
-        replacements: list[Purchase] = []
-        for purchase, price in zip(purchases, least, strict=True):
-            found = self._cheaper(purchase, price + saved / len(purchases))
+        replacements: list[NodePlan] = []
+        for node, price in zip(nodes, least, strict=True):
+            found = self._cheaper(node, price + saved / len(nodes))
             if isinstance(found, NoCommand):
                 return found
             replacements.append(found)
         return Command(candidates, simulation, tuple(replacements))
 
-    def _worst_prices(self, purchase: Purchase) -> list[float]:
-        return [
-            each.worst_launch_price(purchase.requirements, self._basis.well_known) for each in purchase.instance_types
-        ]
+    def _worst_prices(self, node: NodePlan) -> list[float]:
+        return [each.worst_launch_price(node.requirements, self._basis.well_known) for each in node.instance_types]
 
-    def _cheaper(self, purchase: Purchase, price: float) -> Purchase | NoCommand:
-        """The purchase with the instance types that are cheaper than this even at their worst."""
-        requirements = purchase.requirements
+    def _cheaper(self, node: NodePlan, price: float) -> NodePlan | NoCommand:
+        """The node with the instance types that are cheaper than this even at their worst."""
+        requirements = node.requirements
         types = tuple(
             each
-            for each in purchase.instance_types
+            for each in node.instance_types
             if each.worst_launch_price(requirements, self._basis.well_known) < price
         )
         unmet = unmet_min_values(types, requirements)
@@ -236,7 +232,7 @@ class Consolidation:
             return NoCommand(Reason(f"Filtering by price: {unmet_text(unmet)}", own), is_too_dear=True)
         if not types:
             return NoCommand(Reason("Can't replace with a cheaper node", _NOTHING_CHEAPER), is_too_dear=True)
-        return dataclasses.replace(purchase, instance_types=types)
+        return dataclasses.replace(node, instance_types=types)
 
     def _price_of_same_type(self, command: Command) -> float:
         """The price of the cheapest node that goes and whose type could take its place; 0 if one has no price."""
@@ -256,12 +252,12 @@ class Consolidation:
         return min(same, default=NO_PRICE)
 
 
-def _only_spot(purchase: Purchase) -> Purchase:
-    """The purchase, as spot if it may be spot or on-demand.
+def _only_spot(node: NodePlan) -> NodePlan:
+    """The node, as spot if it may be spot or on-demand.
 
     The prices that are compared are those of spot: on-demand in its place might cost more than is saved.
     """
-    allowed = purchase.requirements.get(CAPACITY_TYPE)
+    allowed = node.requirements.get(CAPACITY_TYPE)
     if allowed.has(SPOT) and allowed.has(ON_DEMAND):
-        return dataclasses.replace(purchase, requirements=purchase.requirements.add(_ONLY_SPOT))
-    return purchase
+        return dataclasses.replace(node, requirements=node.requirements.add(_ONLY_SPOT))
+    return node

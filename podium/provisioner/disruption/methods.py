@@ -108,7 +108,7 @@ def drift(state: DisruptionState) -> Command | None:
         if simulation is None:
             return None
         if not simulation.stranded:
-            return Command((each,), simulation, simulation.outcome.purchases)
+            return Command((each,), simulation, simulation.plan.nodes)
         freed = _with_its_place_freed(state, each)
         if freed is not None:
             return Command((each,), freed, goes_first=True)
@@ -214,10 +214,10 @@ def consolidation_fault(state: DisruptionState, command: Command) -> str | None:
     if simulation.stranded:
         text = simulation.stranded_text()
         return Reason(f"validating command, {text}", text.own)
-    purchases = simulation.outcome.purchases
-    if len(purchases) > 1 or len(purchases) != len(command.replacements):
+    nodes = simulation.plan.nodes
+    if len(nodes) > 1 or len(nodes) != len(command.replacements):
         return _NEW_RESULTS
-    for wanted, found in zip(command.replacements, purchases, strict=True):
+    for wanted, found in zip(command.replacements, nodes, strict=True):
         if not {each.name for each in wanted.instance_types} <= {each.name for each in found.instance_types}:
             return _NEW_RESULTS
     return None

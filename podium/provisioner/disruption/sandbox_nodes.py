@@ -23,7 +23,7 @@ from podium.provisioner.apis.objects import (
     ProvidedNode,
 )
 from podium.provisioner.disruption.conditions import HASH, HASH_VERSION
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.scheduling.taints import DISRUPTED
 from podium.provisioner.state.manifests import ANY_NODE_CLASS
 
@@ -39,16 +39,16 @@ _READY: Final = {
 }
 
 
-def manifest_of(planned: PlannedNode, now: float) -> Mapping[str, Any]:
+def manifest_of(planned: NodePlan, now: float) -> Mapping[str, Any]:
     """The node as it is created.
 
     Args:
         now: the time, in seconds since the epoch.
     """
-    launch, name = planned.launch, planned.name
-    node = next(launch.manifests(name))
-    template, time = launch.template.pool.spec.template, format_time(now)
-    own = launch.template.pool.metadata.annotations
+    pool, name = planned.template.pool, planned.name
+    node = next(planned.node.manifests(name))
+    template, time = pool.spec.template, format_time(now)
+    own = pool.metadata.annotations
     hashes = {key: own[key] for key in (HASH, HASH_VERSION) if key in own}
     ready = {**_READY, "lastTransitionTime": time, "lastHeartbeatTime": time}
     metadata = {

@@ -16,8 +16,8 @@ from typing import Final
 from podium.provisioner.apis.labels import NODE_POOL
 from podium.provisioner.disruption.candidates import Candidate
 from podium.provisioner.disruption.conditions import is_under_consolidate_after
+from podium.provisioner.provisioning.plan import Plan, Unschedulable, plan_of
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.provisioning.plans import Outcome, outcome_of
 from podium.provisioner.provisioning.provisioner import pending_pods, pods_of_leaving
 from podium.provisioner.provisioning.reasons import Reason
 from podium.provisioner.provisioning.solve import Solver
@@ -32,11 +32,11 @@ class Simulation:
     """Where the pods would go.
 
     Attributes:
-        outcome: Where all of them would go, the waiting ones too.
+        plan: Where all of them would go, the waiting ones too.
         stranded: By pod, why it would find no place; waiting pods have none now, so they do not count.
     """
 
-    outcome: Outcome
+    plan: Plan
     stranded: Mapping[str, str]
 
     def stranded_text(self) -> Reason:
@@ -96,17 +96,16 @@ class Simulator:
             resting=self._resting if is_consolidation else frozenset(),
         )
         results = solver.solve()
-        outcome = outcome_of(results, pods, lower_min_values=basis.settings.lower_min_values)
-        errors = dict(outcome.errors)
+        plan = plan_of(results, pods, lower_min_values=basis.settings.lower_min_values)
+        unschedulable = dict(plan.unschedulable)
         for node in results.existing:
             if not node.state.is_initialized:
                 text = uninitialized_text(node.state)
-                errors.update((pod.key, text) for pod in node.pods if pod.key not in self._leaving_keys)
-        moved = frozenset(pod.key for pod in pods) - self._pending_keys
-        return Simulation(
-            dataclasses.replace(outcome, errors=errors),
-            {key: text for key, text in errors.items() if key in moved},
-        )
+                unschedulable.update(
+                    (pod.key, Unschedulable(pod, text)) for pod in node.pods if pod.key not in self._leaving_keys
+                )
+        stranded = {key: each.reason for key, each in unschedulable.items() if key not in self._pending_keys}
+        return Simulation(dataclasses.replace(plan, unschedulable=unschedulable), stranded)
 
     def _find_resting(self, now: float) -> AbstractSet[str]:
         pools = {each.metadata.name: each for each in self._basis.pools}

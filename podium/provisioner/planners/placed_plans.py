@@ -27,17 +27,23 @@ from podium.provisioner.apis.labels import NODE_POOL
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup
 from podium.provisioner.cloudprovider.instance_types import fits
-from podium.provisioner.provisioning.launches import Launch, daemons, has_room, launches, node_under_way
+from podium.provisioner.provisioning.candidate_nodes import (
+    CandidateNode,
+    candidate_nodes,
+    daemons,
+    has_room,
+    node_under_way,
+)
+from podium.provisioner.provisioning.launching import with_candidates
+from podium.provisioner.provisioning.plan import NodePlan, Plan, Unschedulable, plan_of
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.provisioning.planned_nodes import launched
-from podium.provisioner.provisioning.plans import outcome_of
 from podium.provisioner.provisioning.provisioner import pods_of_leaving
 from podium.provisioner.provisioning.reasons import demands_text, in_own_words, unmet_demands
 from podium.provisioner.provisioning.relaxation import without_first_alternative
 from podium.provisioner.provisioning.solve import Solver
 from podium.provisioner.provisioning.templates import Template
 from podium.provisioner.scheduling.amounts import less, requests_of, total
-from podium.provisioner.scheduling.device_use import NO_DEVICES, DeviceUse
+from podium.provisioner.scheduling.device_use import DeviceUse
 from podium.provisioner.scheduling.pod_requirements import strict_pod_requirements
 from podium.provisioner.scheduling.requirements import Requirements
 from podium.provisioner.scheduling.taints import DISRUPTED, untolerated
@@ -61,30 +67,7 @@ profile does not heed requests.
 _NO_ROOM_IN_LIMITS: Final = "its limits leave no room for another node"
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedPlan:
-    """Nodes to buy, and where podium then places the pods.
-
-    Attributes:
-        launches: By name of the node.
-        pods: By node, the pods that wait now and go there.
-        errors: By pod that waits now, why it stays pending, or is evicted again.
-        objections: By pod that stays, why no node of a NodePool helps.
-        preempted: The pods on nodes that podium then evicts.
-        late: By key, the pods that are placed only once the nodes that are leaving are gone.
-        devices: Those for resource claims, before the plan and after it.
-    """
-
-    launches: Mapping[str, Launch]
-    pods: Mapping[str, tuple[Pod, ...]]
-    errors: Mapping[str, str]
-    objections: Mapping[str, Mapping[str, str]]
-    preempted: tuple[str, ...] = ()
-    late: frozenset[str] = frozenset()
-    devices: tuple[DeviceUse, DeviceUse] = (NO_DEVICES, NO_DEVICES)
-
-
-def plan_with_podium(basis: PlanBasis, cluster: Cluster, now: float) -> PlacedPlan:
+def plan_with_podium(basis: PlanBasis, cluster: Cluster, now: float) -> Plan:
     """The nodes to buy so that podium places as many waiting pods as it can.
 
     Args:
@@ -204,45 +187,54 @@ class _Search:
             for manifest in daemons(name, self._basis.room(state).coming):
                 self._world.add(manifest)
 
-    def plan(self) -> PlacedPlan:
+    def plan(self) -> Plan:
         """Search."""
         chosen = self._needed(self._completed(self._proposed()))
         trial = self._trial(chosen, preempt=True)
         pods: dict[str, list[Pod]] = {}
-        errors: dict[str, str] = {}
-        objections: dict[str, dict[str, str]] = {}
+        unschedulable: dict[str, Unschedulable] = {}
         for placement in trial.placements:
+            pod = placement.pod
             if placement.node is not None:
-                pods.setdefault(placement.node, []).append(placement.pod)
+                pods.setdefault(placement.node, []).append(pod)
             else:
-                errors[placement.pod.key] = placement.message
-                objections[placement.pod.key] = self._objections(trial, placement.pod, chosen)
-        preempted = trial.victims.keys() - {each.key for each in self._waiting}
-        for key in trial.victims.keys() - preempted:
-            errors[key], objections[key] = _preempted_text(trial.victims[key]), {}
-        placed = {name: tuple(found) for name, found in sorted(pods.items())}
-        devices = DeviceUse.in_store(self._world.store), DeviceUse.in_store(trial.world.store)
-        return PlacedPlan(
-            dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(preempted)), trial.late, devices
+                unschedulable[pod.key] = Unschedulable(pod, placement.message, self._objections(trial, pod, chosen))
+        waiting = {pod.key: pod for pod in self._waiting}
+        for key, pod in waiting.items():
+            if key in trial.victims:
+                unschedulable[key] = Unschedulable(pod, _preempted_text(trial.victims[key]))
+        columns = self._basis.types_filter.columns
+        return Plan(
+            nodes=tuple(
+                NodePlan.of_candidate(name, candidate, tuple(pods.get(name, ())), columns)
+                for name, candidate in sorted(chosen.items())
+            ),
+            existing={name: tuple(placed) for name, placed in sorted(pods.items()) if name not in chosen},
+            unschedulable=unschedulable,
+            skipped=self._basis.skipped,
+            preempted=tuple(sorted(trial.victims.keys() - waiting.keys())),
+            late=trial.late,
+            devices=(DeviceUse.in_store(self._world.store), DeviceUse.in_store(trial.world.store)),
+            rules="podium",
         )
 
     # ------------------------------------------------------------ which nodes
 
-    def _proposed(self) -> dict[str, Launch]:
+    def _proposed(self) -> dict[str, CandidateNode]:
         """Karpenter's plan: of each NodeClaim the node that would be launched."""
         basis = self._basis
         if not basis.templates:
             return {}
         nodes = [each for each in basis.nodes if not each.is_leaving]
         results = Solver(basis, nodes=nodes, pods=self._waiting).solve()
-        outcome = outcome_of(results, self._waiting, lower_min_values=basis.settings.lower_min_values)
-        return {self._name(launch.template.name): launch for _, launch in launched(basis, outcome.purchases)}
+        plan = plan_of(results, self._waiting, lower_min_values=basis.settings.lower_min_values)
+        return {self._name(node.pool): node.node for node in with_candidates(basis, plan.nodes)}
 
-    def _completed(self, chosen: dict[str, Launch]) -> dict[str, Launch]:
+    def _completed(self, chosen: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
         """These nodes, and more for pods that podium does not place on them."""
         for _ in range(ROUNDS_MAX):
             trial = self._trial(chosen, preempt=False)
-            more: dict[str, Launch] = {}
+            more: dict[str, CandidateNode] = {}
             for placement in trial.placements:
                 if placement.node is None and _placed(trial.world, placement.pod).node is None:
                     more |= self._one_more(trial.world, placement.pod, {**chosen, **more})
@@ -251,7 +243,7 @@ class _Search:
             chosen = {**chosen, **more}
         return chosen
 
-    def _one_more(self, world: Cluster, pod: Pod, chosen: Mapping[str, Launch]) -> dict[str, Launch]:
+    def _one_more(self, world: Cluster, pod: Pod, chosen: Mapping[str, CandidateNode]) -> dict[str, CandidateNode]:
         """The cheapest node that the pod would be placed on; the world has both then. Nothing if there is none."""
         for template, groups in self._basis.templates:
             name = self._next_name(template.name)
@@ -264,7 +256,7 @@ class _Search:
                     return {self._name(template.name): launch}
         return {}
 
-    def _needed(self, chosen: dict[str, Launch]) -> dict[str, Launch]:
+    def _needed(self, chosen: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
         """Those of the nodes that cannot be left out, the most expensive being left out first."""
         trial = self._trial(chosen, preempt=True)
         bound = self._bound(trial)
@@ -293,7 +285,7 @@ class _Search:
 
     # ------------------------------------------------------------ one trial
 
-    def _trial(self, chosen: Mapping[str, Launch], *, preempt: bool) -> _Trial:
+    def _trial(self, chosen: Mapping[str, CandidateNode], *, preempt: bool) -> _Trial:
         trial = _Trial(self._world.fork())
         for name, launch in sorted(chosen.items()):
             _add(trial.world, name, launch)
@@ -305,8 +297,8 @@ class _Search:
         return trial
 
     def _options(
-        self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, chosen: Mapping[str, Launch]
-    ) -> list[Launch]:
+        self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, chosen: Mapping[str, CandidateNode]
+    ) -> list[CandidateNode]:
         """The nodes of a NodePool that may suit the pod, the cheapest first; those of another zone or capacity type
         before those that differ in size only.
         """
@@ -317,10 +309,10 @@ class _Search:
         found = [
             launch
             for requirements in self._alternatives(template, pod)
-            for launch in launches(template, groups, requirements, self._basis.well_known)
+            for launch in candidate_nodes(template, groups, requirements, self._basis.well_known)
             if has_room(launch, requests) and _within(launch, remaining)
         ]
-        first: dict[tuple[str, str], Launch] = {}
+        first: dict[tuple[str, str], CandidateNode] = {}
         for launch in found:
             first.setdefault((launch.offering.zone, launch.offering.capacity_type), launch)
         ahead = list(first.values())
@@ -338,7 +330,7 @@ class _Search:
                 return
             spec = less_demanding
 
-    def _objections(self, trial: _Trial, pod: Pod, chosen: Mapping[str, Launch]) -> dict[str, str]:
+    def _objections(self, trial: _Trial, pod: Pod, chosen: Mapping[str, CandidateNode]) -> dict[str, str]:
         """By NodePool, why a new node does not help the pod."""
         basis = self._basis
         return {
@@ -352,7 +344,7 @@ class _Search:
         template: Template,
         groups: Sequence[DaemonGroup],
         pod: Pod,
-        chosen: Mapping[str, Launch],
+        chosen: Mapping[str, CandidateNode],
     ) -> str:
         untaken = untolerated(template.taints, pod.spec.tolerations)
         if untaken:
@@ -383,7 +375,7 @@ class _Search:
         offered = [
             launch
             for requirements in self._alternatives(template, pod)
-            for launch in launches(template, groups, requirements, self._basis.well_known)
+            for launch in candidate_nodes(template, groups, requirements, self._basis.well_known)
         ]
         if not offered:
             return f"no instance type that can be launched has {demands_text(required)}"
@@ -405,7 +397,7 @@ class _Search:
     def _next_name(self, pool: str) -> str:
         return f"{pool}-new-{self._pool_names.get(pool, 0) + 1:04d}"
 
-    def _remaining(self, pool: str, chosen: Mapping[str, Launch]) -> Requests:
+    def _remaining(self, pool: str, chosen: Mapping[str, CandidateNode]) -> Requests:
         limits = self._basis.limits.get(pool)
         if limits is None:
             return {}
@@ -424,7 +416,7 @@ def _unbound(pod: Pod) -> Pod:
     return Pod(metadata=pod.metadata, spec=pod.spec)
 
 
-def _add(world: Cluster, name: str, launch: Launch) -> None:
+def _add(world: Cluster, name: str, launch: CandidateNode) -> None:
     for manifest in launch.manifests(name):
         world.add(manifest)
 
@@ -463,10 +455,10 @@ def _verdict(world: Cluster, pod: Pod, name: str) -> str:
     return ", ".join(next(reasons, ()))
 
 
-def _within(launch: Launch, remaining: Requests) -> bool:
+def _within(launch: CandidateNode, remaining: Requests) -> bool:
     capacity = _capacity(launch)
     return all(capacity.get(name, 0) <= amount for name, amount in remaining.items())
 
 
-def _capacity(launch: Launch) -> Requests:
+def _capacity(launch: CandidateNode) -> Requests:
     return {**launch.instance_type.capacity, NODE_COUNT: 1}

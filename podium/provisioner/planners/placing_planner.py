@@ -20,8 +20,9 @@ from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.disruption.disruption_state import MakeSimulator
 from podium.provisioner.planners.placed_plans import plan_with_podium
 from podium.provisioner.planners.placing_simulator import PlacingSimulator
-from podium.provisioner.planners.planner import Planner, Purchases, Removal
-from podium.provisioner.provisioning.planned_nodes import placed_nodes
+from podium.provisioner.planners.planner import Planner, Removal
+from podium.provisioner.provisioning.launching import with_names
+from podium.provisioner.provisioning.plan import Plan
 from podium.provisioner.state.reading import KINDS
 
 OTHERS: Final = tuple(each for each in WITHOUT_GATES if each.kind not in KINDS)
@@ -42,8 +43,8 @@ class PlacingPlanner:
     classes: Mapping[str, type[Plugin]]
     any_scheduler: bool = False
 
-    def purchases(self, objects: ClusterObjects, now: float) -> Purchases:
-        """What to buy now.
+    def plan(self, objects: ClusterObjects, now: float) -> Plan:
+        """Plan what to buy now.
 
         Args:
             objects: with the others that podium's plugins read.
@@ -53,14 +54,8 @@ class PlacingPlanner:
             FieldError: an object has a value that has no meaning.
             ClusterError: an object cannot be used.
         """
-        basis = self.by_karpenter.basis(objects)
-        plan = plan_with_podium(basis, self._cluster(objects), now)
-        pods = {each.key: each for each in objects.pods}
-        return Purchases(
-            nodes=placed_nodes(basis, plan.launches, plan.pods),
-            existing={name: found for name, found in plan.pods.items() if name not in plan.launches},
-            staying=tuple((pods[key], why) for key, why in sorted(plan.errors.items())),
-        )
+        plan = plan_with_podium(self.by_karpenter.basis(objects), self._cluster(objects), now)
+        return replace(plan, nodes=with_names(objects, plan.nodes))
 
     def removal(self, objects: ClusterObjects, now: float, fixed: AbstractSet[str]) -> Removal | None:
         """As `Planner.removal`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Final
 
 from podium.objects.core import Pod
@@ -21,31 +21,16 @@ from podium.provisioner.disruption.conditions import conditions_of
 from podium.provisioner.disruption.consolidation import Command
 from podium.provisioner.disruption.disruption_state import DisruptionState, MakeSimulator
 from podium.provisioner.disruption.simulation import Simulator
+from podium.provisioner.provisioning.launching import with_candidates, with_names, within_node_limits
+from podium.provisioner.provisioning.plan import NodePlan, Plan
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.provisioning.planned_nodes import PlannedNode, planned_nodes, within_node_limits
-from podium.provisioner.provisioning.provisioner import NO_POOLS, provision
+from podium.provisioner.provisioning.provisioner import provision
 from podium.provisioner.provisioning.reasons import in_karpenters_words, in_own_words
 from podium.provisioner.state.settings import Settings
 
 EMPTY: Final[DisruptionReason] = "Empty"
 DRIFTED: Final[DisruptionReason] = "Drifted"
 UNDERUTILIZED: Final[DisruptionReason] = "Underutilized"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Purchases:
-    """What to buy for the pods that wait.
-
-    Attributes:
-        existing: By node that is there or on its way, the pods that will fit on it.
-        staying: Pods that fit nowhere, each with the reason.
-        ignored: By name, why pods are not planned for.
-    """
-
-    nodes: tuple[PlannedNode, ...] = ()
-    existing: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
-    staying: tuple[tuple[Pod, str], ...] = ()
-    ignored: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +46,7 @@ class Removal:
 
     reason: DisruptionReason
     nodes: tuple[str, ...]
-    replacements: tuple[PlannedNode, ...]
+    replacements: tuple[NodePlan, ...]
     moves: Mapping[str, tuple[Pod, ...]]
     savings: float | None
     command: Command
@@ -84,8 +69,8 @@ class Planner:
         """What plans over these objects start from."""
         return PlanBasis(objects, self._catalogue_for(objects), self.settings)
 
-    def purchases(self, objects: ClusterObjects, now: float) -> Purchases:
-        """What to buy now.
+    def plan(self, objects: ClusterObjects, now: float) -> Plan:
+        """Plan what to buy now.
 
         Args:
             now: the time, in seconds since the epoch.
@@ -94,13 +79,9 @@ class Planner:
             FieldError: an object has a value that has no meaning.
         """
         basis = self.basis(objects)
-        found = provision(basis, now)
-        if found.outcome is None:
-            return Purchases(staying=tuple((each, NO_POOLS) for each in found.pods), ignored=found.ignored)
-        outcome = found.outcome
-        staying = tuple((each, outcome.errors[each.key]) for each in found.pods if each.key in outcome.errors)
-        nodes = within_node_limits(basis, planned_nodes(basis, outcome.purchases))
-        return Purchases(nodes, outcome.existing, staying, found.ignored)
+        plan = provision(basis, now)
+        nodes = with_names(objects, with_candidates(basis, plan.nodes))
+        return replace(plan, nodes=within_node_limits(basis, nodes))
 
     def removal(
         self,
@@ -176,8 +157,10 @@ def _removal(state: DisruptionState, reason: DisruptionReason, command: Command)
     return Removal(
         reason=reason,
         nodes=names,
-        replacements=planned_nodes(state.basis, command.replacements, frozenset(names)),
-        moves=command.simulation.outcome.existing if command.simulation is not None else {},
+        replacements=with_names(
+            state.basis.objects, with_candidates(state.basis, command.replacements), frozenset(names)
+        ),
+        moves=command.simulation.plan.existing if command.simulation is not None else {},
         savings=command.shown_savings(state.basis.well_known),
         command=command,
     )

@@ -24,7 +24,7 @@ from podium.provisioner.cloudprovider.reservations import Reservations
 from podium.provisioner.provisioning.daemons import uses_devices
 from podium.provisioner.provisioning.existing_nodes import ExistingNode
 from podium.provisioner.provisioning.node_claims import ClaimContext, PlannedClaim
-from podium.provisioner.provisioning.places import Limits, OrderedPlaces, Places
+from podium.provisioner.provisioning.node_index import Limits, NodeIndex, OrderedNodeIndex
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.provisioning.planned_pods import PlannedPod
 from podium.provisioner.provisioning.pod_queue import PodQueue
@@ -115,7 +115,7 @@ class Solver:
             for each in sorted(nodes, key=lambda each: (not each.is_initialized, each.name))
         ]
         self._awake = np.array([each.state.name not in resting for each in self._existing], dtype=np.bool_)
-        self._node_places, self._claim_places = Places(), OrderedPlaces()
+        self._node_places, self._claim_places = NodeIndex(), OrderedNodeIndex()
         for node in self._existing:
             self._node_places.add(node.state.hostname, node.left, node.requirements)
         self._leaving = frozenset(each.name for each in basis.nodes if each.is_leaving) if resting else frozenset()
@@ -141,6 +141,10 @@ class Solver:
             queue.push(pod)
         lowered = frozenset(name for name, is_lowered in self._lowered.items() if is_lowered)
         return Results(tuple(self._existing), tuple(self._claims), self._basis.skipped, lowered, refusals)
+
+    def has(self, pod: Pod) -> bool:
+        """Return True if the pod was to be planned."""
+        return _has(self._pods, pod.uid)
 
     def refusals_of_nodes(self, uid: str) -> dict[str, str]:
         """By node that is there: why it cannot take the pod as things are now, with all its preferences."""

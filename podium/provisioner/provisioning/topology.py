@@ -27,7 +27,7 @@ from podium.objects.selectors import compile_selector
 from podium.provisioner.apis.labels import HOSTNAME
 from podium.provisioner.apis.objects import ClusterObjects, NodePool, ProvidedNode
 from podium.provisioner.cloudprovider.instance_types import InstanceType
-from podium.provisioner.provisioning.places import Limits
+from podium.provisioner.provisioning.node_index import Limits
 from podium.provisioner.provisioning.topology_groups import (
     HONOR,
     IGNORE,

@@ -24,14 +24,15 @@ from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.errors import FieldError
 from podium.provisioner.apis.budgets import DisruptionReason
 from podium.provisioner.disruption import methods
-from podium.provisioner.disruption.aftermath import Aftermath, NewNode, after
 from podium.provisioner.disruption.candidates import Candidate
 from podium.provisioner.disruption.consolidation import Command, Decision, NoCommand
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.methods import Rules
 from podium.provisioner.disruption.searches import COMMAND_OF, SEARCHES, Search
+from podium.provisioner.disruption.simulated_cluster import SimulatedCluster, after
+from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.provisioning.reasons import in_karpenters_words, in_own_words
-from podium.provisioner.reports.purchase_plans import monthly, node_to_buy
+from podium.provisioner.reports.plan import monthly, node_json
 from podium.provisioner.state.costs import summed
 
 EMPTY: Final[DisruptionReason] = "Empty"
@@ -77,7 +78,7 @@ class PlannedCommand:
     reason: DisruptionReason
     decision: Decision
     nodes: tuple[str, ...]
-    new: tuple[NewNode, ...]
+    new: tuple[NodePlan, ...]
     moves: Mapping[str, str]
     sources: Mapping[str, str]
     held: tuple[str, ...]
@@ -133,13 +134,13 @@ class ConsolidationPlan:
             "nodes": sorted(command.nodes),
             "new_nodes": [
                 {
-                    **node_to_buy(each.purchase, self.well_known),
-                    "name": each.name,
-                    "instance_type": each.instance_type.name,
-                    "zone": each.offering.zone,
-                    "capacity_type": each.offering.capacity_type,
+                    **node_json(node, self.well_known),
+                    "name": node.name,
+                    "instance_type": node.node.instance_type.name,
+                    "zone": node.node.offering.zone,
+                    "capacity_type": node.node.offering.capacity_type,
                 }
-                for each in command.new
+                for node in command.new
             ],
             "moves": dict(sorted(command.moves.items())),
             "held": sorted(command.held),
@@ -218,7 +219,7 @@ def _commands(
 
 
 def _planned(
-    state: DisruptionState, reason: DisruptionReason, command: Command, aftermath: Aftermath
+    state: DisruptionState, reason: DisruptionReason, command: Command, aftermath: SimulatedCluster
 ) -> PlannedCommand:
     return PlannedCommand(
         reason=reason,

@@ -15,7 +15,7 @@ from podium.provisioner.disruption import methods
 from podium.provisioner.disruption.conditions import ClaimConditions
 from podium.provisioner.disruption.consolidation import Command, NoCommand
 from podium.provisioner.disruption.disruption_state import DisruptionState
-from podium.provisioner.provisioning.plans import existing_as_told, purchase_as_told
+from podium.provisioner.provisioning.plan import existing_json, node_claim_json
 from podium.provisioner.state.settings import Settings
 
 NO_OP: Final[Mapping[str, Any]] = {"decision": "no-op"}
@@ -88,10 +88,10 @@ def _command(state: DisruptionState, command: Command) -> dict[str, Any]:
     told: dict[str, Any] = {
         "decision": command.decision,
         "nodes": [each.name for each in command.candidates],
-        "replacements": [purchase_as_told(each) for each in command.replacements],
+        "replacements": [node_claim_json(node) for node in command.replacements],
         "savings": command.savings(well_known),
     }
     if command.simulation is not None:
-        outcome = command.simulation.outcome
-        told.update(existing=existing_as_told(outcome), errors=dict(outcome.errors))
+        plan = command.simulation.plan
+        told.update(existing=existing_json(plan), errors=plan.reasons)
     return told

@@ -1,4 +1,4 @@
-"""The provider that writes NodeClaims: a Karpenter in the cluster launches and removes the machines.
+"""The provider that writes NodeClaims: a Karpenter in the cluster candidate_nodes and removes the machines.
 
 Owns the form of a NodeClaim. Only for clusters whose Karpenter does not plan by itself.
 
@@ -24,7 +24,7 @@ from podium.provisioner.apis.objects import NodeClaim, ProvidedNode
 from podium.provisioner.controller.provider import ProviderUnusableError
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.disruption.conditions import HASH, HASH_VERSION
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.scheduling.amounts import quantities
 from podium.provisioner.state.manifests import NODE_CLAIMS
 
@@ -55,7 +55,7 @@ class KarpenterProvider:
         self._session = session
         self._watched = watched
 
-    async def create(self, planned: PlannedNode) -> bool:
+    async def create(self, planned: NodePlan) -> bool:
         """Create the NodeClaim."""
         item = NodeClaim(metadata=ObjectMeta(name=planned.name))
         try:
@@ -80,15 +80,15 @@ class KarpenterProvider:
         return {str(each["metadata"]["name"]) for each in await all_objects(self._session, NODE_CLAIMS)}
 
 
-def node_claim(planned: PlannedNode) -> Mapping[str, Any]:
+def node_claim(planned: NodePlan) -> Mapping[str, Any]:
     """The NodeClaim as it is created."""
-    pool = planned.launch.template.pool
+    pool = planned.template.pool
     template, spec = pool.spec.template, pool.spec.template.spec
     own = pool.metadata.annotations
     hashes = {key: own[key] for key in (HASH, HASH_VERSION) if key in own}
     wanted: dict[str, Any] = {
-        "requirements": planned.requirements(),
-        "resources": {"requests": quantities(planned.requests())},
+        "requirements": planned.node_claim_requirements(),
+        "resources": {"requests": quantities(planned.requests)},
         "taints": msgspec.to_builtins(spec.taints),
         "startupTaints": msgspec.to_builtins(spec.startup_taints),
         "nodeClassRef": msgspec.to_builtins(spec.node_class_ref),

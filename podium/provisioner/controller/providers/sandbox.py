@@ -33,7 +33,7 @@ from podium.provisioner.disruption.sandbox_nodes import (
     removal_of,
     removed_since,
 )
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.scheduling.taints import DISRUPTED, untolerated
 from podium.provisioner.state.evictions import Evictions, is_active
 from podium.provisioner.state.validation import is_mirror, is_owned_by_daemon_set
@@ -73,7 +73,7 @@ class SandboxProvider:
         self._clock = clock
         self._held: dict[str, str] = {}
 
-    async def create(self, planned: PlannedNode) -> bool:
+    async def create(self, planned: NodePlan) -> bool:
         """Create the Node object."""
         item = ProvidedNode(metadata=ObjectMeta(name=planned.name))
         try:

@@ -65,8 +65,8 @@ class _Domains:
         return bool(fresh)
 
 
-class Places:
-    """Places in the order in which they were added."""
+class NodeIndex:
+    """NodeIndex in the order in which they were added."""
 
     def __init__(self) -> None:
         self._hostnames: list[str] = []
@@ -158,8 +158,8 @@ class Places:
         return found
 
 
-class OrderedPlaces(Places):
-    """Places by their number of pods.
+class OrderedNodeIndex(NodeIndex):
+    """NodeIndex by their number of pods.
 
     Those with equally many are in the order that a stable sort before each pod would leave: a new place comes last, and
     one that took a pod comes before all that have as many already.

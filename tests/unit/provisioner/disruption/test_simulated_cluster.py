@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from podium.provisioner.disruption import methods
-from podium.provisioner.disruption.aftermath import Aftermath, after
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.searches import greedy
+from podium.provisioner.disruption.simulated_cluster import SimulatedCluster, after
 from tests.unit.provisioner.clusters import CAPACITY_TYPE, Document, daemon_set, owned_by, pod, required
 from tests.unit.provisioner.fleets import machine, node_pool, state_of
 from tests.unit.provisioner.random_fleets import any_fleet
@@ -15,7 +15,7 @@ from tests.unit.provisioner.random_fleets import any_fleet
 ON_DEMAND = node_pool(requirements=[required(CAPACITY_TYPE, "In", "on-demand")])
 
 
-def consolidated(state: DisruptionState) -> Aftermath:
+def consolidated(state: DisruptionState) -> SimulatedCluster:
     command = methods.single_node(state)
     assert command is not None
     return after(state, command)
@@ -37,8 +37,13 @@ def test_a_new_node_is_of_the_cheapest_type_and_holds_its_pods() -> None:
     waiting = pod("waits", cpu="500m")
     state = state_of(machine("a", 8), pod("a-1", node="a"), waiting, ON_DEMAND, daemon_set(cpu="100m"))
     found = consolidated(state)
-    (new,) = found.new
-    assert (new.name, new.instance_type.name, new.offering.zone, new.price) == ("new-1", "c-2", "zone-1", 0.2)
+    ((name, new),) = ((each.name, each.node) for each in found.new)
+    assert (name, new.instance_type.name, new.offering.zone, new.price) == (
+        "new-1",
+        "c-2",
+        "zone-1",
+        0.2,
+    )
     assert found.moves == {"default/a-1": "new-1", "default/waits": "new-1"}
     (node,) = found.state.basis.nodes
     assert node.labels["node.kubernetes.io/instance-type"] == "c-2"

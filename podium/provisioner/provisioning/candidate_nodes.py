@@ -29,7 +29,7 @@ _DAEMONS_NAMESPACE = "kube-system"
 
 
 @dataclass(frozen=True, eq=False)
-class Launch:
+class CandidateNode:
     """A node that can be bought.
 
     Attributes:
@@ -72,15 +72,15 @@ class Launch:
         yield from daemons(name, self.group.overhead, self.group.ports)
 
 
-def launches(
+def candidate_nodes(
     template: Template, groups: Sequence[DaemonGroup], requirements: Requirements, well_known: AbstractSet[str]
-) -> list[Launch]:
+) -> list[CandidateNode]:
     """All nodes that can be bought under these requirements, the cheapest first, then by names.
 
     Reserved capacity is left out: whether it is free depends on the whole plan.
     """
     found = [
-        Launch(template, requirements, group, instance_type, offering)
+        CandidateNode(template, requirements, group, instance_type, offering)
         for group in groups
         for instance_type in group.instance_types
         if instance_type.requirements.intersects(requirements)
@@ -92,14 +92,14 @@ def launches(
     return sorted(found, key=_order)
 
 
-def launch_of(
+def candidate_of(
     template: Template,
     groups: Sequence[DaemonGroup],
     requirements: Requirements,
     instance_types: Iterable[InstanceType],
     well_known: AbstractSet[str],
     taken: Mapping[Offering, int],
-) -> Launch | None:
+) -> CandidateNode | None:
     """The node that is bought for a NodeClaim: the cheapest of its instance types, in its cheapest offering.
 
     Args:
@@ -108,7 +108,7 @@ def launch_of(
     Returns: None if no offering is left.
     """
     found = [
-        Launch(template, requirements, group, instance_type, offering)
+        CandidateNode(template, requirements, group, instance_type, offering)
         for instance_type in instance_types
         for offering in instance_type.offerings
         if offering.is_launchable
@@ -120,7 +120,7 @@ def launch_of(
     return min(found, key=_order, default=None)
 
 
-def has_room(launch: Launch, requests: Requests) -> bool:
+def has_room(launch: CandidateNode, requests: Requests) -> bool:
     """Whether the node is large enough for its DaemonSets and these requests."""
     overhead = launch.group.overhead
     return fits({name: amount + overhead.get(name, 0) for name, amount in requests.items()}, launch.allocatable)
@@ -139,7 +139,7 @@ def daemons(node: str, requests: Requests, ports: Iterable[HostPort] = ()) -> It
         yield _daemon(f"{node}-daemon-{index}", node, amounts, ports if index == 0 else ())
 
 
-def _order(launch: Launch) -> tuple[float, str, str, str]:
+def _order(launch: CandidateNode) -> tuple[float, str, str, str]:
     return launch.price, launch.instance_type.name, launch.offering.zone, launch.offering.capacity_type
 
 
