@@ -13,7 +13,7 @@ from podium.engine.cluster import Cluster
 from podium.engine.files import Found
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.searches import Search
-from podium.provisioner.planners.placed_plans import settled
+from podium.provisioner.planners.placed_plans import settled_objects
 from podium.provisioner.planners.placing_simulator import PlacingSimulator
 from podium.provisioner.reports.cases import read_settings
 from podium.provisioner.reports.consolidation_plan import (
@@ -74,7 +74,7 @@ def _planned(fleet: Fleet, search: Search) -> ConsolidationPlan:
     objects = read_cluster([Found(each, "fleet") for each in (*fleet.objects, *fleet.managed)])
     cluster = Cluster.load(fleet.objects)
     make_simulator = partial(PlacingSimulator, cluster)
-    state = DisruptionState.of(settled(objects, cluster), catalogue(*TYPES), read_settings({}), NOW, make_simulator)
+    state = DisruptionState.of(settled_objects(objects, cluster), catalogue(*TYPES), read_settings({}), NOW, make_simulator)
     return plan_consolidation(state, ConsolidationOptions(search=search))
 
 

@@ -54,7 +54,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "library": (0, 0),
     "objects": (123, 16),
     "plugins": (386, 38),
-    "provisioner": (912, 69),
+    "provisioner": (9, 0),
     "queues": (1, 1),
     "recording": (247, 59),
     "sandbox": (283, 35),

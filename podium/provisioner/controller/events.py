@@ -19,7 +19,7 @@ _WARNING: Final = "Warning"
 _ACTION: Final = "Provisioning"
 
 
-def nominated(pod: Pod, node: str, *, in_own_words: bool = False) -> Event:
+def nomination(pod: Pod, node: str, *, in_own_words: bool = False) -> Event:
     """An Event: the pod will fit on this node."""
     note = f"The pod will fit on node {node}" if in_own_words else f"Pod should schedule on: node/{node}"
     return _about_pod(pod, _NORMAL, "Nominated", note)
@@ -31,9 +31,9 @@ def failed_scheduling(pod: Pod, why: str, *, in_own_words: bool = False) -> Even
     return _about_pod(pod, _WARNING, "FailedScheduling", note)
 
 
-def node_planned(pod: Pod, planned: NodePlan) -> Event:
+def node_planned(pod: Pod, node: NodePlan) -> Event:
     """An Event: a node would be bought for the pod, if anything was."""
-    return _about_pod(pod, _NORMAL, "NodePlanned", f"A node would be bought for this pod: {planned.text}")
+    return _about_pod(pod, _NORMAL, "NodePlanned", f"A node would be bought for this pod: {node.text}")
 
 
 def removal_planned(node: ProvidedNode, reason: str) -> Event:

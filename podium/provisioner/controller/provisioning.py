@@ -45,11 +45,11 @@ class ComputeElsewhere(Protocol):
 class Report(Protocol):
     """Tells of what was decided."""
 
-    def purchased(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
+    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
         """Record a plan, and which of its nodes were bought."""
         ...
 
-    def removed(self, removal: Removal | None) -> None:
+    def record_removal(self, removal: Removal | None) -> None:
         """Nodes are being removed; None if none can go now."""
         ...
 
@@ -57,7 +57,7 @@ class Report(Protocol):
 class PurchasePlanner(Protocol):
     """Plans which nodes to buy."""
 
-    def plan(self, objects: ClusterObjects, now: float) -> Plan:
+    def plan(self, objects: ClusterObjects, now_s: float) -> Plan:
         """Plan what to buy now."""
         ...
 
@@ -71,7 +71,7 @@ class ProvisioningLoop:
 
     def __init__(
         self,
-        watched: WatchedCluster,
+        cluster: WatchedCluster,
         planner: PurchasePlanner,
         purchasing: Purchasing,
         nominations: Nominations,
@@ -80,7 +80,7 @@ class ProvisioningLoop:
         clock: Clock,
         compute: ComputeElsewhere,
     ) -> None:
-        self._watched = watched
+        self._watched = cluster
         self._planner = planner
         self._purchasing = purchasing
         self._nominations = nominations
@@ -90,11 +90,11 @@ class ProvisioningLoop:
         self._compute = compute
         self._wake_up = WakeUp()
         self._triggered_s = float("-inf")
-        watched.on_pod(self._on_pod)
+        cluster.on_pod(self._on_pod)
 
     async def step(self) -> float:
         """Wait for a batch and buy for it; returns in how many seconds to look again."""
-        if await self._batched():
+        if await self._wait_for_batch():
             return await self._provision()
         self._nominations.know()
         now_s = self._clock.monotonic()
@@ -115,7 +115,7 @@ class ProvisioningLoop:
         """Whether pods wait for nodes, or their nodes go."""
         return any(map(is_provisionable, self._watched.pods())) or any(map(is_being_removed, self._watched.nodes()))
 
-    async def _batched(self) -> bool:
+    async def _wait_for_batch(self) -> bool:
         self._window.begin()
         while (wake_at_s := self._window.wake_at_s) is not None:
             left_s = wake_at_s - self._clock.monotonic()
@@ -133,8 +133,8 @@ class ProvisioningLoop:
             self._trigger(None)
             return NOT_SEEN_PAUSE_S
         try:
-            objects, now = self._watched.objects(), self._clock.now()
-            plan = await self._compute(lambda: self._planner.plan(objects, now))
+            objects, now_s = self._watched.objects(), self._clock.now()
+            plan = await self._compute(lambda: self._planner.plan(objects, now_s))
             self._nominations.add([*plan.existing, *(node.name for node in plan.nodes)])
             log.info(
                 "Planned nodes",
@@ -149,5 +149,5 @@ class ProvisioningLoop:
             self._trigger(None)
             raise
         self._nominations.know()
-        self._report.purchased(plan, tuple(bought))
+        self._report.record_plan(plan, tuple(bought))
         return 0.0

@@ -88,24 +88,24 @@ class Status:
         self._written: dict[str, str] = {}
         self._wake_up = WakeUp()
 
-    def purchased(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
+    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
         """Record a plan, and which of its nodes were bought."""
-        self._metrics.purchased(plan, bought)
+        self._metrics.record_plan(plan, bought)
         for node in bought:
             for pod in node.pods:
-                self._record(events.nominated(pod, node.name, in_own_words=self._in_own_words))
+                self._record(events.nomination(pod, node.name, in_own_words=self._in_own_words))
         if self._is_real:
             for name, pods in plan.existing.items():
                 for pod in pods:
-                    self._record(events.nominated(pod, name, in_own_words=self._in_own_words))
+                    self._record(events.nomination(pod, name, in_own_words=self._in_own_words))
         for stay in plan.unschedulable.values():
             self._record(events.failed_scheduling(stay.pod, stay.reason, in_own_words=self._in_own_words))
         self._set("purchases", _plan_json(plan))
 
-    def removed(self, removal: Removal | None) -> None:
+    def record_removal(self, removal: Removal | None) -> None:
         """Nodes are being removed; None if none can go now."""
         if removal is not None:
-            self._metrics.removed(removal)
+            self._metrics.record_removal(removal)
         self._set("removal", _NO_REMOVAL if removal is None else _removal_json(removal))
 
     async def run(self) -> None:
@@ -124,13 +124,13 @@ class Status:
 
     async def _write(self, data: Mapping[str, str]) -> None:
         try:
-            known = await self._client.read(CONFIG_MAPS, self._item)
+            config_map = await self._client.read(CONFIG_MAPS, self._item)
         except NotFound:
-            named = {"name": self._item.metadata.name, "namespace": self._item.metadata.namespace}
-            manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, "data": data}
+            metadata = {"name": self._item.metadata.name, "namespace": self._item.metadata.namespace}
+            manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
             await self._client.create(CONFIG_MAPS, self._item, manifest)
             return
-        await self._client.patch(CONFIG_MAPS, known, {"data": data})
+        await self._client.patch(CONFIG_MAPS, config_map, {"data": data})
 
     def _set(self, name: str, document: Mapping[str, Any]) -> None:
         self._data[name] = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
@@ -151,7 +151,7 @@ def _plan_json(plan: Plan) -> Mapping[str, Any]:
         for node in plan.nodes
     ]
     stay = [{"pod": pod, "reason": reason} for pod, reason in plan.reasons.items()]
-    ignored = [{"pod": pod, "reason": reason} for pod, reason in sorted(plan.ignored.items())]
+    ignored_pods = [{"pod": pod, "reason": reason} for pod, reason in sorted(plan.ignored.items())]
     return {
         "nodes": len(nodes),
         "pricePerHour": sum_if_known(node.node.shown_price for node in plan.nodes),
@@ -159,7 +159,7 @@ def _plan_json(plan: Plan) -> Mapping[str, Any]:
         "podsThatStay": len(stay),
         "newNodes": nodes[:SHOWN_MAX],
         "unschedulable": stay[:SHOWN_MAX],
-        "ignored": ignored[:SHOWN_MAX],
+        "ignored": ignored_pods[:SHOWN_MAX],
     }
 
 
@@ -167,6 +167,6 @@ def _removal_json(removal: Removal) -> Mapping[str, Any]:
     return {
         "reason": removal.reason,
         "nodes": list(removal.nodes),
-        "replacedBy": [each.text for each in removal.replacements],
+        "replacedBy": [replacement.text for replacement in removal.replacements],
         "savingsPerHour": removal.savings,
     }

@@ -50,31 +50,31 @@ class SimulatedCluster:
 
 def after(state: DisruptionState, command: Command) -> SimulatedCluster:
     """Carry the command out. New nodes are never candidates for another one."""
-    new = tuple(_launched(state, command))
+    new = tuple(_nodes_launched(state, command))
     moves = _moves(state, command, new)
-    removed = {candidate.name for candidate in command.candidates}
+    removed_nodes = {candidate.name for candidate in command.candidates}
     claims = {candidate.claim.metadata.name for candidate in command.candidates}
     objects = state.basis.objects
     pods = tuple(
         pod.on_node(moves[pod.key]) if pod.key in moves else pod
         for pod in objects.pods
-        if pod.key in moves or pod.node_name not in removed
+        if pod.key in moves or pod.node_name not in removed_nodes
     )
-    held = tuple(pod.key for candidate in command.candidates for pod in candidate.pods if pod.key not in moves)
-    changed = dataclasses.replace(
+    held_pods = tuple(pod.key for candidate in command.candidates for pod in candidate.pods if pod.key not in moves)
+    objects_after = dataclasses.replace(
         objects,
-        nodes=(*(node for node in objects.nodes if node.name not in removed), *map(_node, new)),
+        nodes=(*(node for node in objects.nodes if node.name not in removed_nodes), *map(_node, new)),
         node_claims=(
             *(claim for claim in objects.node_claims if claim.metadata.name not in claims),
             *map(_node_claim, new),
         ),
         pods=pods,
     )
-    fixed = state.fixed | {node.name for node in new}
-    return SimulatedCluster(state.changed(changed, fixed), new, moves, held)
+    fixed_nodes = state.fixed_nodes | {node.name for node in new}
+    return SimulatedCluster(state.with_objects(objects_after, fixed_nodes), new, moves, held_pods)
 
 
-def _launched(state: DisruptionState, command: Command) -> Iterator[NodePlan]:
+def _nodes_launched(state: DisruptionState, command: Command) -> Iterator[NodePlan]:
     """The nodes that are bought: of the cheapest instance type, where that is cheapest. Their names are for the plan.
 
     Unlike in a plan of purchases, each is chosen by itself: the replacements may share a reservation.
@@ -105,8 +105,8 @@ def _moves(state: DisruptionState, command: Command, new: Iterable[NodePlan]) ->
 
 def _labels(node: NodePlan) -> dict[str, str]:
     parts = (node.requirements, node.node.instance_type.requirements, node.node.offering.requirements)
-    merged = Requirements(requirement for part in parts for requirement in part)
-    labels = {each.key: min(each.values) for each in merged if each.operator == "In"}
+    requirements = Requirements(requirement for part in parts for requirement in part)
+    labels = {requirement.key: min(requirement.values) for requirement in requirements if requirement.operator == "In"}
     names = {INSTANCE_TYPE: node.node.instance_type.name, HOSTNAME: node.name}
     return {**labels, **dict.fromkeys(SIMULATED, "true"), **names}
 

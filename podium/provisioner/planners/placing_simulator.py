@@ -35,9 +35,9 @@ class PlacingSimulator(Simulator):
         cluster: the cluster before anything went, and the profiles that place the pods. It is not changed.
     """
 
-    def __init__(self, cluster: Cluster, basis: PlanBasis, evictions: Evictions, now: float) -> None:
-        super().__init__(basis, evictions, now)
-        self._cluster, self._now = cluster, now
+    def __init__(self, cluster: Cluster, basis: PlanBasis, evictions: Evictions, now_s: float) -> None:
+        super().__init__(basis, evictions, now_s)
+        self._cluster, self._now = cluster, now_s
 
     def without(
         self,
@@ -71,10 +71,12 @@ class PlacingSimulator(Simulator):
 
     def _objects_leaving(self, candidates: Sequence[Candidate]) -> ClusterObjects:
         """The cluster where these nodes have begun to leave."""
-        objects, claims = self._basis.objects, {each.claim.metadata.name for each in candidates}
+        objects, claims = self._basis.objects, {candidate.claim.metadata.name for candidate in candidates}
         return dataclasses.replace(
             objects,
-            node_claims=tuple(_leaving(each) if each.metadata.name in claims else each for each in objects.node_claims),
+            node_claims=tuple(
+                _leaving(claim) if claim.metadata.name in claims else claim for claim in objects.node_claims
+            ),
         )
 
 
@@ -85,8 +87,8 @@ def _leaving(claim: NodeClaim) -> NodeClaim:
 def _as_in(cluster: Cluster, objects: ClusterObjects) -> Cluster:
     """A fork of the cluster with just the nodes and pods of the objects."""
     world = cluster.fork()
-    nodes = {each.name: each for each in objects.nodes}
-    pods = {each.key: each for each in objects.pods}
+    nodes = {node.name: node for node in objects.nodes}
+    pods = {pod.key: pod for pod in objects.pods}
     for pod in world.pods:
         if pod.key not in pods:
             world.drop(PODS, pod)
@@ -97,9 +99,12 @@ def _as_in(cluster: Cluster, objects: ClusterObjects) -> Cluster:
         if world.store.get(NODES, name) is None:
             world.put(NODES, node)
     for key, pod in pods.items():
-        known = world.store.get(PODS, key)
-        if known is not None and known.node_name != pod.node_name:
+        pod_there = world.store.get(PODS, key)
+        if pod_there is not None and pod_there.node_name != pod.node_name:
             world.put(
-                PODS, known.on_node(pod.node_name) if pod.node_name else Pod(metadata=known.metadata, spec=known.spec)
+                PODS,
+                pod_there.on_node(pod.node_name)
+                if pod.node_name
+                else Pod(metadata=pod_there.metadata, spec=pod_there.spec),
             )
     return world

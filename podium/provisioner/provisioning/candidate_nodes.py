@@ -60,10 +60,14 @@ class CandidateNode:
 
     def labels(self, name: str) -> Mapping[str, str]:
         """The node's labels, by key. Where several values are allowed, it is the first by name."""
-        named = Requirement.of(INSTANCE_TYPE, "In", (self.instance_type.name,))
-        wanted = self.requirements.union(self.instance_type.requirements).union(self.offering.requirements).add(named)
-        found = {each.key: label for each in wanted if (label := _label(each)) is not None}
-        return dict(sorted({**found, HOSTNAME: name}.items()))
+        type_requirement = Requirement.of(INSTANCE_TYPE, "In", (self.instance_type.name,))
+        requirements = (
+            self.requirements.union(self.instance_type.requirements)
+            .union(self.offering.requirements)
+            .add(type_requirement)
+        )
+        labels = {requirement.key: label for requirement in requirements if (label := _label(requirement)) is not None}
+        return dict(sorted({**labels, HOSTNAME: name}.items()))
 
     def manifests(self, name: str) -> Iterator[Mapping[str, Any]]:
         """The node of that name, and pods that stand for those of its DaemonSets."""
@@ -79,7 +83,7 @@ def candidate_nodes(
 
     Reserved capacity is left out: whether it is free depends on the whole plan.
     """
-    found = [
+    candidates = [
         CandidateNode(template, requirements, group, instance_type, offering)
         for group in groups
         for instance_type in group.instance_types
@@ -89,7 +93,7 @@ def candidate_nodes(
         and offering.is_launchable
         and requirements.is_compatible(offering.requirements, well_known)
     ]
-    return sorted(found, key=_order)
+    return sorted(candidates, key=_order)
 
 
 def candidate_of(
@@ -98,26 +102,26 @@ def candidate_of(
     requirements: Requirements,
     instance_types: Iterable[InstanceType],
     well_known: AbstractSet[str],
-    taken: Mapping[Offering, int],
+    places: Mapping[Offering, int],
 ) -> CandidateNode | None:
     """The node that is bought for a NodeClaim: the cheapest of its instance types, in its cheapest offering.
 
     Args:
-        taken: by reserved offering, how many nodes of this plan have it already.
+        places: by reserved offering, how many nodes of this plan have it already.
 
     Returns: None if no offering is left.
     """
-    found = [
+    candidates = [
         CandidateNode(template, requirements, group, instance_type, offering)
         for instance_type in instance_types
         for offering in instance_type.offerings
         if offering.is_launchable
         and requirements.is_compatible(offering.requirements, well_known)
-        and (offering.capacity_type != RESERVED or taken.get(offering, 0) < offering.reservation_capacity)
+        and (offering.capacity_type != RESERVED or places.get(offering, 0) < offering.reservation_capacity)
         for group in groups
         if instance_type in group.instance_types
     ]
-    return min(found, key=_order, default=None)
+    return min(candidates, key=_order, default=None)
 
 
 def has_room(launch: CandidateNode, requests: Requests) -> bool:
@@ -146,9 +150,9 @@ def _order(launch: CandidateNode) -> tuple[float, str, str, str]:
 def _label(requirement: Requirement) -> str | None:
     if not requirement.complement:
         return min(requirement.values, default=None)
-    for bound in (requirement.gte, requirement.lte):
-        if bound is not None:
-            return str(bound)
+    for limit in (requirement.gte, requirement.lte):
+        if limit is not None:
+            return str(limit)
     return None
 
 
@@ -164,7 +168,7 @@ def _node(
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": dict(labels)},
-        "spec": {"taints": [{"key": each.key, "value": each.value, "effect": each.effect} for each in taints]},
+        "spec": {"taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in taints]},
         "status": {"allocatable": amounts, "capacity": capacity or amounts},
     }
 
@@ -174,8 +178,8 @@ def _daemon(name: str, node: str, requests: Requests, ports: Iterable[HostPort])
         "name": "daemon",
         "resources": {"requests": quantities(requests)},
         "ports": [
-            {"hostPort": each.port, "containerPort": each.port, "protocol": each.protocol, "hostIP": each.address}
-            for each in ports
+            {"hostPort": port.port, "containerPort": port.port, "protocol": port.protocol, "hostIP": port.address}
+            for port in ports
         ],
     }
     return {

@@ -39,18 +39,18 @@ def with_candidates(basis: PlanBasis, nodes: Iterable[NodePlan]) -> Iterator[Nod
 
 
 def with_names(
-    objects: ClusterObjects, nodes: Iterable[NodePlan], replaced: AbstractSet[str] = frozenset()
+    objects: ClusterObjects, nodes: Iterable[NodePlan], replaced_nodes: AbstractSet[str] = frozenset()
 ) -> tuple[NodePlan, ...]:
     """The nodes, each under a name that no node of the cluster or of the plan has.
 
     Args:
-        replaced: the names of the nodes whose place they take.
+        replaced_nodes: the names of the nodes whose place they take.
     """
     taken_names = {node.metadata.name for node in (*objects.nodes, *objects.node_claims)}
     named_nodes: list[NodePlan] = []
     for node in nodes:
         # A node of this name that the plan does not count was bought by this plan, made before.
-        name = next(name for name in _names(node, replaced) if name not in taken_names)
+        name = next(name for name in _names(node, replaced_nodes) if name not in taken_names)
         taken_names.add(name)
         named_nodes.append(replace(node, name=name))
     return tuple(named_nodes)
@@ -76,7 +76,7 @@ def within_node_limits(basis: PlanBasis, nodes: Iterable[NodePlan]) -> tuple[Nod
     return tuple(within)
 
 
-def _names(node: NodePlan, replaced: AbstractSet[str]) -> Iterator[str]:
+def _names(node: NodePlan, replaced_nodes: AbstractSet[str]) -> Iterator[str]:
     candidate = node.node
     purpose = (
         node.pool,
@@ -84,7 +84,7 @@ def _names(node: NodePlan, replaced: AbstractSet[str]) -> Iterator[str]:
         candidate.offering.zone,
         candidate.offering.capacity_type,
         *sorted(pod.uid for pod in node.pods),
-        *sorted(replaced),
+        *sorted(replaced_nodes),
     )
     pool = node.pool[:_POOL_LENGTH_MAX].rstrip("-.")
     return (f"{pool}-{_digest(*purpose, str(number))}" for number in itertools.count())

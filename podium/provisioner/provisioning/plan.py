@@ -67,12 +67,12 @@ class NodePlan:
     ) -> NodePlan:
         """The plan of a node that is bought in one way only."""
         instance_type = candidate.instance_type
-        named = Requirement.of(INSTANCE_TYPE, "In", (instance_type.name,))
+        type_requirement = Requirement.of(INSTANCE_TYPE, "In", (instance_type.name,))
         return cls(
             template=candidate.template,
             pods=pods,
             requests=total(candidate.group.overhead, *map(requests_of, pods)),
-            requirements=candidate.requirements.union(candidate.offering.requirements).add(named),
+            requirements=candidate.requirements.union(candidate.offering.requirements).add(type_requirement),
             instance_types=(instance_type,),
             columns=columns,
             name=name,
@@ -113,9 +113,12 @@ class NodePlan:
 
     def launchable(self, well_known: frozenset[str]) -> NodePlan:
         """The same node with only the instance types that can be launched, the cheapest first."""
-        prices = [(each.cheapest_price(self.requirements, well_known), each) for each in self.instance_types]
-        launchable = sorted((each for each in prices if each[0] != NO_PRICE), key=lambda each: each[0])
-        return dataclasses.replace(self, instance_types=tuple(each for _, each in launchable))
+        prices = [
+            (instance_type.cheapest_price(self.requirements, well_known), instance_type)
+            for instance_type in self.instance_types
+        ]
+        launchable = sorted((pair for pair in prices if pair[0] != NO_PRICE), key=lambda pair: pair[0])
+        return dataclasses.replace(self, instance_types=tuple(instance_type for _, instance_type in launchable))
 
     def pinned_labels(self) -> Iterator[tuple[str, str]]:
         """The labels that the node is bought with, but for those that no NodeClaim requires."""
@@ -127,7 +130,7 @@ class NodePlan:
             return [in_label(key, value) for key, value in self.pinned_labels()]
         claim = node_claim_json(self)
         types = {"values": sorted(claim["types"])}
-        return [each | types if each["key"] == INSTANCE_TYPE else each for each in claim["requirements"]]
+        return [form | types if form["key"] == INSTANCE_TYPE else form for form in claim["requirements"]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +149,7 @@ class Unschedulable:
     @classmethod
     def of(cls, pod: Pod, refusal: Refusal) -> Unschedulable:
         """The pod with the solver's refusal."""
-        by_pool = {pool: each.text() for pool, each in refusal.by_pool.items()}
+        by_pool = {pool: pool_refusal.text() for pool, pool_refusal in refusal.by_pool.items()}
         return cls(pod, "; ".join(by_pool.values()) if by_pool else refusal.text(), by_pool)
 
 
@@ -180,7 +183,7 @@ class Plan:
     @property
     def reasons(self) -> dict[str, str]:
         """By pod that stays, the reason."""
-        return {key: each.reason for key, each in self.unschedulable.items()}
+        return {key: stay.reason for key, stay in self.unschedulable.items()}
 
 
 def plan_of(results: Results, pods: Iterable[Pod], *, lower_min_values: bool) -> Plan:
@@ -191,7 +194,9 @@ def plan_of(results: Results, pods: Iterable[Pod], *, lower_min_values: bool) ->
         lower_min_values: whether a NodeClaim may have fewer different values than its NodePool demands.
     """
     by_uid = {pod.uid: pod for pod in pods}
-    unschedulable = {by_uid[uid].key: Unschedulable.of(by_uid[uid], each) for uid, each in results.refusals.items()}
+    unschedulable = {
+        by_uid[uid].key: Unschedulable.of(by_uid[uid], refusal) for uid, refusal in results.refusals.items()
+    }
     nodes: list[NodePlan] = []
     for claim in results.claims:
         requirements, template = claim.final_requirements(), claim.template
@@ -219,19 +224,19 @@ def existing_json(plan: Plan) -> dict[str, list[str]]:
 def node_claim_json(node: NodePlan) -> dict[str, Any]:
     """The NodeClaim that would be created, and its price."""
     types, columns = node.instance_types, node.columns
-    requirements = node.requirements.add(columns.named(types))
+    requirements = node.requirements.add(columns.name_requirement(types))
     capacity_types = columns.launchable_capacity_types(types, requirements)
     if capacity_types:
         requirements = requirements.add(Requirement(CAPACITY_TYPE, False, capacity_types))
-    ordered = columns.in_price_order(types, requirements, then_by_name=True)
+    ordered_types = columns.in_price_order(types, requirements, then_by_name=True)
     document = {
         "pool": node.pool,
         "pods": [pod.key for pod in node.pods],
         "requirements": [
             form for requirement in requirements if requirement.key not in SIMULATED for form in _forms(requirement)
         ],
-        "types": [instance_type.name for instance_type in ordered],
-        "price": columns.cheapest_price(ordered[0], requirements),
+        "types": [instance_type.name for instance_type in ordered_types],
+        "price": columns.cheapest_price(ordered_types[0], requirements),
         "requests": dict(node.requests),
     }
     if node.is_lowered:
@@ -260,7 +265,7 @@ def _forms(requirement: Requirement) -> Iterator[dict[str, Any]]:
     """The requirement in the API's form; one with two bounds takes two, and a bound hides the excluded values."""
     bounds = [("Gte", requirement.gte), ("Lte", requirement.lte)]
     limits: list[tuple[str, Sequence[str] | None]] = [
-        (operator, [str(bound)]) for operator, bound in bounds if bound is not None
+        (operator, [str(limit)]) for operator, limit in bounds if limit is not None
     ]
     for operator, values in limits or [(requirement.operator, None)]:
         form: dict[str, Any] = {"key": requirement.key, "operator": operator}

@@ -25,16 +25,18 @@ from podium.provisioner.state.validation import fault_of, is_provisionable
 NO_POOLS: Final = "no dynamic nodepools found"
 
 
-def plan_provisioning(objects: ClusterObjects, catalogue: Catalogue, settings: Settings, now: float) -> dict[str, Any]:
+def plan_provisioning(
+    objects: ClusterObjects, catalogue: Catalogue, settings: Settings, now_s: float
+) -> dict[str, Any]:
     """The plan of one pass: `ignored`, `skipped`, `existing`, `claims` and `errors`.
 
     Args:
-        now: the time, in seconds since the epoch.
+        now_s: the time, in seconds since the epoch.
 
     Raises:
         FieldError: an object has a value that has no meaning.
     """
-    plan = provision(PlanBasis(objects, catalogue, settings), now)
+    plan = provision(PlanBasis(objects, catalogue, settings), now_s)
     if plan.solver is None:
         return {"ignored": plan.ignored, **({"errors": plan.reasons} if plan.unschedulable else {})}
     return {
@@ -46,23 +48,23 @@ def plan_provisioning(objects: ClusterObjects, catalogue: Catalogue, settings: S
     }
 
 
-def provision(basis: PlanBasis, now: float, limit: TimeLimit = UNLIMITED) -> Plan:
+def provision(basis: PlanBasis, now_s: float, limit: TimeLimit = UNLIMITED) -> Plan:
     """Plan all pods that wait, and those of nodes that are leaving.
 
     Args:
-        now: the time, in seconds since the epoch.
+        now_s: the time, in seconds since the epoch.
         limit: when to end with the pods planned by then.
 
     Raises:
         FieldError: an object has a value that has no meaning.
     """
-    waiting, ignored = pending_pods(basis)
-    pods = [*waiting, *pods_of_leaving(basis, Evictions(basis.objects.budgets, now))]
+    waiting, ignored_pods = pending_pods(basis)
+    pods = [*waiting, *pods_of_leaving(basis, Evictions(basis.objects.budgets, now_s))]
     if not pods or not basis.pools:
-        return Plan(unschedulable={pod.key: Unschedulable(pod, NO_POOLS) for pod in pods}, ignored=ignored)
+        return Plan(unschedulable={pod.key: Unschedulable(pod, NO_POOLS) for pod in pods}, ignored=ignored_pods)
     solver = Solver(basis, nodes=[state for state in basis.nodes if not state.is_leaving], pods=pods)
     plan = plan_of(solver.solve(limit), pods, lower_min_values=basis.settings.lower_min_values)
-    return replace(plan, ignored=ignored, solver=solver)
+    return replace(plan, ignored=ignored_pods, solver=solver)
 
 
 def pods_of_leaving(basis: PlanBasis, evictions: Evictions) -> list[Pod]:
@@ -77,13 +79,13 @@ def pods_of_leaving(basis: PlanBasis, evictions: Evictions) -> list[Pod]:
 
 def pending_pods(basis: PlanBasis) -> tuple[list[Pod], dict[str, str]]:
     """The waiting pods that are planned for, and by name why others are ignored."""
-    planned: list[Pod] = []
-    ignored: dict[str, str] = {}
+    planned_pods: list[Pod] = []
+    ignored_pods: dict[str, str] = {}
     for pod in basis.objects.pods:
         if is_provisionable(pod):
             fault = fault_of(pod, basis.volumes, basis.well_known)
             if fault is None:
-                planned.append(pod)
+                planned_pods.append(pod)
             else:
-                ignored[pod.key] = fault
-    return planned, ignored
+                ignored_pods[pod.key] = fault
+    return planned_pods, ignored_pods

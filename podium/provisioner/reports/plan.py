@@ -47,16 +47,16 @@ class PlanReport:
 
     @classmethod
     def by_karpenter(
-        cls, basis: PlanBasis, now: float, devices: DeviceUse = NO_DEVICES, limit: TimeLimit = UNLIMITED
+        cls, basis: PlanBasis, now_s: float, devices: DeviceUse = NO_DEVICES, limit: TimeLimit = UNLIMITED
     ) -> PlanReport:
         """Plan the cluster by Karpenter's rules.
 
         Args:
-            now: the time, in seconds since the epoch.
+            now_s: the time, in seconds since the epoch.
             devices: those for resource claims, only to be shown. Karpenter plans no pod that has such claims.
             limit: when to end with the pods planned by then; the plan is partial then.
         """
-        plan = provision(basis, now, limit)
+        plan = provision(basis, now_s, limit)
         return cls(basis, replace(plan, devices=(devices, devices)), limit.is_noticed)
 
     def as_dict(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class PlanReport:
                 for key, stay in sorted(self.plan.unschedulable.items())
             ],
             "ignored": dict(sorted(self.plan.ignored.items())),
-            "skipped": self._skipped(),
+            "skipped": self._skip_reasons(),
             "not_tried": [] if self._is_podiums else sorted(map(_key, filter(_is_not_tried, self.basis.objects.pods))),
             **({"preempted": list(self.plan.preempted)} if self._is_podiums else {}),
             "hourly_cost": sum_if_known(node["price"] for node in nodes),
@@ -131,17 +131,17 @@ class PlanReport:
             "min_values_relaxed": False,
         }
 
-    def _skipped(self) -> dict[str, str]:
-        worded, skipped = in_own_words if self._is_podiums else in_karpenters_words, self.plan.skipped
+    def _skip_reasons(self) -> dict[str, str]:
+        worded, skipped_pools = in_own_words if self._is_podiums else in_karpenters_words, self.plan.skipped
         reasons: dict[str, str] = {}
         for pool in self.basis.objects.node_pools:
             name = pool.metadata.name
             reason = unusable_reason(pool, self.basis.settings.node_class)
             if reason is not None:
                 reasons[name] = reason
-            elif name in skipped:
-                reasons[name] = worded(skipped[name])
-                if "minValues" not in skipped[name]:
+            elif name in skipped_pools:
+                reasons[name] = worded(skipped_pools[name])
+                if "minValues" not in skipped_pools[name]:
                     reasons[name] += f": {unmet_part(pool, self.basis.catalogue.instance_types)}"
         return reasons
 
@@ -154,14 +154,16 @@ class PlanReport:
             node.node.allocatable if self._is_podiums else _cheapest(node, well_known).allocatable
             for node in plan.nodes
         )
-        planned = (requests_of(pod) for pods in plan.existing.values() for pod in pods)
-        used = total(*(state.requests for state in staying), *planned, *(node.requests for node in plan.nodes))
+        planned_requests = (requests_of(pod) for pods in plan.existing.values() for pod in pods)
+        requests = total(
+            *(state.requests for state in staying), *planned_requests, *(node.requests for node in plan.nodes)
+        )
         allocatable = total(*(state.allocatable for state in staying), *bought)
-        now = (total(*(state.requests for state in nodes)), total(*(state.allocatable for state in nodes)))
-        before, after = plan.devices
+        amounts_now = (total(*(state.requests for state in nodes)), total(*(state.allocatable for state in nodes)))
+        devices_before, devices_after = plan.devices
         return {
-            "before": _shares(*now) | _device_shares(before),
-            "after": _shares(used, allocatable) | _device_shares(after),
+            "before": _shares(*amounts_now) | _device_shares(devices_before),
+            "after": _shares(requests, allocatable) | _device_shares(devices_after),
         }
 
     def _outcome(self, pod: Pod) -> str:
@@ -183,27 +185,25 @@ class PlanReport:
 
 
 def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
-    """Which of a NodePool's requirements no instance type meets, for a NodePool that has none left."""
+    """The requirements of a NodePool that no instance type meets, for a NodePool that has none left."""
     if not instance_types:
         return "the catalogue is empty"
-    whole = pool_requirements(pool)
+    requirements = pool_requirements(pool)
+    # `DoesNotExist` allows no value without contradicting itself.
+    absent = {
+        current_name(rule.key) for rule in pool.spec.template.spec.requirements if rule.operator == "DoesNotExist"
+    }
     contradictory = [
-        each.key
-        for each in whole
-        if not each.values
-        and not each.complement
-        and all(
-            other.operator != "DoesNotExist"
-            for other in pool.spec.template.spec.requirements
-            if current_name(other.key) == each.key
-        )
+        requirement.key
+        for requirement in requirements
+        if not requirement.values and not requirement.complement and requirement.key not in absent
     ]
     if contradictory:
         return f"the requirements on {', '.join(sorted(contradictory))} contradict each other"
     unmet = [
-        str(each)
-        for each in whole
-        if not any(other.requirements.intersects(Requirements((each,))) for other in instance_types)
+        str(requirement)
+        for requirement in requirements
+        if not any(offer.requirements.intersects(Requirements((requirement,))) for offer in instance_types)
     ]
     if unmet:
         return f"no instance type of the catalogue has {', '.join(sorted(unmet))}"
@@ -211,10 +211,10 @@ def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
 
 
 def _pod_named(pods: Sequence[Pod], name: str) -> Pod:
-    found = [each for each in pods if name in (each.key, each.metadata.name)]
-    if len(found) != 1:
-        raise FieldError(name, f"there are {len(found)} pods of this name" if found else "there is no such pod")
-    return found[0]
+    matches = [pod for pod in pods if name in (pod.key, pod.metadata.name)]
+    if len(matches) != 1:
+        raise FieldError(name, f"there are {len(matches)} pods of this name" if matches else "there is no such pod")
+    return matches[0]
 
 
 def node_json(node: NodePlan, well_known: frozenset[str]) -> dict[str, Any]:
@@ -254,8 +254,8 @@ def monthly(hourly: float | None) -> float | None:
 
 def sum_if_known(amounts: Iterable[float | None]) -> float | None:
     """The sum; None if one of the amounts is not known."""
-    known = list(amounts)
-    return None if None in known else sum(amount for amount in known if amount is not None)
+    amounts_list = list(amounts)
+    return None if None in amounts_list else sum(amount for amount in amounts_list if amount is not None)
 
 
 def _device_shares(devices: DeviceUse) -> dict[str, Any]:
@@ -266,12 +266,15 @@ def _device_shares(devices: DeviceUse) -> dict[str, Any]:
     }
 
 
-def _shares(used: Requests, have: Requests) -> dict[str, Any]:
+def _shares(requests: Requests, have: Requests) -> dict[str, Any]:
     devices = sorted(
-        name for name in {*used, *have} if is_extended_resource(name) and (used.get(name) or have.get(name))
+        name for name in {*requests, *have} if is_extended_resource(name) and (requests.get(name) or have.get(name))
     )
     return {
-        name: {"requested": amount_text(name, used.get(name, 0)), "allocatable": amount_text(name, have.get(name, 0))}
+        name: {
+            "requested": amount_text(name, requests.get(name, 0)),
+            "allocatable": amount_text(name, have.get(name, 0)),
+        }
         for name in (*SHOWN, *devices)
     }
 

@@ -136,14 +136,14 @@ class Bench:
 
     # ------------------------------------------------------------ what is reported
 
-    def stepped(self, loop: str, seconds: float, *, is_error: bool) -> None:
+    def record_step(self, loop: str, seconds: float, *, is_error: bool) -> None:
         if is_error:
             self.errors.append(loop)
 
-    def purchased(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
+    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
         self.plans.append(plan)
 
-    def removed(self, removal: Removal | None) -> None:
+    def record_removal(self, removal: Removal | None) -> None:
         if removal is not None:
             self.removals.append(removal)
 

@@ -56,7 +56,7 @@ async def told(types: Catalogue | None, *, in_own_words: bool = False) -> tuple[
     )
     planner = Planner(types, Settings(), in_own_words=in_own_words)
     purchases = planner.plan(objects(), NOW)
-    status.purchased(purchases, purchases.nodes)
+    status.record_plan(purchases, purchases.nodes)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(status.run)
         await client.is_written.wait()

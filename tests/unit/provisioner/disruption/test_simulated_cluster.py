@@ -48,14 +48,14 @@ def test_a_new_node_is_of_the_cheapest_type_and_holds_its_pods() -> None:
     (node,) = found.state.basis.nodes
     assert node.labels["node.kubernetes.io/instance-type"] == "c-2"
     assert node.labels["karpenter.sh/nodepool"] == "pool"
-    assert found.state.basis.room(node).left["cpu"] == 1900 - 1500 - 100
+    assert found.state.basis.room(node).free["cpu"] == 1900 - 1500 - 100
     assert found.state.budgets("Empty") == {"pool": 1}, "it is up"
 
 
 def test_a_new_node_is_no_candidate() -> None:
     found = consolidated(state_of(machine("a", 8), pod("a-1", node="a"), ON_DEMAND))
     assert found.state.candidates == ()
-    assert found.state.fixed == {"new-1"}
+    assert found.state.fixed_nodes == {"new-1"}
 
 
 def test_names_of_new_nodes_are_new() -> None:
@@ -99,5 +99,5 @@ def test_no_node_has_more_on_it_than_it_can_hold(seed: int) -> None:
     command = greedy(state, methods.Rules(to_several=True))
     if command is not None:
         left = after(state, command).state.basis
-        assert [each.name for each in left.nodes if min(left.room(each).left.values()) < 0] == []
+        assert [each.name for each in left.nodes if min(left.room(each).free.values()) < 0] == []
         assert len(left.objects.node_claims) == len(left.objects.nodes)

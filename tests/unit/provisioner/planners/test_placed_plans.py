@@ -3,7 +3,7 @@ from collections.abc import Mapping
 
 from podium.engine.cluster import Cluster
 from podium.objects.core import Pod
-from podium.provisioner.planners.placed_plans import plan_with_podium, settled
+from podium.provisioner.planners.placed_plans import plan_with_podium, settled_objects
 from podium.provisioner.provisioning.candidate_nodes import CandidateNode
 from podium.provisioner.provisioning.plan import Plan
 from podium.provisioner.provisioning.plan_basis import PlanBasis
@@ -156,7 +156,7 @@ def test_pods_of_a_leaving_node_are_placed_elsewhere():
 def test_before_anything_else_pods_that_fit_are_placed():
     objects = [node(), pod("old", node="node-1", cpu="3", priority=-10), pod("fits", cpu="2"), pod("huge", cpu="64")]
     cluster = Cluster.load([{"apiVersion": "v1", **each} for each in objects])
-    found = settled(read_objects(objects), cluster)
+    found = settled_objects(read_objects(objects), cluster)
     assert {each.metadata.name: each.node_name for each in found.pods} == {"fits": "node-1", "huge": ""}
     assert len(cluster.pods) == 3
 

@@ -92,7 +92,7 @@ def test_places_are_in_the_order_of_a_stable_sort_before_each_pod() -> None:
         else:
             index = chooser.choice(sorted_places)
             counts[index] += 1
-            places.moved(index, counts[index])
+            places.move(index, counts[index])
     assert len(places) == len(counts) > 64
 
 
@@ -102,5 +102,5 @@ def test_only_chosen_places_are_given_in_order() -> None:
         places.add(str(index), {}, ANYWHERE)
     chosen = np.array([index % 2 == 0 for index in range(9)])
     assert list(places.in_order(chosen)) == [0, 2, 4, 6, 8]
-    places.moved(2, 2)
+    places.move(2, 2)
     assert list(places.in_order(chosen)) == [0, 4, 6, 8, 2]
