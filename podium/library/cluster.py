@@ -25,7 +25,8 @@ from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 
 if TYPE_CHECKING:
-    from podium.library.plans import InstanceTypes, Plan, Rules
+    from podium.library.plans import InstanceTypes, Rules
+    from podium.provisioner.reports.plan import PlanReport
 
 _STEPS: Final = {"add_nodes": "addNodes"}
 """The steps whose names differ in Python."""
@@ -116,7 +117,7 @@ class Cluster(insight.Cluster):
         add: Objects = (),
         assume_unschedulable: bool = False,
         rules: Rules = "karpenter",
-    ) -> Plan:
+    ) -> PlanReport:
         """Plan the nodes to buy for pending pods, as `podium plan` does. Nothing changes.
 
         `as_dict()` of the answer is the whole plan, and `why(pod)` explains one pod. A cluster that was loaded by its

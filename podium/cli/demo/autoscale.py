@@ -41,7 +41,7 @@ from podium.provisioner.apis.objects import (
 )
 from podium.provisioner.cloudprovider.catalogue import Catalogue, generated_catalogue
 from podium.provisioner.controller.app import Options, ProvisionerApp
-from podium.provisioner.reports.purchase_plans import HOURS_PER_MONTH
+from podium.provisioner.reports.plan import HOURS_PER_MONTH
 from podium.provisioner.scheduling.taints import DISRUPTED
 from podium.provisioner.state.manifests import completed_pool
 

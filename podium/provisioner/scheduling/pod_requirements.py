@@ -50,6 +50,6 @@ def strict_pod_requirements(spec: PodSpec) -> Requirements:
 
 def _expressions(term: NodeSelectorTerm, path: str) -> Iterator[Requirement]:
     """The requirements of a term on labels; those on fields do not count."""
-    for index, each in enumerate(term.match_expressions):
+    for index, expression in enumerate(term.match_expressions):
         where = f"spec.affinity.nodeAffinity.{path}.matchExpressions[{index}]"
-        yield Requirement.of(each.key, each.operator, each.values, path=where)
+        yield Requirement.of(expression.key, expression.operator, expression.values, path=where)

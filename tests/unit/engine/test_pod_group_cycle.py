@@ -69,8 +69,8 @@ class Bench:
         groups = Groups(self.rules)
         for waiting_pod in pods:
             groups.states.put_waiting(waiting_pod)
-        for pod in (item for item in items if isinstance(item, Pod)):
-            groups.states.put_assigned(pod)
+        for assigned_pod in (item for item in items if isinstance(item, Pod)):
+            groups.states.put_assigned(assigned_pod)
         self.state = groups.states.get("default/gang")
         handle = OfflineHandle(
             ManualClock(), Random(1), self.nominator, self.cache.snapshot,

@@ -11,7 +11,7 @@ from podium.objects.errors import FieldError
 from podium.provisioner.cloudprovider.catalogue import built_in_catalogue
 from podium.provisioner.planners.placed_plans import plan_with_podium
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.reports.purchase_plans import PlacedPurchases, PurchasePlan
+from podium.provisioner.reports.plan import PlanReport
 from podium.provisioner.state.reading import read_objects
 from podium.provisioner.state.settings import Settings
 from tests.looks import after_looks
@@ -28,8 +28,10 @@ from tests.unit.provisioner.clusters import (
 )
 
 
-def planned(*objects: dict[str, Any], **settings: Any) -> PurchasePlan:
-    return PurchasePlan.of(PlanBasis(read_objects([node_pool(), *objects]), catalogue(), Settings(**settings)), NOW)
+def planned(*objects: dict[str, Any], **settings: Any) -> PlanReport:
+    return PlanReport.by_karpenter(
+        PlanBasis(read_objects([node_pool(), *objects]), catalogue(), Settings(**settings)), NOW
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_what_becomes_of_a_pod_is_told(document: dict[str, Any], outcome: str) -
 
 
 def test_without_a_pool_every_pod_stays() -> None:
-    plan = PurchasePlan.of(PlanBasis(read_objects([pod("a")]), catalogue(), Settings()), NOW)
+    plan = PlanReport.by_karpenter(PlanBasis(read_objects([pod("a")]), catalogue(), Settings()), NOW)
     assert plan.as_dict()["unschedulable"] == [
         {"pod": "default/a", "reason": "no dynamic nodepools found", "pools": {}}
     ]
@@ -72,7 +74,7 @@ def test_a_pod_has_to_be_named() -> None:
 def test_a_pool_that_wants_too_many_different_values_buys_nothing() -> None:
     types = catalogue(instance_type("a", 4, "4Gi"))
     pools = node_pool(requirements=[required(CAPACITY_TYPE, "Exists", minValues=3)])
-    plan = PurchasePlan.of(PlanBasis(read_objects([pools, pod("a")]), types, Settings()), NOW).as_dict()
+    plan = PlanReport.by_karpenter(PlanBasis(read_objects([pools, pod("a")]), types, Settings()), NOW).as_dict()
     assert "minValues" in plan["skipped"]["pool"]
 
 
@@ -85,10 +87,10 @@ def test_the_built_in_catalogue_is_in_the_zones_of_the_nodes() -> None:
     assert zones(node("a", zone="x"), node("b", zone="y")) == {"x", "y"}
 
 
-def placed(*objects: dict[str, Any]) -> PlacedPurchases:
+def placed(*objects: dict[str, Any]) -> PlanReport:
     basis = PlanBasis(read_objects([node_pool(), *objects]), catalogue(), Settings())
     cluster = Cluster.load([{"apiVersion": "v1", **each} for each in objects])
-    return PlacedPurchases(basis, plan_with_podium(basis, cluster, NOW))
+    return PlanReport(basis, plan_with_podium(basis, cluster, NOW))
 
 
 def test_a_plan_by_podiums_rules_is_told_in_the_same_form():
@@ -134,8 +136,8 @@ def test_pods_whose_turn_does_not_come_in_time_stay_and_the_plan_is_partial() ->
     basis = PlanBasis(
         read_objects([node_pool(), *(pod(f"p-{number}") for number in range(5))]), catalogue(), Settings()
     )
-    plan = PurchasePlan.of(basis, NOW, limit=after_looks(2)).as_dict()
+    plan = PlanReport.by_karpenter(basis, NOW, limit=after_looks(2)).as_dict()
     assert plan["partial"] is True
     assert [len(each["pods"]) for each in plan["new_nodes"]] == [2]
     assert [each["reason"] for each in plan["unschedulable"]] == ["was not looked at: the time limit is over"] * 3
-    assert "partial" not in PurchasePlan.of(basis, NOW).as_dict()
+    assert "partial" not in PlanReport.by_karpenter(basis, NOW).as_dict()

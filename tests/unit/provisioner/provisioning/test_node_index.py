@@ -1,4 +1,4 @@
-"""Places that a pod need not be tried on."""
+"""NodeIndex that a pod need not be tried on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from podium.objects.meta import LabelSelector
-from podium.provisioner.provisioning.places import Limits, OrderedPlaces, Places
+from podium.provisioner.provisioning.node_index import Limits, NodeIndex, OrderedNodeIndex
 from podium.provisioner.provisioning.topology_groups import Rule, TopologyGroup, TopologyKind
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
 from tests.unit.provisioner.clusters import HOSTNAME, ZONE
@@ -26,12 +26,12 @@ def in_zones(*zones: str) -> Requirements:
     return Requirements([Requirement(ZONE, False, frozenset(zones))])
 
 
-def open_places(places: Places, limits: Limits | None = None, **requests: int) -> list[int]:
+def open_places(places: NodeIndex, limits: Limits | None = None, **requests: int) -> list[int]:
     return np.flatnonzero(places.open_to(requests, limits or Limits())).tolist()
 
 
 def test_places_without_room_are_ruled_out() -> None:
-    places = Places()
+    places = NodeIndex()
     places.add("a", {"cpu": 2}, ANYWHERE)
     places.add("b", {"cpu": 4, "gpu": 1}, ANYWHERE)
     assert open_places(places, cpu=2) == [0, 1]
@@ -45,7 +45,7 @@ def test_places_without_room_are_ruled_out() -> None:
 
 
 def test_places_whose_host_has_too_many_pods_of_a_group_are_ruled_out() -> None:
-    places, group = Places(), group_of("b")
+    places, group = NodeIndex(), group_of("b")
     for name in "abc":
         places.add(name, {"cpu": 1}, ANYWHERE)
     limits = Limits(hosts=[(group, 0)])
@@ -56,7 +56,7 @@ def test_places_whose_host_has_too_many_pods_of_a_group_are_ruled_out() -> None:
 
 
 def test_places_without_any_of_the_domains_are_ruled_out() -> None:
-    places = Places()
+    places = NodeIndex()
     places.add("a", {}, in_zones("z1"))
     places.add("b", {}, in_zones("z1", "z2"))
     places.add("c", {}, ANYWHERE)
@@ -68,7 +68,7 @@ def test_places_without_any_of_the_domains_are_ruled_out() -> None:
 
 
 def test_a_label_with_very_many_values_rules_out_no_place() -> None:
-    places = Places()
+    places = NodeIndex()
     places.add("a", {}, in_zones("z1"))
     many = [f"z{index}" for index in range(2, 99)]
     assert open_places(places, Limits(domains=[(ZONE, many)])) == [0]
@@ -78,7 +78,7 @@ def test_a_label_with_very_many_values_rules_out_no_place() -> None:
 
 def test_places_are_in_the_order_of_a_stable_sort_before_each_pod() -> None:
     chooser = random.Random(1)
-    places, sorted_places = OrderedPlaces(), []
+    places, sorted_places = OrderedNodeIndex(), []
     counts: dict[int, int] = {}
     for _ in range(400):
         sorted_places.sort(key=lambda index: counts[index])
@@ -92,15 +92,15 @@ def test_places_are_in_the_order_of_a_stable_sort_before_each_pod() -> None:
         else:
             index = chooser.choice(sorted_places)
             counts[index] += 1
-            places.moved(index, counts[index])
+            places.move(index, counts[index])
     assert len(places) == len(counts) > 64
 
 
 def test_only_chosen_places_are_given_in_order() -> None:
-    places = OrderedPlaces()
+    places = OrderedNodeIndex()
     for index in range(9):
         places.add(str(index), {}, ANYWHERE)
     chosen = np.array([index % 2 == 0 for index in range(9)])
     assert list(places.in_order(chosen)) == [0, 2, 4, 6, 8]
-    places.moved(2, 2)
+    places.move(2, 2)
     assert list(places.in_order(chosen)) == [0, 4, 6, 8, 2]

@@ -48,25 +48,25 @@ class _Domains:
 
     def bits_of(self, requirement: Requirement) -> int:
         """The values that the requirement allows, among those that have been asked for."""
-        found = self._known.get(requirement)
-        if found is None:
-            found = sum(bit for value, bit in self.values.items() if requirement.has(value))
+        bits = self._known.get(requirement)
+        if bits is None:
+            bits = sum(bit for value, bit in self.values.items() if requirement.has(value))
             # A label with more values than an integer has bits is not asked about.
-            self._known[requirement] = found = found & _ALL_BITS
-        return found
+            self._known[requirement] = bits = bits & _ALL_BITS
+        return bits
 
     def add(self, values: Iterable[str]) -> bool:
         """Tell these values apart. Returns: whether any is new."""
-        fresh = [each for each in values if each not in self.values]
-        for each in fresh:
-            self.values[each] = 1 << len(self.values)
+        fresh = [value for value in values if value not in self.values]
+        for requirement in fresh:
+            self.values[requirement] = 1 << len(self.values)
         if fresh:
             self._known.clear()
         return bool(fresh)
 
 
-class Places:
-    """Places in the order in which they were added."""
+class NodeIndex:
+    """NodeIndex in the order in which they were added."""
 
     def __init__(self) -> None:
         self._hostnames: list[str] = []
@@ -80,11 +80,11 @@ class Places:
         """How many there are."""
         return len(self._hostnames)
 
-    def add(self, hostname: str, left: Requests, requirements: Requirements) -> None:
+    def add(self, hostname: str, free: Requests, requirements: Requirements) -> None:
         """Take another place.
 
         Args:
-            left: what it has left at most.
+            free: what it has left at most.
             requirements: what labels it may have.
         """
         index = len(self._hostnames)
@@ -94,21 +94,21 @@ class Places:
             self._capacity *= 2
             self._left = {name: _grown(column) for name, column in self._left.items()}
             self._counts = {group: _grown(column) for group, column in self._counts.items()}
-            for each in self._domains.values():
-                each.column = _grown(each.column)
-        self.narrow(index, left, requirements)
+            for domain in self._domains.values():
+                domain.column = _grown(domain.column)
+        self.narrow(index, free, requirements)
         for group, counts in self._counts.items():
             counts[index] = group.counts.get(hostname, 0)
 
-    def narrow(self, index: int, left: Requests, requirements: Requirements) -> None:
+    def narrow(self, index: int, free: Requests, requirements: Requirements) -> None:
         """Note what the place has left at most, and what labels it may have. It has nothing of other resources."""
         self._requirements[index] = requirements
         for key, domains in self._domains.items():
             domains.column[index] = domains.bits_of(requirements.get(key))
-        for name in left.keys() - self._left.keys():
+        for name in free.keys() - self._left.keys():
             self._left[name] = np.zeros(self._capacity, dtype=np.int64)
         for name, column in self._left.items():
-            column[index] = max(INT64_MIN, min(left.get(name, 0), INT64_MAX))
+            column[index] = max(INT64_MIN, min(free.get(name, 0), INT64_MAX))
 
     def count_again(self, index: int, groups: Iterable[TopologyGroup]) -> None:
         """Note how many pods of these groups are on the place's host."""
@@ -124,20 +124,20 @@ class Places:
         Shape: one value for each place.
         """
         count = len(self._hostnames)
-        found = np.ones(count, dtype=np.bool_)
+        mask = np.ones(count, dtype=np.bool_)
         for name, amount in requests.items():
             column = self._left.get(name)
             if column is not None:
-                found &= column[:count] >= min(amount, INT64_MAX)
+                mask &= column[:count] >= min(amount, INT64_MAX)
             elif amount > 0:
                 return np.zeros(count, dtype=np.bool_)
-        for group, most in limits.hosts:
-            found &= self._counts_of(group)[:count] <= most
+        for group, limit in limits.hosts:
+            mask &= self._counts_of(group)[:count] <= limit
         for key, values in limits.domains:
             bits = self._bits_of(key, values)
             if bits is not None:
-                found &= (self._domains[key].column[:count] & bits) != 0
-        return found
+                mask &= (self._domains[key].column[:count] & bits) != 0
+        return mask
 
     def _bits_of(self, key: str, values: Iterable[str]) -> int | None:
         domains = self._domains.get(key)
@@ -147,19 +147,19 @@ class Places:
         if domains.add(values):
             for index, requirements in enumerate(self._requirements):
                 domains.column[index] = domains.bits_of(requirements.get(key))
-        return None if len(domains.values) > _DOMAINS_MAX else sum(domains.values[each] for each in values)
+        return None if len(domains.values) > _DOMAINS_MAX else sum(domains.values[value] for value in values)
 
     def _counts_of(self, group: TopologyGroup) -> _Column:
-        found = self._counts.get(group)
-        if found is None:
-            found = self._counts[group] = np.zeros(self._capacity, dtype=np.int64)
+        counts = self._counts.get(group)
+        if counts is None:
+            counts = self._counts[group] = np.zeros(self._capacity, dtype=np.int64)
             for index, hostname in enumerate(self._hostnames):
-                found[index] = group.counts.get(hostname, 0)
-        return found
+                counts[index] = group.counts.get(hostname, 0)
+        return counts
 
 
-class OrderedPlaces(Places):
-    """Places by their number of pods.
+class OrderedNodeIndex(NodeIndex):
+    """NodeIndex by their number of pods.
 
     Those with equally many are in the order that a stable sort before each pod would leave: a new place comes last, and
     one that took a pod comes before all that have as many already.
@@ -170,22 +170,22 @@ class OrderedPlaces(Places):
         self._order = np.zeros(self._capacity, dtype=np.int64)
         self._moves = 0
 
-    def add(self, hostname: str, left: Requests, requirements: Requirements) -> None:
+    def add(self, hostname: str, free: Requests, requirements: Requirements) -> None:
         """Take another place, with its first pod."""
         index = len(self)
         if index == len(self._order):
             self._order = _grown(self._order)
-        super().add(hostname, left, requirements)
+        super().add(hostname, free, requirements)
         self._order[index] = (1 << 32) + index
 
-    def moved(self, index: int, pods: int) -> None:
+    def move(self, index: int, pods: int) -> None:
         """Note that the place took a pod, and has so many now."""
         self._moves += 1
         self._order[index] = (pods << 32) - self._moves
 
-    def in_order(self, chosen: NDArray[np.bool_]) -> Iterator[int]:
+    def in_order(self, mask: NDArray[np.bool_]) -> Iterator[int]:
         """The chosen places in their order."""
-        indices = np.flatnonzero(chosen)
+        indices = np.flatnonzero(mask)
         keys = self._order[indices]
         for _ in range(min(_SORTED_FROM, len(indices))):
             at = int(keys.argmin())

@@ -1,5 +1,11 @@
 from podium.engine.cluster import Cluster
-from podium.provisioner.provisioning.launches import Launch, has_room, launch_of, launches, node_under_way
+from podium.provisioner.provisioning.candidate_nodes import (
+    CandidateNode,
+    candidate_nodes,
+    candidate_of,
+    has_room,
+    node_under_way,
+)
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.scheduling.requirements import Requirements
 from podium.provisioner.state.reading import read_objects
@@ -24,10 +30,10 @@ def _basis(*objects, types=TYPES):
     return PlanBasis(read_objects(objects), catalogue(*types), Settings())
 
 
-def _options(basis: PlanBasis, **wanted: str) -> list[Launch]:
+def _options(basis: PlanBasis, **wanted: str) -> list[CandidateNode]:
     ((template, groups),) = basis.templates
     requirements = template.requirements.union(Requirements.of_labels(wanted))
-    return launches(template, groups, requirements, basis.well_known)
+    return candidate_nodes(template, groups, requirements, basis.well_known)
 
 
 def test_offerings_come_by_price_then_by_names_and_reserved_ones_not_at_all():
@@ -89,7 +95,7 @@ def test_a_reservation_that_this_plan_has_filled_is_not_taken_again():
     taken: dict = {}
     kinds = []
     for _ in range(2):
-        launch = launch_of(template, groups, template.requirements, template.instance_types, basis.well_known, taken)
+        launch = candidate_of(template, groups, template.requirements, template.instance_types, basis.well_known, taken)
         assert launch is not None
         taken[launch.offering] = taken.get(launch.offering, 0) + 1
         kinds.append(launch.offering.capacity_type)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from podium.provisioner.disruption import methods
-from podium.provisioner.disruption.aftermath import Aftermath, after
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.searches import greedy
+from podium.provisioner.disruption.simulated_cluster import SimulatedCluster, after
 from tests.unit.provisioner.clusters import CAPACITY_TYPE, Document, daemon_set, owned_by, pod, required
 from tests.unit.provisioner.fleets import machine, node_pool, state_of
 from tests.unit.provisioner.random_fleets import any_fleet
@@ -15,7 +15,7 @@ from tests.unit.provisioner.random_fleets import any_fleet
 ON_DEMAND = node_pool(requirements=[required(CAPACITY_TYPE, "In", "on-demand")])
 
 
-def consolidated(state: DisruptionState) -> Aftermath:
+def consolidated(state: DisruptionState) -> SimulatedCluster:
     command = methods.single_node(state)
     assert command is not None
     return after(state, command)
@@ -37,20 +37,25 @@ def test_a_new_node_is_of_the_cheapest_type_and_holds_its_pods() -> None:
     waiting = pod("waits", cpu="500m")
     state = state_of(machine("a", 8), pod("a-1", node="a"), waiting, ON_DEMAND, daemon_set(cpu="100m"))
     found = consolidated(state)
-    (new,) = found.new
-    assert (new.name, new.instance_type.name, new.offering.zone, new.price) == ("new-1", "c-2", "zone-1", 0.2)
+    ((name, new),) = ((each.name, each.node) for each in found.new)
+    assert (name, new.instance_type.name, new.offering.zone, new.price) == (
+        "new-1",
+        "c-2",
+        "zone-1",
+        0.2,
+    )
     assert found.moves == {"default/a-1": "new-1", "default/waits": "new-1"}
     (node,) = found.state.basis.nodes
     assert node.labels["node.kubernetes.io/instance-type"] == "c-2"
     assert node.labels["karpenter.sh/nodepool"] == "pool"
-    assert found.state.basis.room(node).left["cpu"] == 1900 - 1500 - 100
+    assert found.state.basis.room(node).free["cpu"] == 1900 - 1500 - 100
     assert found.state.budgets("Empty") == {"pool": 1}, "it is up"
 
 
 def test_a_new_node_is_no_candidate() -> None:
     found = consolidated(state_of(machine("a", 8), pod("a-1", node="a"), ON_DEMAND))
     assert found.state.candidates == ()
-    assert found.state.fixed == {"new-1"}
+    assert found.state.fixed_nodes == {"new-1"}
 
 
 def test_names_of_new_nodes_are_new() -> None:
@@ -94,5 +99,5 @@ def test_no_node_has_more_on_it_than_it_can_hold(seed: int) -> None:
     command = greedy(state, methods.Rules(to_several=True))
     if command is not None:
         left = after(state, command).state.basis
-        assert [each.name for each in left.nodes if min(left.room(each).left.values()) < 0] == []
+        assert [each.name for each in left.nodes if min(left.room(each).free.values()) < 0] == []
         assert len(left.objects.node_claims) == len(left.objects.nodes)

@@ -30,7 +30,7 @@ _DAEMONS_NAMESPACE = "kube-system"
 
 
 @dataclass(frozen=True, eq=False)
-class Launch:
+class CandidateNode:
     """A node that can be bought.
 
     Attributes:
@@ -61,10 +61,14 @@ class Launch:
 
     def labels(self, name: str) -> Mapping[str, str]:
         """The node's labels, by key. Where several values are allowed, it is the first by name."""
-        named = Requirement.of(INSTANCE_TYPE, "In", (self.instance_type.name,))
-        wanted = self.requirements.union(self.instance_type.requirements).union(self.offering.requirements).add(named)
-        found = {each.key: label for each in wanted if (label := _label(each)) is not None}
-        return dict(sorted({**found, HOSTNAME: name}.items()))
+        type_requirement = Requirement.of(INSTANCE_TYPE, "In", (self.instance_type.name,))
+        requirements = (
+            self.requirements.union(self.instance_type.requirements)
+            .union(self.offering.requirements)
+            .add(type_requirement)
+        )
+        labels = {requirement.key: label for requirement in requirements if (label := _label(requirement)) is not None}
+        return dict(sorted({**labels, HOSTNAME: name}.items()))
 
     def manifests(self, name: str) -> Iterator[Mapping[str, Any]]:
         """The node of that name, and pods that stand for those of its DaemonSets."""
@@ -73,15 +77,15 @@ class Launch:
         yield from daemons(name, self.group.overhead, self.group.ports)
 
 
-def launches(
+def candidate_nodes(
     template: Template, groups: Sequence[DaemonGroup], requirements: Requirements, well_known: AbstractSet[str]
-) -> list[Launch]:
+) -> list[CandidateNode]:
     """All nodes that can be bought under these requirements, the cheapest first, then by names.
 
     Reserved capacity is left out: whether it is free depends on the whole plan.
     """
-    found = [
-        Launch(template, requirements, group, instance_type, offering)
+    candidates = [
+        CandidateNode(template, requirements, group, instance_type, offering)
         for group in groups
         for instance_type in group.instance_types
         if instance_type.requirements.intersects(requirements)
@@ -90,38 +94,38 @@ def launches(
         and offering.is_launchable
         and requirements.is_compatible(offering.requirements, well_known)
     ]
-    return sorted(found, key=_order)
+    return sorted(candidates, key=_order)
 
 
-def launch_of(
+def candidate_of(
     template: Template,
     groups: Sequence[DaemonGroup],
     requirements: Requirements,
     instance_types: Iterable[InstanceType],
     well_known: AbstractSet[str],
-    taken: Mapping[Offering, int],
-) -> Launch | None:
+    places: Mapping[Offering, int],
+) -> CandidateNode | None:
     """The node that is bought for a NodeClaim: the cheapest of its instance types, in its cheapest offering.
 
     Args:
-        taken: by reserved offering, how many nodes of this plan have it already.
+        places: by reserved offering, how many nodes of this plan have it already.
 
     Returns: None if no offering is left.
     """
-    found = [
-        Launch(template, requirements, group, instance_type, offering)
+    candidates = [
+        CandidateNode(template, requirements, group, instance_type, offering)
         for instance_type in instance_types
         for offering in instance_type.offerings
         if offering.is_launchable
         and requirements.is_compatible(offering.requirements, well_known)
-        and (offering.capacity_type != RESERVED or taken.get(offering, 0) < offering.reservation_capacity)
+        and (offering.capacity_type != RESERVED or places.get(offering, 0) < offering.reservation_capacity)
         for group in groups
         if instance_type in group.instance_types
     ]
-    return min(found, key=_order, default=None)
+    return min(candidates, key=_order, default=None)
 
 
-def has_room(launch: Launch, requests: Requests) -> bool:
+def has_room(launch: CandidateNode, requests: Requests) -> bool:
     """Whether the node is large enough for its DaemonSets and these requests."""
     overhead = launch.group.overhead
     return fits({name: amount + overhead.get(name, 0) for name, amount in requests.items()}, launch.allocatable)
@@ -140,16 +144,16 @@ def daemons(node: str, requests: Requests, ports: Iterable[HostPort] = ()) -> It
         yield _daemon(f"{node}-daemon-{index}", node, amounts, ports if index == 0 else ())
 
 
-def _order(launch: Launch) -> tuple[float, str, str, str]:
+def _order(launch: CandidateNode) -> tuple[float, str, str, str]:
     return launch.price, launch.instance_type.name, launch.offering.zone, launch.offering.capacity_type
 
 
 def _label(requirement: Requirement) -> str | None:
     if not requirement.complement:
         return min(requirement.values, default=None)
-    for bound in (requirement.gte, requirement.lte):
-        if bound is not None:
-            return str(bound)
+    for limit in (requirement.gte, requirement.lte):
+        if limit is not None:
+            return str(limit)
     return None
 
 
@@ -165,7 +169,7 @@ def _node(
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": dict(labels)},
-        "spec": {"taints": [{"key": each.key, "value": each.value, "effect": each.effect} for each in taints]},
+        "spec": {"taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in taints]},
         "status": {"allocatable": amounts, "capacity": capacity or amounts},
     }
 
@@ -175,8 +179,8 @@ def _daemon(name: str, node: str, requests: Requests, ports: Iterable[HostPort])
         "name": "daemon",
         "resources": {"requests": quantities(requests)},
         "ports": [
-            {"hostPort": each.port, "containerPort": each.port, "protocol": each.protocol, "hostIP": each.address}
-            for each in ports
+            {"hostPort": port.port, "containerPort": port.port, "protocol": port.protocol, "hostIP": port.address}
+            for port in ports
         ],
     }
     return {

@@ -14,24 +14,24 @@ from podium.provisioner.disruption.sandbox_nodes import (
     removal_of,
 )
 from podium.provisioner.planners.planner import Planner
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.state.reading import read_objects
 from podium.provisioner.state.settings import Settings
 from tests.unit.provisioner.clusters import NOW, TYPES, Document, catalogue, node_pool, pod
 
 
-def planned(*documents: Document) -> tuple[PlannedNode, ...]:
+def planned(*documents: Document) -> tuple[NodePlan, ...]:
     """What would be bought for a cluster of these objects and a NodePool."""
     return planned_of(node_pool(labels={"team": "a"}), *documents)
 
 
-def planned_of(*documents: Document) -> tuple[PlannedNode, ...]:
+def planned_of(*documents: Document) -> tuple[NodePlan, ...]:
     """What would be bought for a cluster of these objects."""
     objects = read_objects(documents)
-    return Planner(catalogue(*TYPES[:2]), Settings()).purchases(objects, NOW).nodes
+    return Planner(catalogue(*TYPES[:2]), Settings()).plan(objects, NOW).nodes
 
 
-def bought(each: PlannedNode) -> Document:
+def bought(each: NodePlan) -> Document:
     return {**manifest_of(each, NOW)}
 
 
