@@ -18,7 +18,7 @@ from podium.config.args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from podium.config.extension_points import DEFAULT_MULTI_POINT, ExtensionPoint
+from podium.config.extension_points import DEFAULT_PLUGINS, ExtensionPoint
 from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
 from podium.config.types import (
     DEFAULT_SCHEDULER_NAME,
@@ -39,15 +39,7 @@ _STORAGE_CAPACITY_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShape
 @lru_cache(_CACHE_SIZE)
 def default_plugins(gates: ConfigGates = DEFAULT_GATES) -> Plugins:
     """Return the plugins of a profile that configures none: one ``multiPoint`` list."""
-    plugins = [
-        Plugin(name, weight)
-        for name, weight in DEFAULT_MULTI_POINT
-        if gates.node_declared_features or name != "NodeDeclaredFeatures"
-    ]
-    if gates.gang_scheduling:
-        plugins.append(Plugin("GangScheduling"))
-    if gates.topology_aware_workload_scheduling:
-        plugins += [Plugin("TopologyPlacementGenerator"), Plugin("PodGroupPodsCount", 1)]
+    plugins = (Plugin(name, row.weight) for name, row in DEFAULT_PLUGINS.items() if not row.gate or gates.has(row.gate))
     return Plugins(multi_point=PluginSet(tuple(plugins)))
 
 

@@ -1,13 +1,14 @@
 """Facts about plugins in the v1 API: extension points, the plugins that extend them, and the default set.
 
-Owns three tables: extension points with the name of the interface in upstream's messages, in-tree plugins with the
-extension points they extend, and the default ``multiPoint`` list. Never imports a plugin: the package with the classes
-checks that tables and classes agree.
+Owns two tables: extension points with the name of the interface in upstream's messages, and in-tree plugins with the
+extension points they extend, their weight, and the feature gate of each that has one. Never imports a plugin: a test
+checks that table and classes agree.
 
 Source: pkg/scheduler/apis/config/v1/default_plugins.go, pkg/scheduler/framework/plugins (kube-scheduler 1.36.2)
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -42,61 +43,53 @@ PluginRegistry = Mapping[str, frozenset[ExtensionPoint]]
 """Plugin name → the extension points it extends; the expansion needs no other fact about a plugin."""
 
 
-def _extends(points: str) -> frozenset[ExtensionPoint]:
-    return frozenset(ExtensionPoint(point) for point in points.split())
+@dataclass(frozen=True, slots=True)
+class InTreePlugin:
+    """The facts about one plugin of the default set.
+
+    Attributes:
+        weight: as the default set has it; 0 counts as 1 when scoring.
+        gate: the feature gate without which it is not in the default set; "" if it always is. One that
+            `config.feature_gates` does not name is alpha, and off by default.
+    """
+
+    points: frozenset[ExtensionPoint]
+    weight: int = 0
+    gate: str = ""
 
 
-IN_TREE_PLUGINS: Final[PluginRegistry] = MappingProxyType(
-    {
-        "SchedulingGates": _extends("preEnqueue"),
-        "PrioritySort": _extends("queueSort"),
-        "NodeUnschedulable": _extends("filter"),
-        "NodeName": _extends("filter"),
-        "TaintToleration": _extends("filter preScore score"),
-        "NodeAffinity": _extends("preFilter filter preScore score"),
-        "NodePorts": _extends("preFilter filter"),
-        "NodeResourcesFit": _extends("preFilter filter preScore score placementScore"),
-        "VolumeRestrictions": _extends("preFilter filter"),
-        "NodeVolumeLimits": _extends("preFilter filter"),
-        "VolumeBinding": _extends("preFilter filter reserve preBind preScore score"),
-        "VolumeZone": _extends("preFilter filter"),
-        "PodTopologySpread": _extends("preFilter filter preScore score"),
-        "InterPodAffinity": _extends("preFilter filter preScore score"),
-        "DynamicResources": _extends("preEnqueue preFilter filter postFilter score reserve preBind"),
-        "DefaultPreemption": _extends("preEnqueue postFilter"),
-        "NodeResourcesBalancedAllocation": _extends("preScore score"),
-        "ImageLocality": _extends("score"),
-        "DefaultBinder": _extends("bind"),
-        "NodeDeclaredFeatures": _extends("preFilter filter"),
-        "GangScheduling": _extends("preEnqueue permit"),
-        "TopologyPlacementGenerator": _extends("placementGenerate"),
-        "PodGroupPodsCount": _extends("placementScore"),
-    }
-)
+def _extends(points: str, weight: int = 0, gate: str = "") -> InTreePlugin:
+    return InTreePlugin(frozenset(ExtensionPoint(point) for point in points.split()), weight, gate)
 
-DEFAULT_MULTI_POINT: Final[tuple[tuple[str, int], ...]] = (
-    ("SchedulingGates", 0),
-    ("PrioritySort", 0),
-    ("NodeUnschedulable", 0),
-    ("NodeName", 0),
-    ("TaintToleration", 3),
-    ("NodeAffinity", 2),
-    ("NodePorts", 0),
-    ("NodeResourcesFit", 1),
-    ("VolumeRestrictions", 0),
-    ("NodeVolumeLimits", 0),
-    ("VolumeBinding", 0),
-    ("VolumeZone", 0),
-    ("PodTopologySpread", 2),
-    ("InterPodAffinity", 2),
-    ("DynamicResources", 2),
-    ("DefaultPreemption", 0),
-    ("NodeResourcesBalancedAllocation", 1),
-    ("ImageLocality", 1),
-    ("DefaultBinder", 0),
-    ("NodeDeclaredFeatures", 0),
-)
-"""Names and weights, in order, with the feature gates at their 1.36 defaults. Weight 0 counts as 1 when scoring."""
+
+DEFAULT_PLUGINS: Final[Mapping[str, InTreePlugin]] = {
+    "SchedulingGates": _extends("preEnqueue"),
+    "PrioritySort": _extends("queueSort"),
+    "NodeUnschedulable": _extends("filter"),
+    "NodeName": _extends("filter"),
+    "TaintToleration": _extends("filter preScore score", weight=3),
+    "NodeAffinity": _extends("preFilter filter preScore score", weight=2),
+    "NodePorts": _extends("preFilter filter"),
+    "NodeResourcesFit": _extends("preFilter filter preScore score placementScore", weight=1),
+    "VolumeRestrictions": _extends("preFilter filter"),
+    "NodeVolumeLimits": _extends("preFilter filter"),
+    "VolumeBinding": _extends("preFilter filter reserve preBind preScore score"),
+    "VolumeZone": _extends("preFilter filter"),
+    "PodTopologySpread": _extends("preFilter filter preScore score", weight=2),
+    "InterPodAffinity": _extends("preFilter filter preScore score", weight=2),
+    "DynamicResources": _extends("preEnqueue preFilter filter postFilter score reserve preBind", weight=2),
+    "DefaultPreemption": _extends("preEnqueue postFilter"),
+    "NodeResourcesBalancedAllocation": _extends("preScore score", weight=1),
+    "ImageLocality": _extends("score", weight=1),
+    "DefaultBinder": _extends("bind"),
+    "NodeDeclaredFeatures": _extends("preFilter filter", gate="NodeDeclaredFeatures"),
+    "GangScheduling": _extends("preEnqueue permit", gate="GangScheduling"),
+    "TopologyPlacementGenerator": _extends("placementGenerate", gate="TopologyAwareWorkloadScheduling"),
+    "PodGroupPodsCount": _extends("placementScore", weight=1, gate="TopologyAwareWorkloadScheduling"),
+}
+"""In the order of the default ``multiPoint`` list."""
+
+IN_TREE_PLUGINS: Final[PluginRegistry] = MappingProxyType({name: row.points for name, row in DEFAULT_PLUGINS.items()})
 
 REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """Plugin names that version v1 refuses."""

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from podium.config.extension_points import DEFAULT_PLUGINS
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigGates:
@@ -30,6 +32,13 @@ class ConfigGates:
     gang_scheduling: bool = False
     topology_aware_workload_scheduling: bool = False
     workload_aware_preemption: bool = False
+    of_plugins: frozenset[str] = frozenset()
+    """Those that are on, by their names, of the gates that do no more than add plugins to the default set."""
+
+    def has(self, gate: str) -> bool:
+        """Whether the gate of that name is on."""
+        attribute = GATES[gate].attribute
+        return gate in self.of_plugins if attribute == _OF_PLUGINS else bool(getattr(self, attribute))
 
     @property
     def dra_binding_timeout(self) -> bool:
@@ -94,8 +103,9 @@ _LOCKED: Final = Gate(Stage.GA, default=True, is_locked=True)
 _BETA_ON: Final = Gate(Stage.BETA, default=True)
 _BETA_OFF: Final = Gate(Stage.BETA, default=False)
 _ALPHA: Final = Gate(Stage.ALPHA, default=False)
+_OF_PLUGINS: Final = "of_plugins"
 
-GATES: Final[Mapping[str, Gate]] = {
+_NAMED: Final[Mapping[str, Gate]] = {
     "AllAlpha": _ALPHA,
     "AllBeta": _BETA_OFF,
     "ClearingNominatedNodeNameAfterBinding": _BETA_ON,
@@ -142,6 +152,11 @@ GATES: Final[Mapping[str, Gate]] = {
     "VolumeLimitScaling": _ALPHA,
     "WorkloadAwarePreemption": Gate(Stage.ALPHA, default=False, attribute="workload_aware_preemption"),
 }
+_BY_PLUGIN: Final = {
+    row.gate: Gate(Stage.ALPHA, default=False, attribute=_OF_PLUGINS) for row in DEFAULT_PLUGINS.values() if row.gate
+}
+GATES: Final[Mapping[str, Gate]] = dict(sorted({**_BY_PLUGIN, **_NAMED}.items()))
+"""Every gate by its name. One that only a plugin names is alpha."""
 
 NEEDS: Final[Mapping[str, str]] = {
     "GangScheduling": "GenericWorkload",
@@ -180,8 +195,12 @@ def parse_feature_gates(values: Iterable[str]) -> ConfigGates:
     ]
     if problems:
         raise FeatureGateError(problems)
-    switched = ((GATES[name].attribute, value) for name, value in settings.items())
-    return ConfigGates(**{attribute: value for attribute, value in switched if attribute})
+    attributes = {name: GATES[name].attribute for name in settings}
+    of_plugins = frozenset(name for name, value in settings.items() if value and attributes[name] == _OF_PLUGINS)
+    switched = {
+        attribute: settings[name] for name, attribute in attributes.items() if attribute not in ("", _OF_PLUGINS)
+    }
+    return ConfigGates(**switched, of_plugins=of_plugins)
 
 
 def _pairs(values: Iterable[str]) -> Iterator[tuple[str, str | None]]:

@@ -13,13 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podium.cluster import Cache
-from podium.framework.contract.cluster_event import (
-    NODE_ADD,
-    NODE_DELETE,
-    ActionType,
-    ClusterEvent,
-    EventResource,
-)
+from podium.framework.contract.cluster_event import NODE_ADD, NODE_DELETE, ActionType, ClusterEvent
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
@@ -28,7 +22,7 @@ from podium.objects.claims import ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Node, Pod
 from podium.objects.devices import DeviceClass, DeviceTaintRule
 from podium.objects.errors import FieldError
-from podium.objects.resource_types import KubeObject, ResourceType
+from podium.objects.resource_types import EventResource, KubeObject, ResourceType
 from podium.objects.unreadable import kind_of, unread_field
 from podium.objects.wire import BrokenObject
 from podium.queues import SchedulingQueue, node_changes
@@ -248,12 +242,9 @@ class DeviceClassHandler:
             framework.signatures.forget()
 
 
-_EVENT_RESOURCES = {each.value: each for each in EventResource}
-
 RESOURCE_EVENTS: Mapping[ResourceType[Any], EventResource] = {
-    resource: _EVENT_RESOURCES[name]
+    resource: resource.event
     for resource in resource_types.ALL
-    if (name := f"{resource.group}/{resource.kind}".removeprefix("/")) in _EVENT_RESOURCES
-    and resource not in (resource_types.PODS, resource_types.NODES)
+    if resource.event is not None and resource not in (resource_types.PODS, resource_types.NODES)
 }
 """The resources besides pods and nodes whose changes may make a pod schedulable."""

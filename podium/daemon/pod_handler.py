@@ -23,7 +23,6 @@ from podium.framework.contract.cluster_event import (
     UNSCHEDULABLE_POD_UPDATE,
     ActionType,
     ClusterEvent,
-    EventResource,
 )
 from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
@@ -32,6 +31,7 @@ from podium.objects.core import Pod
 from podium.objects.errors import FieldError
 from podium.objects.pod_limits import excess
 from podium.objects.requests import filter_requests
+from podium.objects.resource_types import EventResource
 from podium.objects.selectors import compile_node_selector
 from podium.objects.topology_labels import REGION, ZONE
 from podium.queues import SchedulingQueue, pod_changes

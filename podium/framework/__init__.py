@@ -8,14 +8,7 @@ The names exported here are the public API for plugins.
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.contract.bind import BindPlugin, PermitPlugin, PostBindPlugin, PreBindPlugin, ReservePlugin
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import (
     FilterPlugin,
@@ -31,6 +24,7 @@ from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, Scor
 from podium.framework.contract.status import SKIP, Code, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
+from podium.objects.resource_types import EventResource
 
 __all__ = [
     "MAX_NODE_SCORE",

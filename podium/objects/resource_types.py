@@ -1,10 +1,12 @@
-"""The resources that podium watches.
+"""The resources that podium watches: one row for each.
 
-Owns how each is addressed and decoded. Adding a kind takes one line.
+Owns how each is addressed and decoded, which cluster event its changes are, and behind which feature gate API servers
+serve it. Its handler and its rights follow from its row.
 """
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -33,6 +35,28 @@ from podium.objects.workloads import (
 )
 
 
+class EventResource(enum.Enum):
+    """The kind of object that changed; values are upstream's names."""
+
+    POD = "Pod"
+    ASSIGNED_POD = "AssignedPod"
+    UNSCHEDULABLE_POD = "UnschedulablePod"
+    NODE = "Node"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    CSI_NODE = "storage.k8s.io/CSINode"
+    CSI_DRIVER = "storage.k8s.io/CSIDriver"
+    VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+    CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+    STORAGE_CLASS = "storage.k8s.io/StorageClass"
+    RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
+    RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
+    DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+    POD_GROUP = "scheduling.k8s.io/PodGroup"
+    COSCHEDULING_POD_GROUP = "scheduling.x-k8s.io/PodGroup"
+    WILDCARD = "*"
+
+
 class KubeObject(Protocol):
     """What reflectors and stores need of an object."""
 
@@ -52,12 +76,19 @@ ObjectT = TypeVar("ObjectT", bound=KubeObject)
 
 @dataclass(frozen=True, slots=True)
 class ResourceType(Generic[ObjectT]):
-    """A kind, the path of its collection, and the type that its objects are decoded to."""
+    """A kind, the path of its collection, and the type that its objects are decoded to.
+
+    Attributes:
+        event: what its changes are for pods that wait; None if no pod waits for them.
+        gate: the feature gate without which no API server serves it; `CUSTOM` for a custom resource.
+    """
 
     kind: str
     path: str
     type: type[ObjectT]
     field_selector: str = ""
+    event: EventResource | None = None
+    gate: str = ""
 
     @property
     def plural(self) -> str:
@@ -88,8 +119,12 @@ class ResourceType(Generic[ObjectT]):
         return f"{place}/{plural}/{item.metadata.name}"
 
 
-PODS = ResourceType("Pod", "/api/v1/pods", Pod, field_selector="status.phase!=Succeeded,status.phase!=Failed")
-NODES = ResourceType("Node", "/api/v1/nodes", Node)
+CUSTOM = "CustomResourceDefinition"
+
+PODS = ResourceType(
+    "Pod", "/api/v1/pods", Pod, field_selector="status.phase!=Succeeded,status.phase!=Failed", event=EventResource.POD
+)
+NODES = ResourceType("Node", "/api/v1/nodes", Node, event=EventResource.NODE)
 NAMESPACES = ResourceType("Namespace", "/api/v1/namespaces", Namespace)
 SERVICES = ResourceType("Service", "/api/v1/services", Service)
 REPLICATION_CONTROLLERS = ResourceType("ReplicationController", "/api/v1/replicationcontrollers", ReplicationController)
@@ -98,50 +133,61 @@ STATEFUL_SETS = ResourceType("StatefulSet", "/apis/apps/v1/statefulsets", Statef
 POD_DISRUPTION_BUDGETS = ResourceType(
     "PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget
 )
-PERSISTENT_VOLUMES = ResourceType("PersistentVolume", "/api/v1/persistentvolumes", PersistentVolume)
+PERSISTENT_VOLUMES = ResourceType(
+    "PersistentVolume", "/api/v1/persistentvolumes", PersistentVolume, event=EventResource.PERSISTENT_VOLUME
+)
 PERSISTENT_VOLUME_CLAIMS = ResourceType(
-    "PersistentVolumeClaim", "/api/v1/persistentvolumeclaims", PersistentVolumeClaim
+    "PersistentVolumeClaim",
+    "/api/v1/persistentvolumeclaims",
+    PersistentVolumeClaim,
+    event=EventResource.PERSISTENT_VOLUME_CLAIM,
 )
-STORAGE_CLASSES = ResourceType("StorageClass", "/apis/storage.k8s.io/v1/storageclasses", StorageClass)
-CSI_NODES = ResourceType("CSINode", "/apis/storage.k8s.io/v1/csinodes", CSINode)
-CSI_DRIVERS = ResourceType("CSIDriver", "/apis/storage.k8s.io/v1/csidrivers", CSIDriver)
+STORAGE_CLASSES = ResourceType(
+    "StorageClass", "/apis/storage.k8s.io/v1/storageclasses", StorageClass, event=EventResource.STORAGE_CLASS
+)
+CSI_NODES = ResourceType("CSINode", "/apis/storage.k8s.io/v1/csinodes", CSINode, event=EventResource.CSI_NODE)
+CSI_DRIVERS = ResourceType("CSIDriver", "/apis/storage.k8s.io/v1/csidrivers", CSIDriver, event=EventResource.CSI_DRIVER)
 CSI_STORAGE_CAPACITIES = ResourceType(
-    "CSIStorageCapacity", "/apis/storage.k8s.io/v1/csistoragecapacities", CSIStorageCapacity
+    "CSIStorageCapacity",
+    "/apis/storage.k8s.io/v1/csistoragecapacities",
+    CSIStorageCapacity,
+    event=EventResource.CSI_STORAGE_CAPACITY,
 )
-VOLUME_ATTACHMENTS = ResourceType("VolumeAttachment", "/apis/storage.k8s.io/v1/volumeattachments", VolumeAttachment)
-DEVICE_CLASSES = ResourceType("DeviceClass", "/apis/resource.k8s.io/v1/deviceclasses", DeviceClass)
-RESOURCE_CLAIMS = ResourceType("ResourceClaim", "/apis/resource.k8s.io/v1/resourceclaims", ResourceClaim)
-RESOURCE_SLICES = ResourceType("ResourceSlice", "/apis/resource.k8s.io/v1/resourceslices", ResourceSlice)
-DEVICE_TAINT_RULES = ResourceType("DeviceTaintRule", "/apis/resource.k8s.io/v1beta2/devicetaintrules", DeviceTaintRule)
-POD_GROUPS = ResourceType("PodGroup", "/apis/scheduling.k8s.io/v1alpha2/podgroups", PodGroup)
-COSCHEDULING_POD_GROUPS = ResourceType("PodGroup", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", CoschedulingPodGroup)
+VOLUME_ATTACHMENTS = ResourceType(
+    "VolumeAttachment",
+    "/apis/storage.k8s.io/v1/volumeattachments",
+    VolumeAttachment,
+    event=EventResource.VOLUME_ATTACHMENT,
+)
+DEVICE_CLASSES = ResourceType(
+    "DeviceClass", "/apis/resource.k8s.io/v1/deviceclasses", DeviceClass, event=EventResource.DEVICE_CLASS
+)
+RESOURCE_CLAIMS = ResourceType(
+    "ResourceClaim", "/apis/resource.k8s.io/v1/resourceclaims", ResourceClaim, event=EventResource.RESOURCE_CLAIM
+)
+RESOURCE_SLICES = ResourceType(
+    "ResourceSlice", "/apis/resource.k8s.io/v1/resourceslices", ResourceSlice, event=EventResource.RESOURCE_SLICE
+)
+DEVICE_TAINT_RULES = ResourceType(
+    "DeviceTaintRule", "/apis/resource.k8s.io/v1beta2/devicetaintrules", DeviceTaintRule, gate="DRADeviceTaintRules"
+)
+POD_GROUPS = ResourceType(
+    "PodGroup",
+    "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+    PodGroup,
+    event=EventResource.POD_GROUP,
+    gate="GenericWorkload",
+)
+COSCHEDULING_POD_GROUPS = ResourceType(
+    "PodGroup",
+    "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
+    CoschedulingPodGroup,
+    event=EventResource.COSCHEDULING_POD_GROUP,
+    gate=CUSTOM,
+)
 
-ALL: tuple[ResourceType[Any], ...] = (
-    PODS,
-    NODES,
-    NAMESPACES,
-    SERVICES,
-    REPLICATION_CONTROLLERS,
-    REPLICA_SETS,
-    STATEFUL_SETS,
-    POD_DISRUPTION_BUDGETS,
-    PERSISTENT_VOLUMES,
-    PERSISTENT_VOLUME_CLAIMS,
-    STORAGE_CLASSES,
-    CSI_NODES,
-    CSI_DRIVERS,
-    CSI_STORAGE_CAPACITIES,
-    VOLUME_ATTACHMENTS,
-    DEVICE_CLASSES,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-    DEVICE_TAINT_RULES,
-    POD_GROUPS,
-    COSCHEDULING_POD_GROUPS,
-)
+ALL: tuple[ResourceType[Any], ...] = tuple(value for value in vars().values() if isinstance(value, ResourceType))
 """Every kind that podium can read."""
 
-WITHOUT_GATES: tuple[ResourceType[Any], ...] = tuple(
-    each for each in ALL if each not in (DEVICE_TAINT_RULES, POD_GROUPS, COSCHEDULING_POD_GROUPS)
-)
+WITHOUT_GATES: tuple[ResourceType[Any], ...] = tuple(resource for resource in ALL if not resource.gate)
 """The kinds that API servers serve with their feature gates as they are by default, and without custom resources."""

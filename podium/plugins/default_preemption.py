@@ -26,14 +26,7 @@ import numpy as np
 from podium.cluster import Snapshot
 from podium.config import Extender
 from podium.config.args import DefaultPreemptionArgs
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.plugin import PreEnqueuePlugin
@@ -57,7 +50,7 @@ from podium.framework.preemption.victims import NO_VICTIMS
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup, group_of
-from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, POD_GROUPS
+from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, POD_GROUPS, EventResource
 
 _UNSCHEDULABLE: Final = int(Code.UNSCHEDULABLE)
 _PREFIX: Final = "preemption: "

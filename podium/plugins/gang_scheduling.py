@@ -19,14 +19,7 @@ from typing import Annotated, Final
 import msgspec
 
 from podium.framework.contract.bind import PermitPlugin
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.plugin import PreEnqueuePlugin
@@ -34,7 +27,7 @@ from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import Code, PluginError, Status, error_status, unresolvable
 from podium.objects.core import Pod
 from podium.objects.pod_groups import GANG_TIMEOUT_S, PodGroup, group_of
-from podium.objects.resource_types import POD_GROUPS
+from podium.objects.resource_types import POD_GROUPS, EventResource
 from podium.plugins.shared.hints import queue_if
 
 _TOO_FEW_KNOWN: Final = unresolvable("waiting for minCount pods from a gang to appear in scheduling queue")

@@ -23,14 +23,7 @@ from podium.cluster.matching.node_selectors import (
     weighted_row_terms,
 )
 from podium.config.args import NodeAffinityArgs
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
 from podium.framework.contract.handle import Handle
@@ -40,6 +33,7 @@ from podium.framework.contract.status import SKIP, Status, error_status, unresol
 from podium.objects.affinity import NodeAffinity as AffinityRules
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.errors import FieldError
+from podium.objects.resource_types import EventResource
 from podium.objects.selectors import compile_node_selector, compile_preferred_terms, node_names
 from podium.plugins.shared.hints import queue_if
 from podium.plugins.shared.normalize import default_normalize

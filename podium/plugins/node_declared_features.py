@@ -16,20 +16,14 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import SKIP, Status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
+from podium.objects.resource_types import EventResource
 from podium.plugins.shared.hints import is_about, queue_if
 
 _REJECTED: Final = unresolvable("node(s) didn't match Pod's required features")

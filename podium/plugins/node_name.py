@@ -14,13 +14,14 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, EventResource, on
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Pod, PodSpec
+from podium.objects.resource_types import EventResource
 
 _NO_ROW: Final = -1
 _REJECTED: Final = unresolvable("node(s) didn't match the requested node name")

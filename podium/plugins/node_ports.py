@@ -15,20 +15,14 @@ import numpy as np
 
 from podium.cluster import HostPort, IntArray, NodeInfo, Rows, Snapshot, host_ports
 from podium.cluster.host_ports import ANY_ADDRESS
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import SKIP, Status, unschedulable
 from podium.objects.core import Pod, PodSpec
+from podium.objects.resource_types import EventResource
 from podium.plugins.shared.hints import occupies_node, queue_if
 
 _REJECTED: Final = unschedulable("node(s) didn't have free ports for the requested pod ports")

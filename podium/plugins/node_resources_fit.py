@@ -23,14 +23,7 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import NodeResourcesFitArgs
 from podium.devices.class_table import IMPLICIT_PREFIX
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
 from podium.framework.contract.handle import Handle
@@ -51,6 +44,7 @@ from podium.objects.requests import (
     scoring_requests,
 )
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended_resource
+from podium.objects.resource_types import EventResource
 from podium.plugins.shared.allocation_strategies import MostAllocated, strategy_of
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from podium.plugins.shared.device_totals import DeviceTotals

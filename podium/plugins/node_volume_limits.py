@@ -22,14 +22,7 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
 from podium.framework.contract.handle import Handle
@@ -37,6 +30,7 @@ from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import SKIP, Status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec
+from podium.objects.resource_types import EventResource
 from podium.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttachment
 from podium.objects.unreadable import UnreadableCSINode
 from podium.plugins.shared.hints import occupies_node, queue_if

@@ -9,18 +9,12 @@ Source: kubernetes pkg/scheduler/framework/plugins/schedulinggates/scheduling_ga
 
 from __future__ import annotations
 
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Pod
+from podium.objects.resource_types import EventResource
 from podium.plugins.shared.hints import is_about, queue_if
 
 

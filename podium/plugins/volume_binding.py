@@ -22,14 +22,7 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import VolumeBindingArgs
 from podium.framework.contract.bind import PreBindPlugin, PreBindPreFlightResult, ReservePlugin
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
 from podium.framework.contract.handle import Handle
@@ -40,6 +33,7 @@ from podium.framework.contract.writing import BindingWriter, ObjectWrite
 from podium.objects import resource_types
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod, PodSpec
+from podium.objects.resource_types import EventResource
 from podium.objects.storage import (
     CSIDriver,
     CSINode,

@@ -16,14 +16,7 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.volumes_in_use import ClaimKey, disk_key
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import (
     FilterPlugin,
@@ -38,6 +31,7 @@ from podium.framework.contract.status import SKIP, Status, unresolvable, unsched
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec, once_per_spec
 from podium.objects.pod_volumes import Volume
+from podium.objects.resource_types import EventResource
 from podium.objects.storage import PersistentVolumeClaim
 from podium.plugins.shared.hints import queue_if
 from podium.plugins.volumes.claims import READ_WRITE_ONCE_POD, claim_not_found, named_claims, names_claim

@@ -20,14 +20,7 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.labels import ABSENT
 from podium.cluster.matching.volume_zones import TOPOLOGY_LABELS, Zones, zones_of
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
 from podium.framework.contract.handle import Handle
@@ -35,6 +28,7 @@ from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import SKIP, Status, unresolvable
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec
+from podium.objects.resource_types import EventResource
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.objects.topology_labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 from podium.plugins.shared.hints import queue_if

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_UPDATE, ActionType, ClusterEvent, EventResource
+from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_UPDATE, ActionType, ClusterEvent
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.meta import RawQuantity
 from podium.objects.quantity import QuantityError, parse
 from podium.objects.requests import pod_requests_with_status
+from podium.objects.resource_types import EventResource
 
 _PodCheck: TypeAlias = Callable[[Pod, Pod], bool]
 _NodeCheck: TypeAlias = Callable[[Node, Node], bool]

@@ -19,7 +19,6 @@ from podium.framework.contract.cluster_event import (
     ActionType,
     ClusterEvent,
     EventRegistration,
-    EventResource,
     HintFunction,
     HintScope,
     QueueingHint,
@@ -32,6 +31,7 @@ from podium.framework.cycle.closed_nodes import NODE_CLOSED
 from podium.framework.cycle.extenders import EXTENDER
 from podium.lib.clock import Clock
 from podium.lib.error_text import error_text
+from podium.objects.resource_types import EventResource
 from podium.queues.observer import QueueObserver
 
 HintMap: TypeAlias = Mapping[str, Sequence[EventRegistration]]

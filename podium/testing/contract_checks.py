@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows, Snapshot, pod_usage
 from podium.framework.contract.bind import PermitPlugin, PreBindPlugin, ReservePlugin
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, QueueingHint
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin
@@ -21,6 +21,7 @@ from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, Scor
 from podium.framework.contract.status import Code, Status
 from podium.framework.profile.forms import Filter, NodeFilter, NodeScorer, Scorer, TableFilter, TableScorer
 from podium.objects.core import Pod
+from podium.objects.resource_types import EventResource
 from podium.testing.random_clusters import RandomCluster
 
 _REJECTIONS: Final = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})

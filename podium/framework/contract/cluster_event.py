@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from podium.objects.core import Pod
+from podium.objects.resource_types import EventResource
 
 
 class ActionType(enum.IntFlag):
@@ -51,28 +52,6 @@ _ACTION_LABELS = {
     ActionType.UPDATE: "Update",
     ActionType.ALL: "All",
 }
-
-
-class EventResource(enum.Enum):
-    """The kind of object that changed; values are upstream's names."""
-
-    POD = "Pod"
-    ASSIGNED_POD = "AssignedPod"
-    UNSCHEDULABLE_POD = "UnschedulablePod"
-    NODE = "Node"
-    PERSISTENT_VOLUME = "PersistentVolume"
-    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
-    CSI_NODE = "storage.k8s.io/CSINode"
-    CSI_DRIVER = "storage.k8s.io/CSIDriver"
-    VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
-    CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
-    STORAGE_CLASS = "storage.k8s.io/StorageClass"
-    RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
-    RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
-    DEVICE_CLASS = "resource.k8s.io/DeviceClass"
-    POD_GROUP = "scheduling.k8s.io/PodGroup"
-    COSCHEDULING_POD_GROUP = "scheduling.x-k8s.io/PodGroup"
-    WILDCARD = "*"
 
 
 RESOURCES_BY_KIND: Final[Mapping[str, EventResource]] = {

@@ -38,13 +38,7 @@ from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_
 from podium.devices.refusals import NodeRefusal
 from podium.framework.contract.bind import PreBindPlugin, PreBindPreFlightResult, ReservePlugin
 from podium.framework.contract.choosing import ChoosingPlugin
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult
 from podium.framework.contract.handle import Handle
@@ -57,7 +51,7 @@ from podium.framework.contract.status import SKIP, PluginError, Status, error_st
 from podium.framework.contract.writing import BindingInDoubt, ObjectWrite, WritingPlugin
 from podium.objects.claims import ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Pod, PodSpec
-from podium.objects.resource_types import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
+from podium.objects.resource_types import DEVICE_TAINT_RULES, RESOURCE_CLAIMS, EventResource
 from podium.objects.selectors import compile_node_selector
 from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready

@@ -25,14 +25,7 @@ from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.affinity_terms import PodTerms, pod_terms
 from podium.cluster.existing_terms import IncomingPod
 from podium.config.args import InterPodAffinityArgs
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import (
     FilterPlugin,
@@ -46,6 +39,7 @@ from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, Scor
 from podium.framework.contract.status import SKIP, Status, error_status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
+from podium.objects.resource_types import EventResource
 from podium.objects.selectors import Selector
 from podium.objects.workloads import Namespace
 from podium.plugins.inter_pod_affinity.counts import (

@@ -19,14 +19,7 @@ from typing import Final
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import PodTopologySpreadArgs
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import (
     FilterPlugin,
@@ -41,6 +34,7 @@ from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableSc
 from podium.framework.contract.status import SKIP, Status, error_status, unresolvable, unschedulable
 from podium.objects.core import Node, Pod, PodSpec
 from podium.objects.errors import FieldError
+from podium.objects.resource_types import EventResource
 from podium.plugins.pod_topology_spread.constraints import (
     HARD,
     SOFT,

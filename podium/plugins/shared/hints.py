@@ -8,13 +8,13 @@ from __future__ import annotations
 from podium.framework.contract.cluster_event import (
     ActionType,
     EventRegistration,
-    EventResource,
     HintFunction,
     HintScope,
     QueueingHint,
     on,
 )
 from podium.objects.core import Pod
+from podium.objects.resource_types import EventResource
 
 
 def queue_if(helps: bool) -> QueueingHint:

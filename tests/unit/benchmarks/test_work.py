@@ -143,9 +143,9 @@ def calls_of_reports(make: MakeFace) -> int:
         plugins.observe_extension_point("Filter", "Success", "podium", 0.01)
         plugins.observe_plugin("DefaultBinder", "Bind", "Success", 0.01)
         plugins.observe_permit_wait("Success", 0.01)
-        attempts.decided(tried, tried, tried, 0.0, 0.01)
-        attempts.bound(tried, 0.01)
-        attempts.failed(tried, "error", "", 0.01)
+        attempts.on_decision(tried, tried, tried, 0.0, 0.01)
+        attempts.on_bound(tried, 0.01)
+        attempts.on_failure(tried, "error", "", 0.01)
 
     report()
     return counted(report)

@@ -42,7 +42,7 @@ from podium.engine.flight_recorder import FlightRecorder
 from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN
 from podium.engine.placing import Engine
 from podium.framework.contract.bind import BindPlugin
-from podium.framework.contract.cluster_event import EventRegistration, EventResource
+from podium.framework.contract.cluster_event import EventRegistration
 from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.framework.cycle.extenders import NO_EXTENDERS, Extenders
@@ -51,7 +51,7 @@ from podium.lib.clock import Clock
 from podium.objects.core import Node, Pod
 from podium.objects.coscheduling import CoschedulingPodGroup
 from podium.objects.pod_groups import PodGroup
-from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, PODS, ResourceType
+from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, PODS, EventResource, ResourceType
 from podium.queues import QueuedPodGroups, QueueProfile, QueueState, SchedulingQueue, build_hint_map
 from podium.server.wakeup import WakeUp
 from podium.telemetry import Metrics

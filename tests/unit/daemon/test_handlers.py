@@ -19,13 +19,12 @@ from podium.framework.contract.cluster_event import (
     NODE_DELETE,
     ActionType,
     ClusterEvent,
-    EventResource,
 )
 from podium.lib.clock import ManualClock
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimMeta, ResourceClaimStatus
 from podium.objects.core import Pod
 from podium.objects.meta import ObjectMeta
-from podium.objects.resource_types import NODES, PODS
+from podium.objects.resource_types import NODES, PODS, EventResource
 from podium.objects.unreadable import UnreadableClaim, UnreadablePod, UnreadableVolumeClaim
 from podium.objects.wire import BrokenObject
 from podium.queues import QueueState

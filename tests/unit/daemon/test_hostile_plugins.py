@@ -16,13 +16,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.framework.contract.bind import BindPlugin, PermitPlugin, PostBindPlugin, PreBindPlugin, ReservePlugin
-from podium.framework.contract.cluster_event import ActionType, EventResource, on
+from podium.framework.contract.cluster_event import ActionType, on
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
 from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.post_filter import PostFilterPlugin
 from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, unschedulable
 from podium.objects.core import Pod
+from podium.objects.resource_types import EventResource
 from tests.builders import node, pod
 from tests.unit.daemon.hostile_plugins import (
     EXCEPTIONS,

@@ -13,9 +13,10 @@ from aiohttp.test_utils import TestClient, TestServer
 from anyio.lowlevel import checkpoint
 
 from podium.daemon.queue_page import queue_page
-from podium.framework.contract.cluster_event import NODE_ADD, ActionType, EventResource, on
+from podium.framework.contract.cluster_event import NODE_ADD, ActionType, on
 from podium.lib.clock import ManualClock
 from podium.lib.system_clock import SystemClock
+from podium.objects.resource_types import EventResource
 from podium.queues import QueueState
 from podium.server.serving import Health
 from podium.server.serving.server import application

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventRegistration, EventResource
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventRegistration
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, PreFilterExtensions
 from podium.framework.contract.plugin import Plugin, Scope
 from podium.framework.contract.post_filter import AskingPostFilterPlugin
 from podium.framework.contract.status import PluginError, unschedulable
 from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested
+from podium.objects.resource_types import EventResource
 from podium.queues import build_hint_map
 from tests.builders import pod
 from tests.unit.daemon.hostile_plugins import EXCEPTIONS, ODD_VALUES

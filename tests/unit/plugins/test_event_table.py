@@ -12,14 +12,14 @@ import msgspec
 import pytest
 
 from podium.config import ARGS_BY_PLUGIN, args
-from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventRegistration, EventResource
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventRegistration
 from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import ManualClock
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import Pod
 from podium.objects.devices import DeviceClass
-from podium.objects.resource_types import RESOURCE_CLAIMS
+from podium.objects.resource_types import RESOURCE_CLAIMS, EventResource
 from podium.plugins import IN_TREE
 from podium.queues import HintMap, QueueObserver, build_hint_map
 from podium.queues.hints import Hints, Strategy

@@ -9,9 +9,9 @@ import pytest
 from podium.client.informer import Informer
 from podium.cluster import Snapshot
 from podium.cluster.pod_states import PodState
-from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, QueueingHint
 from podium.framework.contract.status import SKIP, PluginError, unresolvable, unschedulable
-from podium.objects.resource_types import ResourceType
+from podium.objects.resource_types import EventResource, ResourceType
 from podium.objects.storage import CSINode, VolumeAttachment, VolumeAttachmentSpec
 from podium.objects.unreadable import UnreadableAttachment, UnreadableCSINode, UnreadableVolumeClaim
 from podium.plugins.node_volume_limits import NodeVolumeLimits

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from podium.config.args import VolumeBindingArgs
-from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, QueueingHint
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import SKIP, Code, PluginError, unresolvable
 from podium.objects.core import Node
+from podium.objects.resource_types import EventResource
 from podium.objects.unreadable import UnreadableVolumeClaim
 from podium.plugins.volume_binding import VolumeBinding
 from tests.builders import node, pod

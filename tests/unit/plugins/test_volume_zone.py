@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from podium.cluster.matching.volume_zones import Zones, zones_of
-from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, QueueingHint
 from podium.framework.contract.status import SKIP, unresolvable
+from podium.objects.resource_types import EventResource
 from podium.plugins.volume_zone import VolumeZone
 from tests.builders import node, pod
 from tests.unit.plugins.clusters import RecordingHandle

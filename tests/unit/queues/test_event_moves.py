@@ -16,7 +16,6 @@ from podium.framework.contract.cluster_event import (
     NODE_DELETE,
     ActionType,
     ClusterEvent,
-    EventResource,
     HintScope,
     QueueingHint,
     on,
@@ -25,6 +24,7 @@ from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.lib.clock import ManualClock
 from podium.objects.core import Node, Pod
+from podium.objects.resource_types import EventResource
 from podium.plugins import IN_TREE
 from podium.queues import QueueProfile, QueueState, SchedulingQueue, build_hint_map, node_changes, pod_changes
 from podium.testing.random_clusters import random_cluster

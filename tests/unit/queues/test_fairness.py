@@ -8,8 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from podium.framework.contract.cluster_event import NODE_ADD, ActionType, EventResource, HintScope, QueueingHint, on
+from podium.framework.contract.cluster_event import NODE_ADD, ActionType, HintScope, QueueingHint, on
 from podium.objects.core import Pod
+from podium.objects.resource_types import EventResource
 from podium.queues import QueueState
 from tests.builders import pod
 from tests.unit.queues.builders import QueueBench, Rejecter

@@ -18,7 +18,6 @@ from podium.framework.contract.cluster_event import (
     ActionType,
     ClusterEvent,
     EventRegistration,
-    EventResource,
     HintFunction,
     QueueingHint,
     on,
@@ -28,6 +27,7 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.score import ScorePlugin
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
+from podium.objects.resource_types import EventResource
 from podium.queues import HintMap, build_hint_map
 from podium.queues.hints import Hints, Strategy
 from tests.builders import pod

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from podium.framework.contract.cluster_event import ActionType, EventResource, on
+from podium.framework.contract.cluster_event import ActionType, on
 from podium.framework.contract.plugin import Plugin
 from podium.objects.core import Pod
+from podium.objects.resource_types import EventResource
 from podium.queues import ListedPod, NextTry, QueueState
 from tests.builders import pod
 from tests.unit.queues.builders import Gates, QueueBench, Rejecter

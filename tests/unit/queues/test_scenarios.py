@@ -10,13 +10,13 @@ from podium.framework.contract.cluster_event import (
     NODE_ADD,
     ActionType,
     EventRegistration,
-    EventResource,
     QueueingHint,
     on,
 )
 from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Pod
+from podium.objects.resource_types import EventResource
 from podium.queues import QueueState
 from tests.builders import pod
 from tests.unit.queues.builders import Gates, QueueBench, Rejecter, WithoutArgs

@@ -9,12 +9,12 @@ from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     ActionType,
-    EventResource,
     QueueingHint,
     on,
 )
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
+from podium.objects.resource_types import EventResource
 from podium.queues import (
     AlreadyQueued,
     PodBackoff,

@@ -18,7 +18,6 @@ from podium.framework.contract.cluster_event import (
     ActionType,
     ClusterEvent,
     EventRegistration,
-    EventResource,
     HintScope,
     QueueingHint,
     on,
@@ -27,6 +26,7 @@ from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Node, Pod
+from podium.objects.resource_types import EventResource
 from podium.queues import QueueState, node_changes, pod_changes
 from podium.telemetry import Metrics
 from tests.builders import node, pod

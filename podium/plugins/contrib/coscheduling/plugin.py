@@ -24,14 +24,7 @@ import msgspec
 
 from podium.cluster import Snapshot
 from podium.framework.contract.bind import PermitPlugin, ReservePlugin
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    EventResource,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import PreFilterPlugin, PreFilterResult
 from podium.framework.contract.handle import Handle
@@ -44,6 +37,7 @@ from podium.objects.core import Pod
 from podium.objects.coscheduling import CoschedulingPodGroup, GangSpec, gang_of
 from podium.objects.errors import FieldError
 from podium.objects.requests import Requests, requests_on_node, whole_amounts
+from podium.objects.resource_types import EventResource
 from podium.plugins.contrib.coscheduling.gangs import Gang, Gangs
 from podium.plugins.shared.hints import queue_if
 

@@ -6,8 +6,9 @@ from podium.daemon.live_page import DecisionRows, QueueRows, node_rows
 from podium.daemon.live_page.contents import DECISION_COLUMNS, NODE_COLUMNS, QUEUE_COLUMNS, SHOWN_MAX, Contents
 from podium.daemon.live_page.tables import Row
 from podium.engine.flight_recorder import FlightRecorder
-from podium.framework.contract.cluster_event import ActionType, EventResource, on
+from podium.framework.contract.cluster_event import ActionType, on
 from podium.lib.clock import ManualClock
+from podium.objects.resource_types import EventResource
 from tests.builders import cache_of, node, pod, snapshot_of
 from tests.unit.engine.flight_recorder.recording import FULL, Cluster, place, reject, rejection
 from tests.unit.queues.builders import QueueBench, Rejecter

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from podium.framework.contract import cluster_event
-from podium.framework.contract.cluster_event import ALL_EVENTS, ActionType, ClusterEvent, EventResource, on
+from podium.framework.contract.cluster_event import ALL_EVENTS, ActionType, ClusterEvent, on
+from podium.objects.resource_types import EventResource
 
 A, R = ActionType, EventResource
 NODE_BITS = (4, 8, 16, 32, 64, 128)

@@ -11,14 +11,13 @@ import pytest
 
 from podium.config.args import DynamicResourcesArgs
 from podium.daemon.handlers import ResourceClaimHandler
-from podium.framework.contract.cluster_event import EventResource
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import Status
 from podium.framework.contract.writing import BindingInDoubt
 from podium.objects.api_errors import ApiError, Conflict, Forbidden, NotFound, OutcomeUnknown
 from podium.objects.claims import DELETE_PROTECTION, ResourceClaim
 from podium.objects.core import Pod
-from podium.objects.resource_types import PODS
+from podium.objects.resource_types import PODS, EventResource
 from podium.plugins.dynamic_resources import claim_writer
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
