@@ -9,33 +9,27 @@ Source: kubernetes pkg/scheduler/framework/plugins/defaultbinder/default_binder.
 
 from __future__ import annotations
 
-from podium.framework.contract.bind import BindPlugin
-from podium.framework.contract.cluster_event import EventRegistration
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.status import PluginError, Status, error_status
+from podium.framework import contract as fwk
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod
 
 
-class DefaultBinder(BindPlugin):
+class DefaultBinder(fwk.BindPlugin):
     """Posts the binding."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args
+    def __init__(self, args: object, handle: fwk.Handle) -> None:
         self._client = handle.client
 
-    async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    async def bind(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Return success or Error; the cause of its error is the ApiError."""
-        del state
         try:
             await self._client.bind(pod, node_name)
         except ApiError as error:
-            failure = PluginError(error.message)
+            failure = fwk.PluginError(error.message)
             failure.__cause__ = error
-            return error_status(failure)
+            return fwk.error_status(failure)
         return None
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """None: a failed binding is retried after a backoff."""
         return ()

@@ -26,20 +26,7 @@ import numpy as np
 from podium.cluster import Snapshot
 from podium.config import Extender
 from podium.config.args import DefaultPreemptionArgs
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import PreEnqueuePlugin
-from podium.framework.contract.post_filter import (
-    AskingPostFilterPlugin,
-    FilteredNodes,
-    GroupHelp,
-    PodGroupPostFilterPlugin,
-    PostFilterResult,
-)
-from podium.framework.contract.questions import Victims
-from podium.framework.contract.status import Code, ScheduleError, Status, error_status, unresolvable, unschedulable
-from podium.framework.contract.steps import Steps
+from podium.framework import contract as fwk
 from podium.framework.cycle.diagnosis import Diagnosis, none_available
 from podium.framework.cycle.extenders import narrow_by_extenders
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of
@@ -50,29 +37,29 @@ from podium.framework.preemption.victims import NO_VICTIMS
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup, group_of
-from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, POD_GROUPS, EventResource
+from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, POD_GROUPS
 
-_UNSCHEDULABLE: Final = int(Code.UNSCHEDULABLE)
+_UNSCHEDULABLE: Final = int(fwk.Code.UNSCHEDULABLE)
 _PREFIX: Final = "preemption: "
-_WAITING: Final = unresolvable("waiting for the preemption for this pod to be finished")
-_GROUP_WAITING: Final = unresolvable("waiting for the preemption for this pod group to be finished")
-_NO_GROUP: Final = unschedulable(f"{_PREFIX}pod group for pod not found")
-_PLACED_BY_TOPOLOGY: Final = unschedulable(
+_WAITING: Final = fwk.unresolvable("waiting for the preemption for this pod to be finished")
+_GROUP_WAITING: Final = fwk.unresolvable("waiting for the preemption for this pod group to be finished")
+_NO_GROUP: Final = fwk.unschedulable(f"{_PREFIX}pod group for pod not found")
+_PLACED_BY_TOPOLOGY: Final = fwk.unschedulable(
     f"{_PREFIX}not eligible due to placement-based pod group scheduling limitation"
 )
-_WITH_ITS_GROUP: Final = unschedulable(f"{_PREFIX}not eligible due to workload aware preemption enabled")
-_NEVER: Final = unschedulable(f"{_PREFIX}not eligible due to preemptionPolicy=Never.")
-_VICTIMS_LEAVING: Final = unschedulable(f"{_PREFIX}not eligible due to a terminating pod on the nominated node.")
-_HELD_BACK: Final = unschedulable(f"{_PREFIX}not eligible: its victims keep coming back.")
-_COME_BACK: Final = unschedulable("Preemption is held back: victims keep coming back")
-_NO_CANDIDATE: Final = unschedulable(f"{_PREFIX}no candidate node for preemption")
-_NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
+_WITH_ITS_GROUP: Final = fwk.unschedulable(f"{_PREFIX}not eligible due to workload aware preemption enabled")
+_NEVER: Final = fwk.unschedulable(f"{_PREFIX}not eligible due to preemptionPolicy=Never.")
+_VICTIMS_LEAVING: Final = fwk.unschedulable(f"{_PREFIX}not eligible due to a terminating pod on the nominated node.")
+_HELD_BACK: Final = fwk.unschedulable(f"{_PREFIX}not eligible: its victims keep coming back.")
+_COME_BACK: Final = fwk.unschedulable("Preemption is held back: victims keep coming back")
+_NO_CANDIDATE: Final = fwk.unschedulable(f"{_PREFIX}no candidate node for preemption")
+_NOT_HELPFUL: Final = fwk.unresolvable("Preemption is not helpful for scheduling")
 
 
-class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFilterPlugin):
+class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.PodGroupPostFilterPlugin):
     """Finds the node where preemption costs least, or the pods whose eviction costs least for a group."""
 
-    def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
+    def __init__(self, args: DefaultPreemptionArgs, handle: fwk.Handle) -> None:
         self._percentage = args.min_candidate_nodes_percentage
         self._absolute = args.min_candidate_nodes_absolute
         self._clock = handle.clock
@@ -86,7 +73,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
         self._as_groups = rules is not None and rules.are_preempted_for
         self._groups = handle.lister(POD_GROUPS) if self._by_topology or self._as_groups else None
 
-    def pre_enqueue(self, pod: Pod) -> Status | None:
+    def pre_enqueue(self, pod: Pod) -> fwk.Status | None:
         """Return success, unless the evictions for the pod, or for its group, are still being requested."""
         if self._as_groups and (key := group_of(pod)) is not None:
             group = self._group(key)
@@ -94,10 +81,14 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
         return _WAITING if self._preemptions.is_preempting(pod.uid) else None
 
     def post_filter_asking(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes, extenders: Sequence[Extender]
-    ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
+        self,
+        state: fwk.CycleState,
+        pod: Pod,
+        snapshot: Snapshot,
+        filtered: fwk.FilteredNodes,
+        extenders: Sequence[Extender],
+    ) -> fwk.Steps[tuple[fwk.PostFilterResult | None, fwk.Status | None]]:
         """Return success with a node and victims, Unschedulable, or Error."""
-        del state
         self._preemptions.attempted()
         if self._groups is not None and (refused := self._refused_in_group(pod)) is not None:
             return None, refused
@@ -105,7 +96,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
             return None, _NEVER
         if self._waits_for_victims(pod, snapshot, filtered):
             return None, _VICTIMS_LEAVING
-        count = filtered.count(Code.UNSCHEDULABLE)
+        count = filtered.count(fwk.Code.UNSCHEDULABLE)
         if not count:
             return _not_helpful(snapshot, 0, {})
         rows = held_back = snapshot.order[:0]
@@ -138,13 +129,13 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
             return (yield from self._among(tried.candidates, pod, snapshot, extenders))
         if tried.candidates:
             best = choose(tried.candidates, importance)
-            return PostFilterResult(best.node_name, best.victims), None
+            return fwk.PostFilterResult(best.node_name, best.victims), None
         if errors := errors_of(tried.rejected.values()):
-            return None, error_status(_PREFIX + errors)
+            return None, fwk.error_status(_PREFIX + errors)
         without_victims = count - int(np.count_nonzero(have_lower))
         return _not_helpful(snapshot, without_victims, tried.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
 
-    def _refused_in_group(self, pod: Pod) -> Status | None:
+    def _refused_in_group(self, pod: Pod) -> fwk.Status | None:
         """Why no room is made for a pod of a group, while its group is tried."""
         key = group_of(pod)
         if key is None:
@@ -158,8 +149,12 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
         return _WITH_ITS_GROUP if self._as_groups else None
 
     def pod_group_post_filter(
-        self, group: PodGroup, pods: Sequence[Pod], snapshot: Snapshot, fits: Callable[[Snapshot], Steps[Status | None]]
-    ) -> Steps[GroupHelp | Status]:
+        self,
+        group: PodGroup,
+        pods: Sequence[Pod],
+        snapshot: Snapshot,
+        fits: Callable[[Snapshot], fwk.Steps[fwk.Status | None]],
+    ) -> fwk.Steps[fwk.GroupHelp | fwk.Status]:
         """Return the victims, or Unschedulable."""
         budgets = Budgets(self._budgets.list())
         importance = Importance(self._clock.now())
@@ -181,24 +176,24 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
 
     def _among(
         self, candidates: Sequence[Candidate], pod: Pod, snapshot: Snapshot, extenders: Sequence[Extender]
-    ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
+    ) -> fwk.Steps[tuple[fwk.PostFilterResult | None, fwk.Status | None]]:
         """The best of the candidates that the extenders accept."""
-        found = {each.node_name: Victims(each.victims, each.violations) for each in candidates}
+        found = {each.node_name: fwk.Victims(each.victims, each.violations) for each in candidates}
         try:
             agreed = yield from narrow_by_extenders(extenders, pod, snapshot, found)
-        except ScheduleError as error:
-            return None, error_status(f"{_PREFIX}{error}")
+        except fwk.ScheduleError as error:
+            return None, fwk.error_status(f"{_PREFIX}{error}")
         if not agreed:
             return None, _NO_CANDIDATE
         left = [Candidate(name, each.pods, each.violations) for name, each in agreed.items()]
         best = choose(left, Importance(self._clock.now()))
-        return PostFilterResult(best.node_name, best.victims), None
+        return fwk.PostFilterResult(best.node_name, best.victims), None
 
     @staticmethod
-    def _waits_for_victims(pod: Pod, snapshot: Snapshot, filtered: FilteredNodes) -> bool:
+    def _waits_for_victims(pod: Pod, snapshot: Snapshot, filtered: fwk.FilteredNodes) -> bool:
         """Whether earlier victims are still terminating on the nominated node, and the pod may fit there afterwards."""
         row = snapshot.row_of.get(pod.status.nominated_node_name)
-        if row is None or filtered.status(row).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        if row is None or filtered.status(row).code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return False
         return any(each.priority < pod.priority and _is_leaving(each) for each in snapshot.node(row).pods)
 
@@ -206,14 +201,15 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFi
         """How many candidates a search looks for before it stops."""
         return min(max(node_count * self._percentage // 100, self._absolute), node_count)
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Deleted pods, so that PreEnqueue runs again for a pod that waits for its preemption."""
-        return (on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_delete, scope=HintScope.SPEC),)
+        return (
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_delete, scope=fwk.HintScope.SPEC),
+        )
 
-    def after_pod_delete(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    def after_pod_delete(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Return Skip: the plugins that rejected the pod know whether the deletion helps it."""
-        del pod, old, new
-        return QueueingHint.SKIP
+        return fwk.QueueingHint.SKIP
 
 
 def _is_leaving(pod: Pod) -> bool:
@@ -224,7 +220,9 @@ def _is_leaving(pod: Pod) -> bool:
     return condition is not None and (condition.status, condition.reason) == ("True", "PreemptionByScheduler")
 
 
-def _not_helpful(snapshot: Snapshot, without_victims: int, tried: dict[int, Status]) -> tuple[PostFilterResult, Status]:
+def _not_helpful(
+    snapshot: Snapshot, without_victims: int, tried: dict[int, fwk.Status]
+) -> tuple[fwk.PostFilterResult, fwk.Status]:
     """The result if no node helps: clear the nomination, and count the reasons of the nodes in the message.
 
     Args:
@@ -233,4 +231,4 @@ def _not_helpful(snapshot: Snapshot, without_victims: int, tried: dict[int, Stat
     reasons = Diagnosis(single=tried).reasons(len(tried))
     reasons[NO_VICTIMS.message] += without_victims
     reasons[_NOT_HELPFUL.message] += len(snapshot) - without_victims - len(tried)
-    return PostFilterResult(""), unschedulable(_PREFIX + none_available(len(snapshot), reasons))
+    return fwk.PostFilterResult(""), fwk.unschedulable(_PREFIX + none_available(len(snapshot), reasons))

@@ -18,20 +18,14 @@ from typing import Annotated, Final
 
 import msgspec
 
-from podium.framework.contract.bind import PermitPlugin
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import PreEnqueuePlugin
-from podium.framework.contract.pod_groups import SimulatedGroup
-from podium.framework.contract.status import Code, PluginError, Status, error_status, unresolvable
+from podium.framework import contract as fwk
 from podium.objects.core import Pod
 from podium.objects.pod_groups import GANG_TIMEOUT_S, PodGroup, group_of
-from podium.objects.resource_types import POD_GROUPS, EventResource
+from podium.objects.resource_types import POD_GROUPS
 from podium.plugins.shared.hints import queue_if
 
-_TOO_FEW_KNOWN: Final = unresolvable("waiting for minCount pods from a gang to appear in scheduling queue")
-_TOO_FEW_PLACED: Final = Status(Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",))
+_TOO_FEW_KNOWN: Final = fwk.unresolvable("waiting for minCount pods from a gang to appear in scheduling queue")
+_TOO_FEW_PLACED: Final = fwk.Status(fwk.Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",))
 
 
 @dataclass(frozen=True)
@@ -46,7 +40,7 @@ class GangSchedulingArgs:
     thorough_search_steps: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
 
 
-class GangScheduling(PreEnqueuePlugin, PermitPlugin):
+class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
     """Keeps gangs together.
 
     Raises:
@@ -55,15 +49,15 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
 
     Args = GangSchedulingArgs
 
-    def __init__(self, args: object, handle: Handle) -> None:
+    def __init__(self, args: object, handle: fwk.Handle) -> None:
         self.search_steps_max = args.thorough_search_steps if isinstance(args, GangSchedulingArgs) else 0
         if handle.pod_groups is None:
-            raise PluginError("GangScheduling needs the feature gate GenericWorkload")
+            raise fwk.PluginError("GangScheduling needs the feature gate GenericWorkload")
         self._states = handle.pod_groups
         self._groups = handle.lister(POD_GROUPS)
         self._waiting_pods = handle.waiting_pods
 
-    def pre_enqueue(self, pod: Pod) -> Status | None:
+    def pre_enqueue(self, pod: Pod) -> fwk.Status | None:
         """Return success once the gang may be complete, and for a pod that is in no gang."""
         key = group_of(pod)
         if key is None:
@@ -71,7 +65,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
         group = self._groups.get(key)
         if group is None:
             name = key.partition("/")[2]
-            return unresolvable(f'waiting for pods\'s pod group "{name}" to appear in scheduling queue')
+            return fwk.unresolvable(f'waiting for pods\'s pod group "{name}" to appear in scheduling queue')
         if group.min_count is None:
             return None
         state = self._states.state(key)
@@ -79,9 +73,8 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
             return _not_known(key)
         return _TOO_FEW_KNOWN if len(state) < group.min_count else None
 
-    def permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, float]:
+    def permit(self, state: fwk.CycleState, pod: Pod, node_name: str) -> tuple[fwk.Status | None, float]:
         """Return Wait until the gang has its nodes; the pod that completes it lets the others go."""
-        del node_name
         key = group_of(pod)
         if key is None:
             return None, 0.0
@@ -89,10 +82,10 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
         if group is None:
             name = key.partition("/")[2]
             problem = f'podgroup.scheduling.k8s.io "{name}" not found'
-            return error_status(f"failed to get podGroup {key}: {problem}"), 0.0
+            return fwk.error_status(f"failed to get podGroup {key}: {problem}"), 0.0
         if group.min_count is None:
             return None, 0.0
-        simulated = state.find(SimulatedGroup)
+        simulated = state.find(fwk.SimulatedGroup)
         members = simulated.state if simulated is not None else None
         members = members or self._states.state(key)
         if members is None:
@@ -108,27 +101,27 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
                 waiting.allow(self.name)
         return None, 0.0
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Added pods and PodGroups, which may complete a gang. What groups pods together never changes."""
         return (
-            on(EventResource.POD, ActionType.ADD, hint=self.after_pod_add, scope=HintScope.SPEC),
-            on(EventResource.POD_GROUP, ActionType.ADD, hint=self.after_pod_group_add, scope=HintScope.SPEC),
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.ADD, hint=self.after_pod_add, scope=fwk.HintScope.SPEC),
+            fwk.on(
+                fwk.EventResource.POD_GROUP, fwk.ActionType.ADD, hint=self.after_pod_group_add, scope=fwk.HintScope.SPEC
+            ),
         )
 
-    def after_pod_add(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    def after_pod_add(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the added pod is of the same group, and the group is complete with it."""
-        del old
         key = group_of(pod)
         if key is None or new is None or group_of(new) != key:
-            return QueueingHint.SKIP
+            return fwk.QueueingHint.SKIP
         group, state = self._groups.get(key), self._states.state(key)
         return queue_if(state is None or (group is not None and len(state) >= (group.min_count or 0)))
 
-    def after_pod_group_add(self, pod: Pod, old: PodGroup | None, new: PodGroup | None) -> QueueingHint:
+    def after_pod_group_add(self, pod: Pod, old: PodGroup | None, new: PodGroup | None) -> fwk.QueueingHint:
         """Queue if the added group is the pod's."""
-        del old
         return queue_if(new is not None and group_of(pod) == new.key)
 
 
-def _not_known(key: str) -> Status:
-    return error_status(f"pod group state not found for pod group {key}")
+def _not_known(key: str) -> fwk.Status:
+    return fwk.error_status(f"pod group state not found for pod group {key}")

@@ -15,11 +15,7 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.images import ImageState
-from podium.framework.contract.cluster_event import EventRegistration
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.score import MAX_NODE_SCORE, ScorePlugin, TableScorePlugin
+from podium.framework import contract as fwk
 from podium.objects.core import Pod, PodSpec, once_per_spec
 
 _MIB: Final = 1024 * 1024
@@ -50,16 +46,14 @@ def _weighted_bytes(image: ImageState, node_count: int) -> int:
     return int(float(image.size_bytes) * (len(image.rows) / node_count))
 
 
-class ImageLocality(TableScorePlugin, ScorePlugin):
+class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
     """Scores nodes by the size of the pod's images that are present."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args
+    def __init__(self, args: object, handle: fwk.Handle) -> None:
         self._handle = handle
 
-    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Scores from 0, if at most MIN_BYTES are present, to MAX_NODE_SCORE."""
-        del state
         present = _present_images(snapshot, pod.spec)
         total = np.zeros(len(rows), np.int64)
         if not present:
@@ -68,30 +62,28 @@ class ImageLocality(TableScorePlugin, ScorePlugin):
             total += _weighted_bytes(image, len(snapshot)) * image.presence(len(snapshot.nodes)).take(rows)
         most = _max_bytes(pod.spec)
         above = np.where(total < MIN_BYTES, MIN_BYTES, np.minimum(total, most)) - MIN_BYTES
-        scores: IntArray = MAX_NODE_SCORE * above // (most - MIN_BYTES)
+        scores: IntArray = fwk.MAX_NODE_SCORE * above // (most - MIN_BYTES)
         return scores
 
-    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+    def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """As `score_rows`, for one node of the current snapshot."""
-        del state
         snapshot = self._handle.snapshot()
         images = _present_images(snapshot, pod.spec)
         total = sum(_weighted_bytes(image, len(snapshot)) for image in images if node.row in image.rows)
         most = _max_bytes(pod.spec)
         above = (MIN_BYTES if total < MIN_BYTES else min(total, most)) - MIN_BYTES
-        return MAX_NODE_SCORE * above // (most - MIN_BYTES)
+        return fwk.MAX_NODE_SCORE * above // (most - MIN_BYTES)
 
-    def score_scope(self, spec: PodSpec) -> Scope:
+    def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """NODE: the score depends on the node's images and on `score_basis`."""
-        del spec
-        return Scope.NODE
+        return fwk.Scope.NODE
 
     def score_basis(self, spec: PodSpec, snapshot: Snapshot) -> tuple[int | None, ...]:
         """The weighted size of each image: it changes as the number of nodes that have the image changes."""
         images = map(snapshot.images.get, _image_names(spec))
         return tuple(None if image is None else _weighted_bytes(image, len(snapshot)) for image in images)
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """None: the plugin rejects no node."""
         return ()
 

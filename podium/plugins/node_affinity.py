@@ -23,26 +23,19 @@ from podium.cluster.matching.node_selectors import (
     weighted_row_terms,
 )
 from podium.config.args import NodeAffinityArgs
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
-from podium.framework.contract.status import SKIP, Status, error_status, unresolvable
+from podium.framework import contract as fwk
 from podium.objects.affinity import NodeAffinity as AffinityRules
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.errors import FieldError
-from podium.objects.resource_types import EventResource
 from podium.objects.selectors import compile_node_selector, compile_preferred_terms, node_names
 from podium.plugins.shared.hints import queue_if
 from podium.plugins.shared.normalize import default_normalize
 
-_CONFLICT: Final = unresolvable("pod affinity terms conflict")
+_CONFLICT: Final = fwk.unresolvable("pod affinity terms conflict")
 _NOT_ENFORCED, _NOT_SELECTED = 1, 2
 _REJECTED: Final = {
-    _NOT_ENFORCED: unresolvable("node(s) didn't match scheduler-enforced node affinity"),
-    _NOT_SELECTED: unresolvable("node(s) didn't match Pod's node affinity/selector"),
+    _NOT_ENFORCED: fwk.unresolvable("node(s) didn't match scheduler-enforced node affinity"),
+    _NOT_SELECTED: fwk.unresolvable("node(s) didn't match Pod's node affinity/selector"),
 }
 
 _demanded = once_per_spec(row_selector)
@@ -60,15 +53,21 @@ def _preferred(spec: PodSpec) -> tuple[WeightedRowTerm, ...]:
     return weighted_row_terms(compile_preferred_terms(rules.preferred if rules is not None else ()))
 
 
-class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin):
+class NodeAffinity(
+    fwk.PreFilterPlugin,
+    fwk.TableFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PreScorePlugin,
+    fwk.TableScorePlugin,
+    fwk.ScorePlugin,
+):
     """Matches nodes against the pod's affinity, and against the affinity that the configuration adds to every pod.
 
     Attributes:
         added_terms: the required affinity that the configuration adds.
     """
 
-    def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:
-        del handle
+    def __init__(self, args: NodeAffinityArgs, handle: fwk.Handle) -> None:
         added = msgspec.convert(args.added_affinity or {}, AffinityRules)
         self.added_terms = added.required
         self._enforced = None if added.required is None else RowSelector({}, compile_node_selector(added.required))
@@ -78,105 +77,95 @@ class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlu
     # ------------------------------------------------------------ filtering
 
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip if there is no required affinity; narrow the search to named nodes if every term names some."""
-        del state, snapshot
         spec = pod.spec
         if self._enforced is None and _demanded(spec).everything:
-            return None, SKIP
+            return None, fwk.SKIP
         names = _named_nodes(spec)
         if names is None:
             return None, None
-        return (PreFilterResult(names), None) if names else (None, _CONFLICT)
+        return (fwk.PreFilterResult(names), None) if names else (None, _CONFLICT)
 
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes that the configuration's affinity rejects, 2 for those that the pod's rejects."""
-        del state
         selected = _demanded(pod.spec).matching(snapshot, rows)
         if self._enforced is None:
             return None if selected.all() else np.where(selected, 0, _NOT_SELECTED)
         enforced = self._enforced.matching(snapshot, rows)
         return np.where(enforced, np.where(selected, 0, _NOT_SELECTED), _NOT_ENFORCED)
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status for the affinity that the node does not match."""
-        del state, pod
         return _REJECTED[verdict]
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
-        del state
         if self._enforced is not None and not self._enforced.matches(node.labels, node.name):
             return _REJECTED[_NOT_ENFORCED]
         return None if _demanded(pod.spec).matches(node.labels, node.name) else _REJECTED[_NOT_SELECTED]
 
     # ------------------------------------------------------------ scoring
 
-    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+    def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
         """Return Skip if there are no preferred terms, Error if one is invalid."""
-        del state, snapshot, rows
         affinity = pod.spec.affinity
         rules = affinity.node_affinity if affinity is not None else None
         if not self._prefers_for_all and (rules is None or not rules.preferred):
-            return SKIP
+            return fwk.SKIP
         try:
             _preferred(pod.spec)
         except FieldError as error:
-            return error_status(error)
+            return fwk.error_status(error)
         return None
 
-    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """The summed weights of the preferred terms that match."""
-        del state
         scores = np.zeros(len(rows), np.int64)
         for preferred in self._preferences_for(pod):
             scores += preferred.weight * preferred.term.matching(snapshot, rows)
         return scores
 
-    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+    def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """The summed weights of the preferred terms that match."""
-        del state
         labels, name = node.labels, node.name
         return sum(each.weight for each in self._preferences_for(pod) if each.term.matches(labels, name))
 
-    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+    def normalize_scores(self, state: fwk.CycleState, pod: Pod, scores: IntArray) -> IntArray:
         """Scale so that the highest sum of weights becomes MAX_NODE_SCORE."""
-        del state, pod
         return default_normalize(scores)
 
     def _preferences_for(self, pod: Pod) -> tuple[WeightedRowTerm, ...]:
         return (*_preferred(pod.spec), *self._added_preferences)
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """NODE: the answer depends on the node's labels and name."""
-        del spec
-        return Scope.NODE
+        return fwk.Scope.NODE
 
-    def score_scope(self, spec: PodSpec) -> Scope:
+    def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """NODE: the answer depends on the node's labels and name."""
-        del spec
-        return Scope.NODE
+        return fwk.Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Nodes that are added or change labels."""
         return (
-            on(
-                EventResource.NODE,
-                ActionType.ADD,
-                ActionType.UPDATE_NODE_LABEL,
+            fwk.on(
+                fwk.EventResource.NODE,
+                fwk.ActionType.ADD,
+                fwk.ActionType.UPDATE_NODE_LABEL,
                 hint=self.after_node_change,
-                scope=HintScope.SPEC,
+                scope=fwk.HintScope.SPEC,
             ),
         )
 
-    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if the node matches now, and did not match the pod's own affinity before."""
         demanded = _demanded(pod.spec)
         if self._enforced is not None and not self._enforced.matches(new.metadata.labels, new.name):
-            return QueueingHint.SKIP
+            return fwk.QueueingHint.SKIP
         if not demanded.matches(new.metadata.labels, new.name):
-            return QueueingHint.SKIP
+            return fwk.QueueingHint.SKIP
         return queue_if(old is None or not demanded.matches(old.metadata.labels, old.name))

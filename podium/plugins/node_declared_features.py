@@ -16,17 +16,11 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.status import SKIP, Status, unresolvable
+from podium.framework import contract as fwk
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
-from podium.objects.resource_types import EventResource
 from podium.plugins.shared.hints import is_about, queue_if
 
-_REJECTED: Final = unresolvable("node(s) didn't match Pod's required features")
+_REJECTED: Final = fwk.unresolvable("node(s) didn't match Pod's required features")
 
 
 def _restarts_all_containers(spec: PodSpec) -> bool:
@@ -50,58 +44,55 @@ def _needed(spec: PodSpec) -> frozenset[str]:
     return frozenset(feature for feature, is_needed in _NEEDS.items() if is_needed(spec))
 
 
-class NodeDeclaredFeatures(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
+class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Rejects nodes that do not declare every feature the pod needs."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args, handle
-
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip if the pod needs no feature."""
-        del state, snapshot
-        return None, None if _needed(pod.spec) else SKIP
+        return None, None if _needed(pod.spec) else fwk.SKIP
 
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes that lack a feature."""
-        del state
         needed = _needed(pod.spec)
         if not needed:
             return None
         lacks = [not needed.issubset(snapshot.node(row).node.status.declared_features) for row in rows.tolist()]
         return np.array(lacks, np.int64)
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status of the only verdict."""
-        del state, pod, verdict
         return _REJECTED
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
-        del state
         return None if _needed(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """NODE: the answer depends on the node's declared features."""
-        del spec
-        return Scope.NODE
+        return fwk.Scope.NODE
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Nodes that are added or declare other features; any update of the pod itself."""
-        declared = ActionType.UPDATE_NODE_DECLARED_FEATURE
+        declared = fwk.ActionType.UPDATE_NODE_DECLARED_FEATURE
         return (
-            on(EventResource.NODE, ActionType.ADD, declared, hint=self.after_node_change, scope=HintScope.SPEC),
-            on(EventResource.POD, ActionType.UPDATE, hint=self.after_pod_update, scope=HintScope.SPEC),
+            fwk.on(
+                fwk.EventResource.NODE,
+                fwk.ActionType.ADD,
+                declared,
+                hint=self.after_node_change,
+                scope=fwk.HintScope.SPEC,
+            ),
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE, hint=self.after_pod_update, scope=fwk.HintScope.SPEC),
         )
 
-    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if the node is new or its declared features have changed, whatever the pod needs."""
-        del pod
         return queue_if(old is None or old.status.declared_features != new.status.declared_features)
 
-    def after_pod_update(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    def after_pod_update(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the pod itself needs other features than before."""
         if old is None or new is None:
-            return QueueingHint.QUEUE
+            return fwk.QueueingHint.QUEUE
         return queue_if(is_about(pod, new) and _needed(old.spec) != _needed(new.spec))

@@ -15,17 +15,11 @@ import numpy as np
 
 from podium.cluster import HostPort, IntArray, NodeInfo, Rows, Snapshot, host_ports
 from podium.cluster.host_ports import ANY_ADDRESS
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.status import SKIP, Status, unschedulable
+from podium.framework import contract as fwk
 from podium.objects.core import Pod, PodSpec
-from podium.objects.resource_types import EventResource
 from podium.plugins.shared.hints import occupies_node, queue_if
 
-_REJECTED: Final = unschedulable("node(s) didn't have free ports for the requested pod ports")
+_REJECTED: Final = fwk.unschedulable("node(s) didn't have free ports for the requested pod ports")
 
 
 def _conflict(wanted: HostPort, taken: HostPort) -> bool:
@@ -39,22 +33,17 @@ def _pods_conflict(wanting: Pod, holding: Pod) -> bool:
     return any(_conflict(wanted, taken) for wanted in host_ports(wanting.spec) for taken in held)
 
 
-class NodePorts(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
+class NodePorts(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Rejects nodes where a host port of the pod is taken."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args, handle
-
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip for a pod without host ports."""
-        del state, snapshot
-        return None, None if host_ports(pod.spec) else SKIP
+        return None, None if host_ports(pod.spec) else fwk.SKIP
 
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes where a port is taken."""
-        del state
         taken = [row for port in host_ports(pod.spec) for row in snapshot.host_ports.conflicting_rows(port)]
         if not taken:
             return None
@@ -62,28 +51,27 @@ class NodePorts(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         verdicts[taken] = 1
         return verdicts.take(rows)
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status of the only verdict."""
-        del state, pod, verdict
         return _REJECTED
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or Unschedulable."""
-        del state
         return _REJECTED if any(_pods_conflict(pod, other) for other in node.pods) else None
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """PODS_ON_NODE: the answer depends on the ports of the pods on the node."""
-        return Scope.PODS_ON_NODE if host_ports(spec) else Scope.NODE
+        return fwk.Scope.PODS_ON_NODE if host_ports(spec) else fwk.Scope.NODE
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Pods that are deleted; nodes that are added."""
         return (
-            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, scope=HintScope.SPEC),
-            on(EventResource.NODE, ActionType.ADD),
+            fwk.on(
+                fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_deletion, scope=fwk.HintScope.SPEC
+            ),
+            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD),
         )
 
-    def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
+    def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the deleted pod held, or was nominated to hold, a conflicting port."""
-        del new
         return queue_if(occupies_node(old) and _pods_conflict(pod, old))

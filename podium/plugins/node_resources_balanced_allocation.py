@@ -18,12 +18,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import NodeResourcesBalancedAllocationArgs, ResourceSpec
-from podium.framework.contract.cluster_event import EventRegistration
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin, TableScorePlugin
-from podium.framework.contract.status import SKIP, Status, error_status
+from podium.framework import contract as fwk
 from podium.objects.core import Pod, PodSpec
 from podium.objects.errors import FieldError
 from podium.objects.requests import pod_requests, pod_requests_with_status
@@ -31,33 +26,31 @@ from podium.plugins.shared.allocation_strategies import CountedResources
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from podium.plugins.shared.device_totals import DeviceTotals
 
-_HALF: Final = MAX_NODE_SCORE // 2
+_HALF: Final = fwk.MAX_NODE_SCORE // 2
 _NO_GAIN: Final = _HALF + _HALF // 2
 
 
-class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlugin):
+class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, fwk.ScorePlugin):
     """Scores by how much adding the pod lowers the standard deviation of the resources' used fractions.
 
     Floating point operations are in upstream's order, so that truncation gives the same integers.
     """
 
-    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: fwk.Handle) -> None:
         self._resources = args.resources
         self._totals = DeviceTotals.of_resources(handle.shared(ClusterDevices), args.resources)
         self._counted_resources = CountedResources(args.resources)
 
-    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+    def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
         """Return Skip if the pod requests none of the resources, Error if a request cannot be parsed."""
-        del state, snapshot, rows
         try:
             requests = pod_requests_with_status(pod)
         except FieldError as error:
-            return error_status(error)
-        return None if any(requests.get(resource.name, 0) for resource in self._resources) else SKIP
+            return fwk.error_status(error)
+        return None if any(requests.get(resource.name, 0) for resource in self._resources) else fwk.SKIP
 
-    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Scores from half of MAX_NODE_SCORE, if the pod only worsens the balance, to MAX_NODE_SCORE."""
-        del state
         columns = [
             _Column(
                 snapshot.requested(resource.name).take(rows), wanted, snapshot.allocatable(resource.name).take(rows)
@@ -81,9 +74,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
             scores[alike] = _gain(there, len(alike))
         return scores
 
-    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+    def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """As `score_rows`, for one node."""
-        del state
         without: list[float] = []
         with_pod: list[float] = []
         snapshot, row = node.snapshot, node.row
@@ -98,12 +90,12 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
                 with_pod.append(_fraction(in_use + wanted, allocatable))
         return _HALF + (_HALF + _evenness(with_pod) - _evenness(without)) // 2
 
-    def score_scope(self, spec: PodSpec) -> Scope:
+    def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """USAGE: the score depends on what the pods on the node request together; CLUSTER if devices count."""
         has_devices = self._totals is not None and self._totals.classes(pod_requests(spec))
-        return Scope.CLUSTER if has_devices else Scope.USAGE
+        return fwk.Scope.CLUSTER if has_devices else fwk.Scope.USAGE
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """None: the plugin rejects no node."""
         return ()
 
@@ -151,7 +143,7 @@ def _evenness_by_row(fractions: Sequence[NDArray[np.float64]]) -> IntArray:
         mean = sum(fractions[1:], start=fractions[0]) / count
         squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
         deviation = np.sqrt(sum(squares[1:], start=squares[0]) / count)
-    evenness: IntArray = ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+    evenness: IntArray = ((1 - deviation) * fwk.MAX_NODE_SCORE).astype(np.int64)
     return evenness
 
 
@@ -165,7 +157,7 @@ def _evenness(fractions: Sequence[float]) -> int:
     else:
         mean = _total(fractions) / count
         deviation = math.sqrt(_total([(fraction - mean) * (fraction - mean) for fraction in fractions]) / count)
-    return int((1 - deviation) * MAX_NODE_SCORE)
+    return int((1 - deviation) * fwk.MAX_NODE_SCORE)
 
 
 def _fraction(in_use: int, allocatable: int) -> float:

@@ -23,15 +23,7 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import NodeResourcesFitArgs
 from podium.devices.class_table import IMPLICIT_PREFIX
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.placements import PlacementScorePlugin
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.pod_groups import ProposedGroup
-from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
-from podium.framework.contract.status import Code, Status, error_status, unresolvable
+from podium.framework import contract as fwk
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.devices import DeviceClass
 from podium.objects.errors import FieldError
@@ -44,7 +36,6 @@ from podium.objects.requests import (
     scoring_requests,
 )
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended_resource
-from podium.objects.resource_types import EventResource
 from podium.plugins.shared.allocation_strategies import MostAllocated, strategy_of
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from podium.plugins.shared.device_totals import DeviceTotals
@@ -78,20 +69,20 @@ def _bit(index: int) -> int:
 
 
 class NodeResourcesFit(
-    PreFilterPlugin,
-    TableFilterPlugin,
-    FilterPlugin,
-    PreScorePlugin,
-    TableScorePlugin,
-    ScorePlugin,
-    PlacementScorePlugin,
+    fwk.PreFilterPlugin,
+    fwk.TableFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PreScorePlugin,
+    fwk.TableScorePlugin,
+    fwk.ScorePlugin,
+    fwk.PlacementScorePlugin,
 ):
     """Rejects nodes without enough free resources, and scores the others by how full the pod makes them.
 
     A verdict is a set of bits: too many pods, unresolvable, then one for each request.
     """
 
-    def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
+    def __init__(self, args: NodeResourcesFitArgs, handle: fwk.Handle) -> None:
         self._devices = handle.shared(ClusterDevices)
         self._totals = DeviceTotals.of_resources(self._devices, args.scoring_strategy.resources)
         self._ignored = frozenset(args.ignored_resources)
@@ -107,19 +98,17 @@ class NodeResourcesFit(
     # ------------------------------------------------------------ filtering
 
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Never return Skip: every pod counts towards the number of pods."""
-        del state, snapshot
         try:
             _demands(pod.spec)
         except FieldError as error:
-            return None, unresolvable(str(error))
+            return None, fwk.unresolvable(str(error))
         return None, None
 
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """A set of bits for each node without enough free resources."""
-        del state
         verdicts: IntArray | None = None
         full = snapshot.pod_count.take(rows) >= snapshot.allowed_pods.take(rows)
         if np.count_nonzero(full):
@@ -137,17 +126,15 @@ class NodeResourcesFit(
             verdicts |= (short & (allocatable < amount)) * np.int64(_UNRESOLVABLE)
         return verdicts
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """Every reason, in upstream's order; scalar resources, which have none there, by name."""
-        del state
         reasons = ["Too many pods"] if verdict & _TOO_MANY_PODS else []
         demands = self._held_demands(pod.spec)[:_RESOURCE_BITS]
         reasons += (f"Insufficient {each.resource}" for index, each in enumerate(demands) if verdict & _bit(index))
-        return Status(_code(bool(verdict & _UNRESOLVABLE)), tuple(reasons))
+        return fwk.Status(_code(bool(verdict & _UNRESOLVABLE)), tuple(reasons))
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success, Unschedulable or UnschedulableAndUnresolvable."""
-        del state
         snapshot, row = node.snapshot, node.row
         reasons = ["Too many pods"] if len(snapshot.pods[row]) >= snapshot.allowed_pods.item(row) else []
         unresolvable_too = False
@@ -158,7 +145,7 @@ class NodeResourcesFit(
             ):
                 reasons.append(f"Insufficient {resource}")
                 unresolvable_too |= amount > allocatable
-        return Status(_code(unresolvable_too), tuple(reasons)) if reasons else None
+        return fwk.Status(_code(unresolvable_too), tuple(reasons)) if reasons else None
 
     def _are_devices(self, resource: str, allocatable: int) -> bool:
         """Whether DynamicResources decides about the resource on a node that offers this much of it."""
@@ -177,82 +164,78 @@ class NodeResourcesFit(
 
     # ------------------------------------------------------------ scoring
 
-    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+    def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
         """Never return Skip; return Error if a request cannot be parsed."""
-        del state, snapshot, rows
         try:
             scoring_requests(pod.spec)
         except FieldError as error:
-            return error_status(error)
+            return fwk.error_status(error)
         return None
 
-    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """The strategy's score, from 0 to MAX_NODE_SCORE."""
-        del state
         return self._strategy.score_rows(scoring_requests(pod.spec), snapshot, rows, self._totals)
 
-    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+    def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """The strategy's score, from 0 to MAX_NODE_SCORE."""
-        del state
         return self._strategy.score(scoring_requests(pod.spec), node, self._totals)
 
-    def score_placement(self, group: ProposedGroup, snapshot: Snapshot) -> int:
+    def score_placement(self, group: fwk.ProposedGroup, snapshot: Snapshot) -> int:
         """How full the group makes the placement's nodes together, from 0 to MAX_NODE_SCORE."""
         requests: Counter[str] = Counter()
         for pod in group.pods:
             requests.update(scoring_requests(pod.spec))
         return self._of_placements.score_together(requests, snapshot, group.placement.rows)
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """USAGE: the answer depends on what the pods on the node request."""
-        del spec
-        return Scope.USAGE
+        return fwk.Scope.USAGE
 
-    def score_scope(self, spec: PodSpec) -> Scope:
+    def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """USAGE: the score depends on what the pods on the node request together; CLUSTER if devices count."""
         has_devices = self._totals is not None and self._totals.classes(scoring_requests(spec))
-        return Scope.CLUSTER if has_devices else Scope.USAGE
+        return fwk.Scope.CLUSTER if has_devices else fwk.Scope.USAGE
 
     # ------------------------------------------------------------ requeueing
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Pods that are deleted or scaled down; nodes that are added or grow."""
         return (
-            on(
-                EventResource.POD,
-                ActionType.DELETE,
-                ActionType.UPDATE_POD_SCALE_DOWN,
+            fwk.on(
+                fwk.EventResource.POD,
+                fwk.ActionType.DELETE,
+                fwk.ActionType.UPDATE_POD_SCALE_DOWN,
                 hint=self.after_pod_change,
-                scope=HintScope.SPEC,
+                scope=fwk.HintScope.SPEC,
             ),
-            on(
-                EventResource.NODE,
-                ActionType.ADD,
-                ActionType.UPDATE_NODE_ALLOCATABLE,
+            fwk.on(
+                fwk.EventResource.NODE,
+                fwk.ActionType.ADD,
+                fwk.ActionType.UPDATE_NODE_ALLOCATABLE,
                 hint=self.after_node_change,
-                scope=HintScope.SPEC,
+                scope=fwk.HintScope.SPEC,
             ),
-            on(
-                EventResource.DEVICE_CLASS,
-                ActionType.ADD,
-                ActionType.UPDATE,
+            fwk.on(
+                fwk.EventResource.DEVICE_CLASS,
+                fwk.ActionType.ADD,
+                fwk.ActionType.UPDATE,
                 hint=self.after_class_change,
-                scope=HintScope.SPEC,
+                scope=fwk.HintScope.SPEC,
             ),
         )
 
-    def after_pod_change(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
+    def after_pod_change(self, pod: Pod, old: Pod, new: Pod | None) -> fwk.QueueingHint:
         """Queue if a pod on a node is deleted or frees a requested resource, or if the pod itself is scaled down."""
         if new is None:
             return queue_if(occupies_node(old))
         if is_about(pod, new):
-            return QueueingHint.QUEUE
+            return fwk.QueueingHint.QUEUE
         if not new.node_name:
-            return QueueingHint.SKIP
+            return fwk.QueueingHint.SKIP
         before, after = requests_on_node(old), requests_on_node(new)
         return queue_if(any(before.get(name, 0) > after.get(name, 0) for name, _ in _demands(pod.spec)))
 
-    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if the pod fits on the empty node, and the node is new or has more of a requested resource."""
         demands = _demands(pod.spec)
         allocatable, allowed_pods = node_allocatable(new)
@@ -260,17 +243,17 @@ class NodeResourcesFit(
             amount > allocatable.get(name, 0) and not self._are_devices(name, allocatable.get(name, 0))
             for name, amount in demands
         ):
-            return QueueingHint.SKIP
+            return fwk.QueueingHint.SKIP
         if old is None:
-            return QueueingHint.QUEUE
+            return fwk.QueueingHint.QUEUE
         allocatable_before, allowed_before = node_allocatable(old)
         return queue_if(allowed_pods > allowed_before or self._grew(demands, allocatable_before, allocatable))
 
-    def after_class_change(self, pod: Pod, old: DeviceClass | None, new: DeviceClass) -> QueueingHint:
+    def after_class_change(self, pod: Pod, old: DeviceClass | None, new: DeviceClass) -> fwk.QueueingHint:
         """Queue if the class has come to provide a resource that the pod requests."""
         requests, provided = pod_requests(pod.spec), new.spec.extended_resource_name
         if old is None and f"{IMPLICIT_PREFIX}{new.key}" in requests:
-            return QueueingHint.QUEUE
+            return fwk.QueueingHint.QUEUE
         is_news = old is None or (old.spec.extended_resource_name or "") != (provided or "")
         return queue_if(is_news and provided is not None and provided in requests)
 
@@ -281,5 +264,5 @@ class NodeResourcesFit(
         )
 
 
-def _code(unresolvable_too: bool) -> Code:
-    return Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable_too else Code.UNSCHEDULABLE
+def _code(unresolvable_too: bool) -> fwk.Code:
+    return fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable_too else fwk.Code.UNSCHEDULABLE

@@ -15,20 +15,12 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.matching.taints import CORDONED
-from podium.framework.contract.cluster_event import (
-    EventRegistration,
-    QueueingHint,
-)
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.status import Status, unresolvable
+from podium.framework import contract as fwk
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.tolerations import is_tolerated
 from podium.plugins.shared.hints import is_about, queue_if, taint_events
 
-_REJECTED: Final = unresolvable("node(s) were unschedulable")
+_REJECTED: Final = fwk.unresolvable("node(s) were unschedulable")
 
 
 @once_per_spec
@@ -36,45 +28,36 @@ def _tolerates_cordon(spec: PodSpec) -> bool:
     return is_tolerated(spec.tolerations, CORDONED)
 
 
-class NodeUnschedulable(TableFilterPlugin, FilterPlugin):
+class NodeUnschedulable(fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Rejects nodes with `spec.unschedulable`."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args, handle
-
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes that are cordoned."""
-        del state
         if _tolerates_cordon(pod.spec):
             return None
         cordoned = snapshot.unschedulable.take(rows)
         return cordoned.astype(np.int64) if cordoned.any() else None
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status of the only verdict."""
-        del state, pod, verdict
         return _REJECTED
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
-        del state
         return _REJECTED if node.node.spec.unschedulable and not _tolerates_cordon(pod.spec) else None
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """NODE: the answer depends on whether the node is cordoned."""
-        del spec
-        return Scope.NODE
+        return fwk.Scope.NODE
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Nodes that are added or uncordoned, and tolerations that are added to the pod."""
         return taint_events(self.after_node_change, self.after_toleration_change)
 
-    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if the node is schedulable now and was not before."""
-        del pod
         return queue_if(not new.spec.unschedulable and (old is None or old.spec.unschedulable))
 
-    def after_toleration_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    def after_toleration_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the pod itself tolerates cordoned nodes now."""
-        del old
         return queue_if(new is not None and is_about(pod, new) and _tolerates_cordon(new.spec))

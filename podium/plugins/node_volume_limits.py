@@ -22,15 +22,9 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.status import SKIP, Status, unresolvable, unschedulable
+from podium.framework import contract as fwk
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec
-from podium.objects.resource_types import EventResource
 from podium.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttachment
 from podium.objects.unreadable import UnreadableCSINode
 from podium.plugins.shared.hints import occupies_node, queue_if
@@ -45,7 +39,7 @@ from podium.plugins.volumes.claims import uses_claim
 from podium.plugins.volumes.csi_translation import inline_driver
 from podium.plugins.volumes.node_columns import NodeColumn, change_log_of
 
-_TOO_MANY: Final = unschedulable("node(s) exceed max volume count")
+_TOO_MANY: Final = fwk.unschedulable("node(s) exceed max volume count")
 _EXCEEDED, _MISSING = 1, 2
 _NO_LIMIT: Final = 1 << 62
 _DRIVERS_MAX: Final = 64
@@ -61,11 +55,10 @@ def _limits(csi_node: CSINode) -> dict[str, int]:
     }
 
 
-class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
+class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Checks the volumes of the pods on a node, and those attached to it, against the limits in its CSINode."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args
+    def __init__(self, args: object, handle: fwk.Handle) -> None:
         self._finder = VolumeFinder(handle)
         self._csi_nodes = handle.lister(resource_types.CSI_NODES)
         self._csi_node_changes = change_log_of(self._csi_nodes)
@@ -78,15 +71,13 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         )
 
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip for a pod without volumes that must be attached."""
-        del state, snapshot
-        return None, None if attaches_volumes(pod.spec) else SKIP
+        return None, None if attaches_volumes(pod.spec) else fwk.SKIP
 
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes that would get too many volumes; 2 for all limited nodes if a claim is missing."""
-        del state
         try:
             self._finder.of_new_pod(pod, None)
         except MissingClaimError:
@@ -106,25 +97,23 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
                 verdicts[position] = self._is_exceeded(wanted, snapshot.pods[row].values(), csi_node, _limits(csi_node))
         return verdicts if verdicts.any() else None
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status: too many volumes, or the missing claim."""
-        del state
         if verdict == _EXCEEDED:
             return _TOO_MANY
         try:
             self._finder.of_new_pod(pod, None)
         except MissingClaimError as error:
-            return unresolvable(str(error))
+            return fwk.unresolvable(str(error))
         raise AssertionError("the claim was missing a moment ago")
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success, Unschedulable, or UnschedulableAndUnresolvable if a claim is missing."""
-        del state
         csi_node = self._csi_nodes.get(node.name)
         try:
             wanted = self._finder.of_new_pod(pod, csi_node)
         except MissingClaimError as error:
-            return unresolvable(str(error))
+            return fwk.unresolvable(str(error))
         if not wanted or csi_node is None:
             return None
         return _TOO_MANY if self._is_exceeded(wanted, node.pods, csi_node, _limits(csi_node)) else None
@@ -178,45 +167,53 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
             driver in limits and current[driver] + unknown + count > limits[driver] for driver, count in new.items()
         )
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
-        return Scope.CLUSTER if spec.volumes else Scope.NODE
+        return fwk.Scope.CLUSTER if spec.volumes else fwk.Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Changes that free attachments or raise limits, and claims that are added."""
         return (
-            on(EventResource.CSI_NODE, ActionType.ADD),
-            on(EventResource.CSI_NODE, ActionType.UPDATE, hint=self.after_csi_node_update, scope=HintScope.SPEC),
-            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, scope=HintScope.SPEC),
-            on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, hint=self.after_claim_added),
-            on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, hint=self.after_detachment, scope=HintScope.SPEC),
+            fwk.on(fwk.EventResource.CSI_NODE, fwk.ActionType.ADD),
+            fwk.on(
+                fwk.EventResource.CSI_NODE,
+                fwk.ActionType.UPDATE,
+                hint=self.after_csi_node_update,
+                scope=fwk.HintScope.SPEC,
+            ),
+            fwk.on(
+                fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_deletion, scope=fwk.HintScope.SPEC
+            ),
+            fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, fwk.ActionType.ADD, hint=self.after_claim_added),
+            fwk.on(
+                fwk.EventResource.VOLUME_ATTACHMENT,
+                fwk.ActionType.DELETE,
+                hint=self.after_detachment,
+                scope=fwk.HintScope.SPEC,
+            ),
         )
 
-    def after_csi_node_update(self, pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:
+    def after_csi_node_update(self, pod: Pod, old: CSINode, new: CSINode) -> fwk.QueueingHint:
         """Queue if a driver has a higher limit than before. A driver without a limit counts as 0."""
-        del pod
         if isinstance(old, UnreadableCSINode):
-            return QueueingHint.QUEUE
+            return fwk.QueueingHint.QUEUE
         before = _limits(old)
         return queue_if(any(count > before.get(driver, 0) for driver, count in _limits(new).items()))
 
-    def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
+    def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the deleted pod was on a node, or nominated to one, and had volumes that may have been attached."""
-        del pod, new
         return queue_if(occupies_node(old) and attaches_volumes(old.spec))
 
     def after_claim_added(
         self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
-    ) -> QueueingHint:
+    ) -> fwk.QueueingHint:
         """Queue if the pod uses the claim."""
-        del old
         return queue_if(uses_claim(pod, new))
 
-    def after_detachment(self, pod: Pod, old: VolumeAttachment, new: VolumeAttachment | None) -> QueueingHint:
+    def after_detachment(self, pod: Pod, old: VolumeAttachment, new: VolumeAttachment | None) -> fwk.QueueingHint:
         """Queue if the pod names a claim, or has an in-tree volume that is migrated to the driver."""
-        del new
         return queue_if(
             any(
                 volume.persistent_volume_claim is not None

@@ -12,32 +12,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.cluster import Snapshot
-from podium.framework.contract.cluster_event import EventRegistration
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.placements import PlacementScorePlugin
-from podium.framework.contract.pod_groups import ProposedGroup
-from podium.framework.contract.score import MAX_NODE_SCORE
-from podium.framework.contract.status import PluginError
+from podium.framework import contract as fwk
 
 
-class PodGroupPodsCount(PlacementScorePlugin):
+class PodGroupPodsCount(fwk.PlacementScorePlugin):
     """Counts the pods of the group that run already, and those that would."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args, handle
-
-    def score_placement(self, group: ProposedGroup, snapshot: Snapshot) -> int:
+    def score_placement(self, group: fwk.ProposedGroup, snapshot: Snapshot) -> int:
         """How many pods of the group would run."""
-        del snapshot
         return group.state.scheduled_count + len(group.pods)
 
     def normalize_placement_scores(self, scores: Sequence[int]) -> Sequence[int]:
         """The percentage of the best placement."""
         best = max(scores)
         if best == 0:
-            raise PluginError("no pods from pod group are assigned to any of the candidate placements")
-        return [score * MAX_NODE_SCORE // best for score in scores]
+            raise fwk.PluginError("no pods from pod group are assigned to any of the candidate placements")
+        return [score * fwk.MAX_NODE_SCORE // best for score in scores]
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """None: this plugin rejects nothing."""
         return ()

@@ -9,26 +9,20 @@ Source: kubernetes pkg/scheduler/framework/plugins/queuesort/priority_sort.go, v
 
 from __future__ import annotations
 
-from podium.framework.contract.cluster_event import EventRegistration
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import QueueSortPlugin
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework import contract as fwk
 
 
-class PrioritySort(QueueSortPlugin):
+class PrioritySort(fwk.QueueSortPlugin):
     """Orders the active queue by priority, then by the time a pod was put into the queue."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args, handle
-
-    def sort_key(self, info: QueuedPodInfo) -> tuple[int, float]:
+    def sort_key(self, info: fwk.QueuedPodInfo) -> tuple[int, float]:
         """The key of the order: `a` goes before `b` exactly if its key is lower."""
         return -info.pod.priority, info.timestamp_s
 
-    def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
+    def less(self, a: fwk.QueuedPodInfo, b: fwk.QueuedPodInfo) -> bool:
         """Whether `a` goes before `b`."""
         return self.sort_key(a) < self.sort_key(b)
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """None: the plugin rejects no node."""
         return ()

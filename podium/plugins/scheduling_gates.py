@@ -9,35 +9,27 @@ Source: kubernetes pkg/scheduler/framework/plugins/schedulinggates/scheduling_ga
 
 from __future__ import annotations
 
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import PreEnqueuePlugin
-from podium.framework.contract.status import Status, unresolvable
+from podium.framework import contract as fwk
 from podium.objects.core import Pod
-from podium.objects.resource_types import EventResource
 from podium.plugins.shared.hints import is_about, queue_if
 
 
-class SchedulingGates(PreEnqueuePlugin):
+class SchedulingGates(fwk.PreEnqueuePlugin):
     """Keeps pods with scheduling gates out of the active queue."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args, handle
-
-    def pre_enqueue(self, pod: Pod) -> Status | None:
+    def pre_enqueue(self, pod: Pod) -> fwk.Status | None:
         """Return success for a pod without gates."""
         gates = pod.spec.scheduling_gates
         if not gates:
             return None
         names = " ".join(gate.name for gate in gates)
-        return unresolvable(f"waiting for scheduling gates: [{names}]")
+        return fwk.unresolvable(f"waiting for scheduling gates: [{names}]")
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Updates that remove the last gate of a pod."""
-        eliminated = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
-        return (on(EventResource.POD, eliminated, hint=self.after_gates_eliminated, scope=HintScope.SPEC),)
+        eliminated = fwk.ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        return (fwk.on(fwk.EventResource.POD, eliminated, hint=self.after_gates_eliminated, scope=fwk.HintScope.SPEC),)
 
-    def after_gates_eliminated(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    def after_gates_eliminated(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the event is about the pod itself."""
-        del old
         return queue_if(is_about(pod, new))

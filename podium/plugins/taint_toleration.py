@@ -18,16 +18,7 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.matching.lookup import Lookup
 from podium.cluster.matching.taints import is_repelled
-from podium.framework.contract.cluster_event import (
-    EventRegistration,
-    QueueingHint,
-)
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
-from podium.framework.contract.status import Status, unresolvable
+from podium.framework import contract as fwk
 from podium.objects.core import Node, Pod, PodSpec, Taint, Toleration, once_per_spec
 from podium.objects.tolerations import is_tolerated, taint_text
 from podium.plugins.shared.hints import is_about, queue_if, taint_events
@@ -36,7 +27,7 @@ from podium.plugins.shared.normalize import default_normalize
 _PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 _SETS_TOLD_MAX: Final = 100
 """How many of the most frequent sets of taints a rejection names: a longer list would not be read."""
-_REJECTED: Final = unresolvable("node(s) had untolerated taint(s)")
+_REJECTED: Final = fwk.unresolvable("node(s) had untolerated taint(s)")
 
 _TaintLookup: TypeAlias = Lookup[tuple[Taint, ...], np.int64]
 
@@ -61,29 +52,25 @@ def _preference_lookup(spec: PodSpec) -> _TaintLookup:
     return Lookup(lambda taints: _untolerated_preferences(tolerations, taints), np.int64)
 
 
-class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin):
+class TaintToleration(
+    fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.TableScorePlugin, fwk.ScorePlugin
+):
     """Rejects nodes with taints that the pod does not tolerate, and prefers those with fewer soft ones."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args, handle
-
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes with an untolerated taint."""
-        del state
         repelled = _repelled_lookup(pod.spec).over(snapshot.taint_sets)
         if not repelled.any():
             return None
         verdicts: IntArray = repelled.take(snapshot.taint_set.take(rows))
         return verdicts if verdicts.any() else None
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status of the only verdict."""
-        del state, pod, verdict
         return _REJECTED
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
-        del state
         return _REJECTED if is_repelled(pod.spec.tolerations, node.node.spec.taints) else None
 
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
@@ -98,52 +85,45 @@ class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScor
                 found[text] = found.get(text, 0) + count
         return found
 
-    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+    def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
         """Never return Skip: without soft taints every node gets the full score, which counts in the total."""
-        del state, pod, snapshot, rows
         return None
 
-    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """The number of untolerated soft taints."""
-        del state
         untolerated = _preference_lookup(pod.spec).over(snapshot.taint_sets)
         if not untolerated.any():
             return np.zeros(len(rows), np.int64)
         scores: IntArray = untolerated.take(snapshot.taint_set.take(rows))
         return scores
 
-    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+    def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """The number of untolerated soft taints."""
-        del state
         return _untolerated_preferences(_soft_tolerations(pod.spec.tolerations), node.node.spec.taints)
 
-    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+    def normalize_scores(self, state: fwk.CycleState, pod: Pod, scores: IntArray) -> IntArray:
         """Invert the counts, so that fewer taints score higher."""
-        del state, pod
         return default_normalize(scores, reverse=True)
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """NODE: the answer depends on the node's taints."""
-        del spec
-        return Scope.NODE
+        return fwk.Scope.NODE
 
-    def score_scope(self, spec: PodSpec) -> Scope:
+    def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """NODE: the answer depends on the node's taints."""
-        del spec
-        return Scope.NODE
+        return fwk.Scope.NODE
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Nodes that are added or lose taints, and tolerations that are added to the pod."""
         return taint_events(self.after_node_change, self.after_toleration_change)
 
-    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if the pod tolerates the node's taints now and did not before."""
         tolerations = pod.spec.tolerations
         if is_repelled(tolerations, new.spec.taints):
-            return QueueingHint.SKIP
+            return fwk.QueueingHint.SKIP
         return queue_if(old is None or is_repelled(tolerations, old.spec.taints))
 
-    def after_toleration_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    def after_toleration_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the event is about the pod itself."""
-        del old
         return queue_if(is_about(pod, new))

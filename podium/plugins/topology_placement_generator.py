@@ -16,45 +16,40 @@ import numpy as np
 
 from podium.cluster import Snapshot
 from podium.cluster.pod_groups import PodGroupState
-from podium.framework.contract.cluster_event import EventRegistration
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.placements import PlacementGeneratePlugin
-from podium.framework.contract.pod_groups import Placement
-from podium.framework.contract.status import PluginError, Status, error_status
+from podium.framework import contract as fwk
 from podium.objects.resource_types import POD_GROUPS
 
 
-class TopologyPlacementGenerator(PlacementGeneratePlugin):
+class TopologyPlacementGenerator(fwk.PlacementGeneratePlugin):
     """Makes one placement of each domain."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args
+    def __init__(self, args: object, handle: fwk.Handle) -> None:
         if handle.pod_groups is None:
-            raise PluginError("TopologyPlacementGenerator needs the feature gate GenericWorkload")
+            raise fwk.PluginError("TopologyPlacementGenerator needs the feature gate GenericWorkload")
         self._groups = handle.lister(POD_GROUPS)
 
     def generate_placements(
         self, key: str, state: PodGroupState, snapshot: Snapshot
-    ) -> tuple[Sequence[Placement], Status | None]:
+    ) -> tuple[Sequence[fwk.Placement], fwk.Status | None]:
         """All nodes, for a group without a topology; else the nodes of each domain, or of that of its running pods."""
         group = self._groups.get(key)
         if group is None:
-            return (), error_status(f'podgroup.scheduling.k8s.io "{key.partition("/")[2]}" not found')
+            return (), fwk.error_status(f'podgroup.scheduling.k8s.io "{key.partition("/")[2]}" not found')
         label = group.topology_key
         if label is None:
-            return (Placement("", snapshot.order),), None
+            return (fwk.Placement("", snapshot.order),), None
         try:
             only = _domain_of_scheduled(state, snapshot, label)
-        except PluginError as error:
-            return (), error_status(f"cannot determine domain for already scheduled pods: {error}")
+        except fwk.PluginError as error:
+            return (), fwk.error_status(f"cannot determine domain for already scheduled pods: {error}")
         rows_of: dict[str, list[int]] = {}
         for row in snapshot.order.tolist():
             domain = snapshot.node(row).labels.get(label)
             if domain is not None and only in (None, domain):
                 rows_of.setdefault(domain, []).append(row)
-        return [Placement(domain, np.array(rows, np.intp)) for domain, rows in rows_of.items()], None
+        return [fwk.Placement(domain, np.array(rows, np.intp)) for domain, rows in rows_of.items()], None
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """None: this plugin rejects groups, not single pods."""
         return ()
 
@@ -69,11 +64,11 @@ def _domain_of_scheduled(state: PodGroupState, snapshot: Snapshot, label: str) -
     for pod in state.scheduled():
         row = snapshot.row_of.get(pod.node_name)
         if row is None:
-            raise PluginError(f'getting node for pod {pod.key}: nodeinfo not found for node name "{pod.node_name}"')
+            raise fwk.PluginError(f'getting node for pod {pod.key}: nodeinfo not found for node name "{pod.node_name}"')
         domain = snapshot.node(row).labels.get(label)
         if domain is None:
-            raise PluginError(f"no topology domain found for pod {pod.key}")
+            raise fwk.PluginError(f"no topology domain found for pod {pod.key}")
         if found not in (None, domain):
-            raise PluginError(f"more than 1 domain found for pod group: {found}, {domain}")
+            raise fwk.PluginError(f"more than 1 domain found for pod group: {found}, {domain}")
         found = domain
     return found

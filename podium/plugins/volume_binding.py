@@ -21,19 +21,10 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import VolumeBindingArgs
-from podium.framework.contract.bind import PreBindPlugin, PreBindPreFlightResult, ReservePlugin
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
-from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable
-from podium.framework.contract.writing import BindingWriter, ObjectWrite
+from podium.framework import contract as fwk
 from podium.objects import resource_types
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod, PodSpec
-from podium.objects.resource_types import EventResource
 from podium.objects.storage import (
     CSIDriver,
     CSINode,
@@ -65,7 +56,7 @@ from podium.plugins.volumes.pod_claims import Conflict, PodClaims, Waiting
 from podium.plugins.volumes.provisioning import StorageCapacity, volume_limit
 
 _LOST: Final = "Lost"
-_UNBOUND_IMMEDIATE: Final = unresolvable("pod has unbound immediate PersistentVolumeClaims")
+_UNBOUND_IMMEDIATE: Final = fwk.unresolvable("pod has unbound immediate PersistentVolumeClaims")
 _REASONS: Final = {
     Conflict.NODE_AFFINITY: "node(s) didn't match PersistentVolume's node affinity",
     Conflict.NO_VOLUME: "node(s) didn't find available persistent volumes to bind",
@@ -75,19 +66,19 @@ _REASONS: Final = {
 
 
 class VolumeBinding(
-    PreFilterPlugin,
-    TableFilterPlugin,
-    FilterPlugin,
-    PreScorePlugin,
-    TableScorePlugin,
-    ScorePlugin,
-    ReservePlugin,
-    PreBindPlugin,
-    BindingWriter,
+    fwk.PreFilterPlugin,
+    fwk.TableFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PreScorePlugin,
+    fwk.TableScorePlugin,
+    fwk.ScorePlugin,
+    fwk.ReservePlugin,
+    fwk.PreBindPlugin,
+    fwk.BindingWriter,
 ):
     """Follows the pod's claims to their volumes, and has waiting claims bound before the pod is bound."""
 
-    def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
+    def __init__(self, args: VolumeBindingArgs, handle: fwk.Handle) -> None:
         self._handle = handle
         self._listed_claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
         volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
@@ -103,39 +94,35 @@ class VolumeBinding(
     # ------------------------------------------------------------ filtering
 
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip without claims, UnschedulableAndUnresolvable if a claim is unusable or should be bound."""
-        del snapshot
         if not uses_claims(pod.spec):
-            return None, SKIP
+            return None, fwk.SKIP
         uses = tuple(claims_used(pod))
         for use in uses:
             problem = self._problem(pod, use)
             if problem is not None:
-                return None, unresolvable(problem)
+                return None, fwk.unresolvable(problem)
         try:
             claims = self._followed(pod, uses)
-        except PluginError as error:
-            return None, error_status(error)
+        except fwk.PluginError as error:
+            return None, fwk.error_status(error)
         if claims is None:
             return None, _UNBOUND_IMMEDIATE
         state.write(claims)
         return None, None
 
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """The bits of `Conflict` for each row."""
-        del pod
         return state.read(PodClaims).conflicts(snapshot, rows)
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """Every reason that holds."""
-        del state, pod
         return _rejected(verdict)
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
-        del pod
         conflict, _ = state.read(PodClaims).plan(node)
         return _rejected(conflict) if conflict else None
 
@@ -190,7 +177,7 @@ class VolumeBinding(
         if storage_class is None:
             return None
         if storage_class.volume_binding_mode is None:
-            raise PluginError(f'VolumeBindingMode not set for StorageClass "{name}"')
+            raise fwk.PluginError(f'VolumeBindingMode not set for StorageClass "{name}"')
         return storage_class if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else None
 
     def _in_order(self, waiting: list[tuple[PersistentVolumeClaim, StorageClass]]) -> tuple[Waiting, ...]:
@@ -214,26 +201,22 @@ class VolumeBinding(
 
     # ------------------------------------------------------------ scoring
 
-    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+    def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
         """Return Skip: nodes are not scored."""
-        del state, pod, snapshot, rows
-        return SKIP
+        return fwk.SKIP
 
-    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Return 0. Only called if the configuration disables PreScore."""
-        del state, pod, snapshot
         return np.zeros(len(rows), np.int64)
 
-    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+    def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """Return 0, as `score_rows`."""
-        del state, pod, node
         return 0
 
     # ------------------------------------------------------------ on the way to the node
 
-    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    def reserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Assume the bindings of claims; UnschedulableAndUnresolvable if they are no longer possible."""
-        del pod
         claims = state.find(PodClaims)
         if claims is None or not claims.waiting:
             return None
@@ -244,96 +227,99 @@ class VolumeBinding(
         state.write(self._binder.assume(plan, node_name))
         return None
 
-    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+    def unreserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> None:
         """Undo the assumptions that have not been written."""
-        del pod, node_name
         reservation = state.find(Reservation)
         if reservation is not None:
             self._binder.revert(reservation)
 
     def pre_bind_pre_flight(
-        self, state: CycleState, pod: Pod, node_name: str
-    ) -> tuple[PreBindPreFlightResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, node_name: str
+    ) -> tuple[fwk.PreBindPreFlightResult | None, fwk.Status | None]:
         """Return Skip if every claim is bound."""
-        del pod, node_name
-        result = PreBindPreFlightResult(allow_parallel=True)
-        return result, SKIP if state.find(Reservation) is None else None
+        result = fwk.PreBindPreFlightResult(allow_parallel=True)
+        return result, fwk.SKIP if state.find(Reservation) is None else None
 
-    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    async def pre_bind(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Write the assumed bindings and wait until every claim is bound. Return Error if that fails or times out."""
         reservation = state.find(Reservation)
         if reservation is None:
             return None
         try:
             await self._binder.bind(reservation, pod, node_name)
-        except (ApiError, PluginError) as error:
-            return error_status(error)
+        except (ApiError, fwk.PluginError) as error:
+            return fwk.error_status(error)
         return None
 
-    def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
+    def writes_before_binding(self, state: fwk.CycleState, pod: Pod, node_name: str) -> Sequence[fwk.ObjectWrite]:
         """The claimRef of each volume that was chosen, and the selected node of each claim to be provisioned."""
-        del pod, node_name
         reservation = state.find(Reservation)
         if reservation is None:
             return ()
         return [
             *(
-                ObjectWrite(resource_types.PERSISTENT_VOLUMES, self._volumes.heard(binding.volume.key), binding.volume)
+                fwk.ObjectWrite(
+                    resource_types.PERSISTENT_VOLUMES, self._volumes.heard(binding.volume.key), binding.volume
+                )
                 for binding in reservation.bindings
             ),
             *(
-                ObjectWrite(
+                fwk.ObjectWrite(
                     resource_types.PERSISTENT_VOLUME_CLAIMS, self._claims.heard(provision.claim.key), provision.claim
                 )
                 for provision in reservation.provisions
             ),
         ]
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
-        return Scope.CLUSTER if spec.volumes else Scope.NODE
+        return fwk.Scope.CLUSTER if spec.volumes else fwk.Scope.NODE
 
-    def score_scope(self, spec: PodSpec) -> Scope:
+    def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """NODE: every score is 0."""
-        del spec
-        return Scope.NODE
+        return fwk.Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Everything that affects where volumes are or can be provisioned."""
-        add, update = ActionType.ADD, ActionType.UPDATE
+        add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
         return (
-            on(EventResource.STORAGE_CLASS, add, update, hint=self.after_class_change, scope=HintScope.SPEC),
-            on(EventResource.PERSISTENT_VOLUME_CLAIM, add, update, hint=self.after_claim_change),
-            on(EventResource.PERSISTENT_VOLUME, add, update),
-            on(EventResource.NODE, add, ActionType.UPDATE_NODE_LABEL),
-            on(EventResource.CSI_NODE, add, update, hint=self.after_csi_node_change, scope=HintScope.SPEC),
-            on(EventResource.CSI_DRIVER, update, hint=self.after_driver_change, scope=HintScope.SPEC),
-            on(EventResource.CSI_STORAGE_CAPACITY, add, update, hint=self.after_capacity_change, scope=HintScope.SPEC),
+            fwk.on(
+                fwk.EventResource.STORAGE_CLASS, add, update, hint=self.after_class_change, scope=fwk.HintScope.SPEC
+            ),
+            fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, add, update, hint=self.after_claim_change),
+            fwk.on(fwk.EventResource.PERSISTENT_VOLUME, add, update),
+            fwk.on(fwk.EventResource.NODE, add, fwk.ActionType.UPDATE_NODE_LABEL),
+            fwk.on(fwk.EventResource.CSI_NODE, add, update, hint=self.after_csi_node_change, scope=fwk.HintScope.SPEC),
+            fwk.on(fwk.EventResource.CSI_DRIVER, update, hint=self.after_driver_change, scope=fwk.HintScope.SPEC),
+            fwk.on(
+                fwk.EventResource.CSI_STORAGE_CAPACITY,
+                add,
+                update,
+                hint=self.after_capacity_change,
+                scope=fwk.HintScope.SPEC,
+            ),
         )
 
-    def after_class_change(self, pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:
+    def after_class_change(self, pod: Pod, old: StorageClass | None, new: StorageClass) -> fwk.QueueingHint:
         """Queue if the class is new or its allowed topologies have changed."""
-        del pod
         return queue_if(old is None or old.allowed_topologies != new.allowed_topologies)
 
     def after_claim_change(
         self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
-    ) -> QueueingHint:
+    ) -> fwk.QueueingHint:
         """Queue if the pod uses the claim."""
-        del old
         return queue_if(uses_claim(pod, new))
 
-    def after_csi_node_change(self, pod: Pod, old: CSINode | None, new: CSINode) -> QueueingHint:
+    def after_csi_node_change(self, pod: Pod, old: CSINode | None, new: CSINode) -> fwk.QueueingHint:
         """Queue if the CSINode is new, or its migrated in-tree plugins have changed."""
-        del pod
         if old is None:
-            return QueueingHint.QUEUE
+            return fwk.QueueingHint.QUEUE
         before, after = old.metadata.annotations, new.metadata.annotations
         return queue_if(before.get(MIGRATED_PLUGINS, "") != after.get(MIGRATED_PLUGINS, ""))
 
-    def after_driver_change(self, pod: Pod, old: CSIDriver, new: CSIDriver) -> QueueingHint:
+    def after_driver_change(self, pod: Pod, old: CSIDriver, new: CSIDriver) -> fwk.QueueingHint:
         """Queue if the driver of an inline volume of the pod has stopped publishing its storage capacity."""
         stopped = old.spec.storage_capacity and not new.spec.storage_capacity
         return queue_if(
@@ -341,15 +327,16 @@ class VolumeBinding(
             and any(volume.csi is not None and volume.csi.driver == new.metadata.name for volume in pod.spec.volumes)
         )
 
-    def after_capacity_change(self, pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> QueueingHint:
+    def after_capacity_change(
+        self, pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity
+    ) -> fwk.QueueingHint:
         """Queue if the capacity object is new, or larger volumes can be provisioned there."""
-        del pod
         if old is None:
-            return QueueingHint.QUEUE
+            return fwk.QueueingHint.QUEUE
         before, after = volume_limit(old), volume_limit(new)
         return queue_if(after is not None and (before is None or after > before))
 
 
 @functools.cache
-def _rejected(conflict: int) -> Status:
-    return unresolvable(*(reason for bit, reason in _REASONS.items() if bit & conflict))
+def _rejected(conflict: int) -> fwk.Status:
+    return fwk.unresolvable(*(reason for bit, reason in _REASONS.items() if bit & conflict))

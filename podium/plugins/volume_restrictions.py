@@ -16,30 +16,18 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.volumes_in_use import ClaimKey, disk_key
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import (
-    FilterPlugin,
-    PreFilterExtensions,
-    PreFilterPlugin,
-    PreFilterResult,
-    TableFilterPlugin,
-)
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.status import SKIP, Status, unresolvable, unschedulable
+from podium.framework import contract as fwk
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec, once_per_spec
 from podium.objects.pod_volumes import Volume
-from podium.objects.resource_types import EventResource
 from podium.objects.storage import PersistentVolumeClaim
 from podium.plugins.shared.hints import queue_if
 from podium.plugins.volumes.claims import READ_WRITE_ONCE_POD, claim_not_found, named_claims, names_claim
 
 _DISK_TAKEN, _CLAIM_TAKEN = 1, 2
 _REJECTED: Final = {
-    _DISK_TAKEN: unschedulable("node(s) had no available disk"),
-    _CLAIM_TAKEN: unschedulable(
+    _DISK_TAKEN: fwk.unschedulable("node(s) had no available disk"),
+    _CLAIM_TAKEN: fwk.unschedulable(
         "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
         "another pod"
     ),
@@ -89,52 +77,49 @@ class ReadWriteOncePodConflicts:
         self.others += sign * sum(name in self.names for name in named_claims(pod))
 
 
-class _Extensions(PreFilterExtensions):
-    def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
+class _Extensions(fwk.PreFilterExtensions):
+    def add_pod(self, state: fwk.CycleState, pod: Pod, added: Pod, node: NodeInfo) -> fwk.Status | None:
         """Add the pod's uses."""
-        del pod, node
         state.read(ReadWriteOncePodConflicts).count(added, 1)
         return None
 
-    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
+    def remove_pod(self, state: fwk.CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> fwk.Status | None:
         """Remove the pod's uses."""
-        del pod, node
         state.read(ReadWriteOncePodConflicts).count(removed, -1)
         return None
 
 
-class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
+class VolumeRestrictions(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Rejects nodes with a pod that uses an inline disk of this pod, and all nodes if a claim is in use."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args
+    def __init__(self, args: object, handle: fwk.Handle) -> None:
         self._claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
         self._extensions = _Extensions()
 
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip without inline disks and claims in use, UnschedulableAndUnresolvable if a claim is missing."""
         namespace = pod.metadata.namespace
         once_only: set[str] = set()
         for name in named_claims(pod):
             claim = self._claims.get(f"{namespace}/{name}")
             if claim is None:
-                return None, unresolvable(claim_not_found(name))
+                return None, fwk.unresolvable(claim_not_found(name))
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 once_only.add(name)
         in_use = snapshot.volumes_in_use
         others = sum(bool(in_use.rows_using(ClaimKey(namespace, name))) for name in once_only)
         if not others and not _disks(pod.spec):
-            return None, SKIP
+            return None, fwk.SKIP
         state.write(ReadWriteOncePodConflicts(frozenset(once_only), others))
         return None, None
 
-    def pre_filter_extensions(self) -> PreFilterExtensions:
+    def pre_filter_extensions(self) -> fwk.PreFilterExtensions:
         """The extensions that update the uses of claims."""
         return self._extensions
 
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes where a disk is in use, 2 for all others if a claim is in use."""
         taken = [row for row in _rows_with_disks(pod, snapshot) if self._is_disk_taken(pod, snapshot.node(row))]
         is_claim_taken = state.read(ReadWriteOncePodConflicts).others > 0
@@ -144,12 +129,11 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         verdicts[taken] = _DISK_TAKEN
         return verdicts.take(rows)
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status for a disk or a claim in use."""
-        del state, pod
         return _REJECTED[verdict]
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or Unschedulable."""
         if self._is_disk_taken(pod, node):
             return _REJECTED[_DISK_TAKEN]
@@ -158,34 +142,37 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def _is_disk_taken(self, pod: Pod, node: NodeInfo) -> bool:
         return any(_pods_conflict(pod, other) for other in node.pods)
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
-        return Scope.CLUSTER if spec.volumes else Scope.NODE
+        return fwk.Scope.CLUSTER if spec.volumes else fwk.Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Pods that are deleted; nodes and claims that are added."""
         return (
-            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, scope=HintScope.SPEC),
-            on(EventResource.NODE, ActionType.ADD),
-            on(
-                EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, hint=self.after_claim_added, scope=HintScope.SPEC
+            fwk.on(
+                fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_deletion, scope=fwk.HintScope.SPEC
+            ),
+            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD),
+            fwk.on(
+                fwk.EventResource.PERSISTENT_VOLUME_CLAIM,
+                fwk.ActionType.ADD,
+                hint=self.after_claim_added,
+                scope=fwk.HintScope.SPEC,
             ),
         )
 
-    def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
+    def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the deleted pod, of the same namespace, shared a disk or a claim with this one."""
-        del new
         if old.metadata.namespace != pod.metadata.namespace:
-            return QueueingHint.SKIP
+            return fwk.QueueingHint.SKIP
         return queue_if(_pods_conflict(pod, old) or not set(named_claims(pod)).isdisjoint(named_claims(old)))
 
     def after_claim_added(
         self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
-    ) -> QueueingHint:
+    ) -> fwk.QueueingHint:
         """Queue if the pod names the claim."""
-        del old
         return queue_if(names_claim(pod, new))
 
 

@@ -20,15 +20,9 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.labels import ABSENT
 from podium.cluster.matching.volume_zones import TOPOLOGY_LABELS, Zones, zones_of
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult, TableFilterPlugin
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.status import SKIP, Status, unresolvable
+from podium.framework import contract as fwk
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec
-from podium.objects.resource_types import EventResource
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.objects.topology_labels import BETA_REGION, BETA_ZONE, REGION, ZONE
 from podium.plugins.shared.hints import queue_if
@@ -40,7 +34,7 @@ from podium.plugins.volumes.claims import (
     names_claim,
 )
 
-_REJECTED: Final = unresolvable("node(s) had no available volume zone")
+_REJECTED: Final = fwk.unresolvable("node(s) had no available volume zone")
 _TODAYS_LABEL: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 
 
@@ -49,34 +43,31 @@ class _Demands:
     zones: tuple[Zones, ...]
 
 
-class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
+class VolumeZone(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Matches nodes' labels against those of the pod's bound volumes. Nodes without any such label pass."""
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        del args
+    def __init__(self, args: object, handle: fwk.Handle) -> None:
         self._claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
         self._volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
         self._classes = handle.lister(resource_types.STORAGE_CLASSES)
 
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip if no volume has such labels, UnschedulableAndUnresolvable if a claim or volume is missing."""
-        del snapshot
         zones: list[Zones] = []
         for name in named_claims(pod):
             found = self._zones_of_claim(pod.metadata.namespace, name)
-            if isinstance(found, Status):
+            if isinstance(found, fwk.Status):
                 return None, found
             zones += found
         if not zones:
-            return None, SKIP
+            return None, fwk.SKIP
         state.write(_Demands(tuple(zones)))
         return None, None
 
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes with other labels."""
-        del pod
         fits = np.ones(len(rows), np.bool_)
         for zones in state.read(_Demands).zones:
             fits &= _rows_in(zones, snapshot, rows)
@@ -87,89 +78,89 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
             labelled |= snapshot.label_column(label).ids.take(rows) != ABSENT
         return np.where(labelled & ~fits, 1, 0)
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status of the only verdict."""
-        del state, pod, verdict
         return _REJECTED
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
-        del pod
         labels = node.labels
         if not any(label in labels for label in TOPOLOGY_LABELS):
             return None
         return None if all(_is_in(zones, labels) for zones in state.read(_Demands).zones) else _REJECTED
 
-    def _zones_of_claim(self, namespace: str, name: str) -> Sequence[Zones] | Status:
+    def _zones_of_claim(self, namespace: str, name: str) -> Sequence[Zones] | fwk.Status:
         if not name:
-            return unresolvable("PersistentVolumeClaim had no name")
+            return fwk.unresolvable("PersistentVolumeClaim had no name")
         claim = self._claims.get(f"{namespace}/{name}")
         if claim is None:
-            return unresolvable(claim_not_found(name))
+            return fwk.unresolvable(claim_not_found(name))
         volume_name = claim.spec.volume_name
         if not volume_name:
             return self._problem_of_unbound(claim) or ()
         volume = self._volumes.get(volume_name)
         if volume is None:
-            return unresolvable(f'persistentvolume "{volume_name}" not found')
+            return fwk.unresolvable(f'persistentvolume "{volume_name}" not found')
         return zones_of(volume)
 
-    def _problem_of_unbound(self, claim: PersistentVolumeClaim) -> Status | None:
+    def _problem_of_unbound(self, claim: PersistentVolumeClaim) -> fwk.Status | None:
         """Why an unbound claim rejects the pod; None if it waits for its first consumer."""
         class_name = class_of_claim(claim)
         if not class_name:
-            return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
+            return fwk.unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
         storage_class = self._classes.get(class_name)
         if storage_class is None:
-            return unresolvable(f'storageclass.storage.k8s.io "{class_name}" not found')
+            return fwk.unresolvable(f'storageclass.storage.k8s.io "{class_name}" not found')
         if storage_class.volume_binding_mode is None:
-            return unresolvable(f'VolumeBindingMode not set for StorageClass "{class_name}"')
+            return fwk.unresolvable(f'VolumeBindingMode not set for StorageClass "{class_name}"')
         if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
             return None
-        return unresolvable("PersistentVolume had no name")
+        return fwk.unresolvable("PersistentVolume had no name")
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
-        return Scope.CLUSTER if spec.volumes else Scope.NODE
+        return fwk.Scope.CLUSTER if spec.volumes else fwk.Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Classes, nodes, claims and volumes that are added or changed."""
         return (
-            on(EventResource.STORAGE_CLASS, ActionType.ADD, hint=self.after_class_added, scope=HintScope.SPEC),
-            on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_LABEL),
-            on(
-                EventResource.PERSISTENT_VOLUME_CLAIM,
-                ActionType.ADD,
-                ActionType.UPDATE,
-                hint=self.after_claim_change,
-                scope=HintScope.SPEC,
+            fwk.on(
+                fwk.EventResource.STORAGE_CLASS,
+                fwk.ActionType.ADD,
+                hint=self.after_class_added,
+                scope=fwk.HintScope.SPEC,
             ),
-            on(
-                EventResource.PERSISTENT_VOLUME,
-                ActionType.ADD,
-                ActionType.UPDATE,
+            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD, fwk.ActionType.UPDATE_NODE_LABEL),
+            fwk.on(
+                fwk.EventResource.PERSISTENT_VOLUME_CLAIM,
+                fwk.ActionType.ADD,
+                fwk.ActionType.UPDATE,
+                hint=self.after_claim_change,
+                scope=fwk.HintScope.SPEC,
+            ),
+            fwk.on(
+                fwk.EventResource.PERSISTENT_VOLUME,
+                fwk.ActionType.ADD,
+                fwk.ActionType.UPDATE,
                 hint=self.after_volume_change,
-                scope=HintScope.SPEC,
+                scope=fwk.HintScope.SPEC,
             ),
         )
 
-    def after_class_added(self, pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:
+    def after_class_added(self, pod: Pod, old: StorageClass | None, new: StorageClass) -> fwk.QueueingHint:
         """Queue if claims of the class wait for their first consumer."""
-        del pod, old
         return queue_if(new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER)
 
     def after_claim_change(
         self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
-    ) -> QueueingHint:
+    ) -> fwk.QueueingHint:
         """Queue if the pod names the claim."""
-        del old
         return queue_if(names_claim(pod, new))
 
-    def after_volume_change(self, pod: Pod, old: PersistentVolume | None, new: PersistentVolume) -> QueueingHint:
+    def after_volume_change(self, pod: Pod, old: PersistentVolume | None, new: PersistentVolume) -> fwk.QueueingHint:
         """Queue if the volume is new, or requires other labels than before."""
-        del pod
         return queue_if(old is None or zones_of(old) != zones_of(new))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows, Snapshot, pod_usage
+from podium.framework import contract
 from podium.framework.contract.bind import PermitPlugin, PreBindPlugin, ReservePlugin
 from podium.framework.contract.cluster_event import ActionType, EventRegistration, QueueingHint
 from podium.framework.contract.cycle_state import CycleState
@@ -26,6 +27,7 @@ from podium.testing.random_clusters import RandomCluster
 
 _REJECTIONS: Final = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})
 _RESOURCES: Final = ("cpu", "memory", "ephemeral-storage", "example.com/gpu")
+_CONTRACT: Final = f"{contract.__name__}."
 _WAITS: Final = frozenset({"pre_bind", "bind", "post_bind"})
 
 
@@ -90,7 +92,7 @@ def _demand_code(point: str, status: object, codes: Collection[Code]) -> None:
 
 def only_the_asynchronous_points_wait(subject: Subject) -> None:
     """Methods that carry a decision out are `async def`; all others are plain `def`."""
-    kinds = (base for base in type(subject.plugin).__mro__ if base.__module__ == Plugin.__module__)
+    kinds = (base for base in type(subject.plugin).__mro__ if base.__module__.startswith(_CONTRACT))
     for name in sorted({name for kind in kinds for name in vars(kind) if not name.startswith("_")}):
         method = getattr(type(subject.plugin), name)
         if callable(method) and name != "Args":

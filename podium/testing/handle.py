@@ -49,24 +49,20 @@ class RecordingClient:
         self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
     ) -> ObjectT:
         """Record the change by the object's key. The object is not changed."""
-        del resource, subresource
         self.patches.append((item.key, change))
         return item
 
     async def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> ObjectT:
         """Record the manifest."""
-        del resource
         self.created.append(manifest)
         return item
 
     async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
         """Return the object unchanged."""
-        del resource
         return item
 
     async def delete(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
         """Record the object's key."""
-        del resource
         self.deleted.append(item.key)
 
     async def merge_status(self, pod: Pod, status: Mapping[str, Any]) -> None:

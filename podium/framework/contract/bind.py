@@ -48,7 +48,6 @@ class PreBindPlugin(Plugin):
         self, state: CycleState, pod: Pod, node_name: str
     ) -> tuple[PreBindPreFlightResult | None, Status | None]:
         """Return Skip if there is nothing to do for this pod, otherwise success."""
-        del state, pod, node_name
         return None, None
 
     @abstractmethod

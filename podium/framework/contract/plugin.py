@@ -76,7 +76,6 @@ class Plugin(ABC):
 
         With a smaller scope, PreFilter must depend on the spec alone.
         """
-        del spec
         return Scope.CLUSTER
 
     def score_scope(self, spec: PodSpec) -> Scope:
@@ -85,7 +84,6 @@ class Plugin(ABC):
         With a smaller scope, PreScore must depend on the spec alone, and NormalizeScores on the scores alone: equal raw
         scores must become equal normalised scores.
         """
-        del spec
         return Scope.CLUSTER
 
 

@@ -37,12 +37,10 @@ class Scoring(Plugin):
 
         Shape: as `scores`, one entry per feasible node.
         """
-        del state, pod
         return scores
 
     def score_basis(self, spec: PodSpec, snapshot: Snapshot) -> Hashable:
         """The cluster-wide input of a node-scoped score. Cached scores stay valid while it is unchanged."""
-        del spec, snapshot
         return None
 
 

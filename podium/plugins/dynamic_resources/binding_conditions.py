@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from podium.devices.availability import Binding, binding_of, failure_of, has_timed_out
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.status import PluginError
+from podium.framework import contract as fwk
 from podium.objects.claims import DeviceRequestAllocationResult
 from podium.objects.core import Pod
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
@@ -21,7 +20,7 @@ _POLL_S: Final = 5.0
 _TIMED_OUT: Final = "device binding timeout"
 
 
-class NotReadyError(PluginError):
+class NotReadyError(fwk.PluginError):
     """Devices cannot be waited for any longer. `label` is the metrics' word for it."""
 
     def __init__(self, message: str, label: str) -> None:
@@ -30,7 +29,7 @@ class NotReadyError(PluginError):
 
 
 async def wait_until_ready(
-    handle: Handle, devices: ClusterDevices, found: PodDevices, pod: Pod, node_name: str, timeout_s: float
+    handle: fwk.Handle, devices: ClusterDevices, found: PodDevices, pod: Pod, node_name: str, timeout_s: float
 ) -> None:
     """Wait until every device that has binding conditions fulfils them. The claims are replaced by their latest state.
 
@@ -53,7 +52,7 @@ async def wait_until_ready(
 
 
 async def _wait(
-    handle: Handle, devices: ClusterDevices, found: PodDevices, timeout_s: float, deadline_s: float
+    handle: fwk.Handle, devices: ClusterDevices, found: PodDevices, timeout_s: float, deadline_s: float
 ) -> None:
     # Imported here, because callers that only decide need no event loop.
     import anyio
@@ -65,7 +64,7 @@ async def _wait(
         await anyio.sleep(min(_POLL_S, left_s))
 
 
-def _are_ready(handle: Handle, devices: ClusterDevices, found: PodDevices, timeout_s: float) -> bool:
+def _are_ready(handle: fwk.Handle, devices: ClusterDevices, found: PodDevices, timeout_s: float) -> bool:
     for index, known in enumerate(found.claims):
         claim = devices.claims.get(known.key)
         if claim is None:

@@ -25,8 +25,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.devices.reservations import ReservationError, has_allocation, protected, reserved
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.status import PluginError
+from podium.framework import contract as fwk
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, Conflict, NotFound
 from podium.objects.claims import DELETE_PROTECTION, AllocationResult, ResourceClaim
@@ -57,7 +56,7 @@ _DELETED: Final = "claim {claim} got deleted in the meantime"
 class ClaimWriter:
     """Writes claims for pods. The states that an API server returns are assumed at once."""
 
-    def __init__(self, handle: Handle, devices: ClusterDevices) -> None:
+    def __init__(self, handle: fwk.Handle, devices: ClusterDevices) -> None:
         self._handle = handle
         self._devices = devices
         self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
@@ -140,12 +139,12 @@ class ClaimWriter:
                 wanted = reserved(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
                 return await self._write_reservation(claim, wanted)
             except ReservationError as error:
-                raise PluginError(str(error)) from error
+                raise fwk.PluginError(str(error)) from error
             except Conflict as error:
                 failure = error
             except ApiError as error:
-                raise PluginError(f"{doing} claim {claim.key}: {error}") from error
-        raise PluginError(f"{doing} claim {claim.key}: {failure}") from failure
+                raise fwk.PluginError(f"{doing} claim {claim.key}: {error}") from error
+        raise fwk.PluginError(f"{doing} claim {claim.key}: {failure}") from failure
 
     async def _write_reservation(self, claim: ResourceClaim, wanted: ResourceClaim) -> ResourceClaim:
         """Write what is allocated and reserved. If the outcome is unknown, the devices of a new allocation are kept."""
@@ -165,7 +164,7 @@ class ClaimWriter:
         """
         known = self._devices.claims.get(claim.key)
         if known is None or claim.metadata.uid in self._deleted:
-            raise PluginError(_DELETED.format(claim=claim.key))
+            raise fwk.PluginError(_DELETED.format(claim=claim.key))
         return _same(claim, known)
 
     def _stays_reserved(self, claim: ResourceClaim, pod: Pod) -> bool:
@@ -176,7 +175,7 @@ class ClaimWriter:
         try:
             return await self._without(claim, pod)
         except ApiError as error:
-            raise PluginError(f"remove reservation from claim {claim.key}: {error}") from error
+            raise fwk.PluginError(f"remove reservation from claim {claim.key}: {error}") from error
 
     async def _protect(self, claim: ResourceClaim) -> ResourceClaim:
         wanted = protected(claim)
@@ -188,7 +187,7 @@ class ClaimWriter:
         except Conflict:
             raise
         except ApiError as error:
-            raise PluginError(f"add finalizer to claim {claim.key}: {error}") from error
+            raise fwk.PluginError(f"add finalizer to claim {claim.key}: {error}") from error
 
     async def _again(self, claim: ResourceClaim) -> ResourceClaim:
         """The claim as it is now, after a conflict."""
@@ -198,7 +197,7 @@ class ClaimWriter:
         try:
             now = await self._handle.client.read(RESOURCE_CLAIMS, claim)
         except ApiError as error:
-            raise PluginError(f"get updated claim {claim.key} after conflict: {error}") from error
+            raise fwk.PluginError(f"get updated claim {claim.key} after conflict: {error}") from error
         return _same(claim, now)
 
     def _patch_status(self, claim: ResourceClaim, status: dict[str, Any]) -> Awaitable[ResourceClaim]:
@@ -225,13 +224,13 @@ class ClaimWriter:
 
     async def _tell_pod(self, pod: Pod, written: ResourceClaim, on_node: NodeDevices) -> None:
         if not on_node.mappings:
-            raise PluginError(NO_MAPPINGS.format(pod=pod.key))
+            raise fwk.PluginError(NO_MAPPINGS.format(pod=pod.key))
         mappings = [msgspec.to_builtins(each) for each in on_node.mappings]
         status = {"resourceClaimName": written.metadata.name, "requestMappings": mappings}
         try:
             await self._handle.client.merge_status(pod, {"extendedResourceClaimStatus": status})
         except ApiError as error:
-            raise PluginError(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from error
+            raise fwk.PluginError(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from error
 
     async def _create(self, special: ResourceClaim) -> ResourceClaim:
         metadata = special.metadata
@@ -248,7 +247,7 @@ class ClaimWriter:
         except ApiError as error:
             self._devices.observer.claim_created(succeeded=False)
             where = f"{metadata.namespace}/{SPECIAL_NAME}"
-            raise PluginError(f"create claim for extended resources {where}: {error}") from error
+            raise fwk.PluginError(f"create claim for extended resources {where}: {error}") from error
         self._devices.observer.claim_created(succeeded=True)
         return created
 
@@ -270,7 +269,7 @@ class ClaimWriter:
                 try:
                     _same(claim, await self._handle.client.read(RESOURCE_CLAIMS, claim))
                 except NotFound as error:
-                    raise PluginError(_DELETED.format(claim=claim.key)) from error
+                    raise fwk.PluginError(_DELETED.format(claim=claim.key)) from error
                 except ApiError:
                     continue
         log.warning("The watch has not shown a claim that was created", claim=claim.key)
@@ -337,7 +336,7 @@ class ClaimWriter:
             await write(claim, pod)
         except NotFound:
             log.info("A claim is gone already", claim=claim.key, pod=pod.key)
-        except (ApiError, PluginError) as error:
+        except (ApiError, fwk.PluginError) as error:
             self._try_again_soon(pod, "A claim could not be taken back", error, claim=claim.key)
 
     async def _is_unbound(self, pod: Pod) -> bool:
@@ -371,11 +370,10 @@ class ClaimWriter:
                 return await self._clear(claim, {"reservedFor": kept or None})
             except Conflict:
                 continue
-        raise PluginError("the claim keeps changing")
+        raise fwk.PluginError("the claim keeps changing")
 
     async def _deallocate(self, claim: ResourceClaim, pod: Pod) -> None:
         """Clear the allocation. Not repeated after a conflict: the claim may be in use by now."""
-        del pod
         await self._clear(claim, {"allocation": None, "reservedFor": None, "devices": None})
 
     async def _clear(self, claim: ResourceClaim, status: dict[str, Any]) -> ResourceClaim:
@@ -392,7 +390,6 @@ class ClaimWriter:
 
     async def _delete(self, claim: ResourceClaim, pod: Pod) -> None:
         """Delete a claim for extended resources. From now on no attempt relies on it, unless that certainly fails."""
-        del pod
         uid = claim.metadata.uid
         was_deleted = uid in self._deleted
         self._deleted[uid] = None
@@ -400,7 +397,7 @@ class ClaimWriter:
             del self._deleted[next(iter(self._deleted))]
         try:
             await self._delete_now(claim)
-        except (ApiError, PluginError) as error:
+        except (ApiError, fwk.PluginError) as error:
             if not (was_deleted or isinstance(error, NotFound) or _may_be_written_yet(error)):
                 self._deleted.pop(uid, None)
             raise
@@ -420,7 +417,7 @@ class ClaimWriter:
             except Conflict:
                 continue
             return
-        raise PluginError("the claim keeps changing")
+        raise fwk.PluginError("the claim keeps changing")
 
 
 def _same(claim: ResourceClaim, now: ResourceClaim) -> ResourceClaim:
@@ -430,13 +427,13 @@ def _same(claim: ResourceClaim, now: ResourceClaim) -> ResourceClaim:
         PluginError: that is another claim of the same name.
     """
     if now.metadata.uid != claim.metadata.uid:
-        raise PluginError(_DELETED.format(claim=claim.key))
+        raise fwk.PluginError(_DELETED.format(claim=claim.key))
     return now
 
 
 def _may_be_written_yet(error: BaseException) -> bool:
     """Whether the API server may still carry out the write that ended like this: it was cancelled, or had no answer."""
-    if isinstance(error, PluginError):
+    if isinstance(error, fwk.PluginError):
         return isinstance(error.__cause__, ApiError) and error.__cause__.may_have_happened
     return not isinstance(error, ApiError) or error.may_have_happened
 

@@ -15,7 +15,7 @@ from podium.devices import AllocationError, BrokenPoolError, Refusal, StepsExcee
 from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import RequestMapping
 from podium.devices.interruptible import Interruptible
-from podium.framework.contract.status import Status, error_status, unresolvable
+from podium.framework import contract as fwk
 from podium.lib.clock import Clock
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.core import Pod
@@ -23,8 +23,8 @@ from podium.plugins.dynamic_resources.pod_devices import NodeDevices, PodDevices
 from podium.plugins.dynamic_resources.special_claim import special_claim_on
 from podium.plugins.shared.cluster_devices import ClusterDevices
 
-_UNAVAILABLE: Final = unresolvable("resourceclaim not available on the node")
-_REFUSED: Final = {refusal: unresolvable(refusal.value) for refusal in Refusal}
+_UNAVAILABLE: Final = fwk.unresolvable("resourceclaim not available on the node")
+_REFUSED: Final = {refusal: fwk.unresolvable(refusal.value) for refusal in Refusal}
 
 
 class NodeSearch:
@@ -70,7 +70,7 @@ class NodeSearch:
                 return False
         return False
 
-    def _by_devices(self, found: PodDevices, snapshot: Snapshot, row: int) -> Interruptible[Status | None]:
+    def _by_devices(self, found: PodDevices, snapshot: Snapshot, row: int) -> Interruptible[fwk.Status | None]:
         """As `on_node`, for a pod whose claims all need devices and nothing else."""
         node = snapshot.nodes[row]
         assert node is not None
@@ -82,7 +82,7 @@ class NodeSearch:
         found.by_node[name] = NodeDevices(allocated)
         return None
 
-    def on_node(self, found: PodDevices, pod: Pod, node: NodeInfo) -> Interruptible[Status | None]:
+    def on_node(self, found: PodDevices, pod: Pod, node: NodeInfo) -> Interruptible[fwk.Status | None]:
         """The status of a node.
 
         Raises: AllocationError, StepsExceededError, ValueError.
@@ -94,7 +94,7 @@ class NodeSearch:
             answer = special_claim_on(
                 node, special, pod, found.requests, bool(found.user_count), self._devices.class_for
             )
-            if isinstance(answer, Status):
+            if isinstance(answer, fwk.Status):
                 return answer
             own, mappings = answer
             if own is None and not found.user_count:
@@ -132,11 +132,11 @@ class NodeSearch:
         return is_bound_or_may_be(claim, self._clock.now(), self._binding_timeout_s)
 
 
-def status_after(found: PodDevices, node_name: str, error: Exception) -> Status:
+def status_after(found: PodDevices, node_name: str, error: Exception) -> fwk.Status:
     """The status of a node on which the search failed: an error ends the attempt, unless other nodes have devices."""
     if isinstance(error, BrokenPoolError) and found.is_elsewhere:
         return _REFUSED[Refusal.INVALID_POOLS]
     is_late = isinstance(error, StepsExceededError)
     text = f"node {node_name}: timed out trying to allocate devices" if is_late else str(error)
-    found.error = error_status(text)
+    found.error = fwk.error_status(text)
     return found.error

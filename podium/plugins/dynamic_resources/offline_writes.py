@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from podium.devices.reservations import ReservationError, has_allocation, protected, reserved
-from podium.framework.contract.status import PluginError
-from podium.framework.contract.writing import ObjectWrite
+from podium.framework import contract as fwk
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import Pod
 from podium.objects.resource_types import RESOURCE_CLAIMS
@@ -21,7 +20,7 @@ _SUFFIX = 5
 
 def written_claims(
     found: PodDevices, pod: Pod, node_name: str, now_s: float, claims: ClaimCache
-) -> Sequence[ObjectWrite]:
+) -> Sequence[fwk.ObjectWrite]:
     """The pod's claims, allocated and reserved for it.
 
     Raises:
@@ -41,7 +40,7 @@ def written_claims(
             if decided is None or on_node is None or on_node.special is None:
                 continue
             if not on_node.mappings:
-                raise PluginError(NO_MAPPINGS.format(pod=pod.key))
+                raise fwk.PluginError(NO_MAPPINGS.format(pod=pod.key))
             before, own = None, on_node.special.metadata
             name = f"{own.generate_name}{own.uid[-_SUFFIX:]}"
             claim = replace(on_node.special, metadata=replace(own, name=name))
@@ -49,6 +48,6 @@ def written_claims(
             allocation = decided or claim.status.allocation
             after = reserved(claim, allocation, pod, now_s, is_new=decided is not None)
         except ReservationError as error:
-            raise PluginError(str(error)) from error
-        writes.append(ObjectWrite(RESOURCE_CLAIMS, before, after if decided is None else protected(after)))
+            raise fwk.PluginError(str(error)) from error
+        writes.append(fwk.ObjectWrite(RESOURCE_CLAIMS, before, after if decided is None else protected(after)))
     return writes

@@ -36,22 +36,10 @@ from podium.devices.extended_resources import extended_requests
 from podium.devices.interruptible import Interruptible, uninterrupted
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests, unreadable_claim
 from podium.devices.refusals import NodeRefusal
-from podium.framework.contract.bind import PreBindPlugin, PreBindPreFlightResult, ReservePlugin
-from podium.framework.contract.choosing import ChoosingPlugin
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, PreFilterResult
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.pausing import FilterInterrupted, LongFilterPlugin, Turn
-from podium.framework.contract.plugin import PreEnqueuePlugin, Scope
-from podium.framework.contract.pod_groups import SimulatedGroup, ThoroughSearch
-from podium.framework.contract.post_filter import FilteredNodes, PostFilterPlugin, PostFilterResult
-from podium.framework.contract.score import ScorePlugin, TableScorePlugin
-from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
-from podium.framework.contract.writing import BindingInDoubt, ObjectWrite, WritingPlugin
+from podium.framework import contract as fwk
 from podium.objects.claims import ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Pod, PodSpec
-from podium.objects.resource_types import DEVICE_TAINT_RULES, RESOURCE_CLAIMS, EventResource
+from podium.objects.resource_types import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
 from podium.objects.selectors import compile_node_selector
 from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready
@@ -67,25 +55,25 @@ from podium.plugins.shared.normalize import default_normalize
 
 _STEPS_PER_S: Final = 50_000
 _FILTER_TIMEOUT_S: Final = 10.0
-_NO_CLAIMS_TO_TAKE: Final = unschedulable("no new claims to deallocate")
+_NO_CLAIMS_TO_TAKE: Final = fwk.unschedulable("no new claims to deallocate")
 
 
 class DynamicResources(
-    PreEnqueuePlugin,
-    PreFilterPlugin,
-    LongFilterPlugin,
-    FilterPlugin,
-    PostFilterPlugin,
-    TableScorePlugin,
-    ScorePlugin,
-    ReservePlugin,
-    PreBindPlugin,
-    WritingPlugin,
-    ChoosingPlugin,
+    fwk.PreEnqueuePlugin,
+    fwk.PreFilterPlugin,
+    fwk.LongFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PostFilterPlugin,
+    fwk.TableScorePlugin,
+    fwk.ScorePlugin,
+    fwk.ReservePlugin,
+    fwk.PreBindPlugin,
+    fwk.WritingPlugin,
+    fwk.ChoosingPlugin,
 ):
     """Allocates devices to the claims of pods, and has the allocations written before the pods are bound."""
 
-    def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
+    def __init__(self, args: DynamicResourcesArgs, handle: fwk.Handle) -> None:
         self._handle = handle
         self._devices = handle.shared(ClusterDevices)
         if args.has_taint_rules:
@@ -95,23 +83,23 @@ class DynamicResources(
         self._binding_timeout_s = args.binding_timeout_s
         self._writer = ClaimWriter(handle, self._devices)
 
-    def pre_enqueue(self, pod: Pod) -> Status | None:
+    def pre_enqueue(self, pod: Pod) -> fwk.Status | None:
         """Return UnschedulableAndUnresolvable if a claim is missing, being deleted, or somebody else's."""
         if not pod.spec.resource_claims:
             return None
         claims = self._claims_of(pod)
-        return unresolvable(claims.reason) if isinstance(claims, ClaimProblem) else None
+        return fwk.unresolvable(claims.reason) if isinstance(claims, ClaimProblem) else None
 
     def _claims_of(self, pod: Pod) -> tuple[ResourceClaim, ...] | ClaimProblem:
         return claims_of_pod(pod, self._devices.claims.get)
 
     # ------------------------------------------------------------ filtering
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """CLUSTER for pods that may need devices, otherwise NODE."""
-        return Scope.CLUSTER if spec.resource_claims or self._has_backed_resources(spec) else Scope.NODE
+        return fwk.Scope.CLUSTER if spec.resource_claims or self._has_backed_resources(spec) else fwk.Scope.NODE
 
-    def score_scope(self, spec: PodSpec) -> Scope:
+    def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """As `filter_scope`."""
         return self.filter_scope(spec)
 
@@ -121,28 +109,27 @@ class DynamicResources(
         return bool(requests) and any(self._devices.class_for(resource) is not None for resource in requests)
 
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip for a pod without claims, UnschedulableAndUnresolvable if a claim cannot be allocated now."""
-        del snapshot
         state.write(NO_CLAIMS)
         is_special = self._has_backed_resources(pod.spec)
         if not pod.spec.resource_claims and not is_special:
-            return None, SKIP
+            return None, fwk.SKIP
         claims = self._claims_of(pod)
         if isinstance(claims, ClaimProblem):
-            return None, unresolvable(claims.reason)
+            return None, fwk.unresolvable(claims.reason)
         found = PodDevices(list(claims), len(claims), extended_requests(pod.spec))
         if is_special:
             left_over = self._devices.claims.of_extended_resources(pod)
             if left_over is not None and (why := unreadable_claim(left_over)) is not None:
-                return None, unresolvable(why)
+                return None, fwk.unresolvable(why)
             found.claims.append(left_over or new_special_claim(pod, self._handle.random))
         if not found.claims:
-            return None, SKIP
+            return None, fwk.SKIP
         self._devices.begin()
         found.was_reserved = any(claim.is_reserved_for(pod.uid) for claim in found.claims)
-        found.ways_max = 0 if (search := state.find(ThoroughSearch)) is None else search.ways_max
+        found.ways_max = 0 if (search := state.find(fwk.ThoroughSearch)) is None else search.ways_max
         problem = self._prepare(found, is_simulated=_is_simulated(state))
         if problem is None:
             state.write(found)
@@ -151,7 +138,7 @@ class DynamicResources(
                 self._handle.activate([pod], left_s)
         return None, problem
 
-    def _prepare(self, found: PodDevices, *, is_simulated: bool) -> Status | None:
+    def _prepare(self, found: PodDevices, *, is_simulated: bool) -> fwk.Status | None:
         """Complete what is known about the claims, or say why they cannot be used now."""
         devices = self._devices
         for index, claim in enumerate(found.claims):
@@ -160,7 +147,7 @@ class DynamicResources(
                 if allocation.node_selector is not None:
                     matcher = compile_node_selector(allocation.node_selector)
                     if matcher.errors:
-                        return error_status(matcher.errors[0])
+                        return fwk.error_status(matcher.errors[0])
                     found.selectors[index] = matcher
                 continue
             pending = devices.simulated(claim.metadata.uid) if is_simulated else None
@@ -170,12 +157,12 @@ class DynamicResources(
                     found.selectors[index] = compile_node_selector(pending.node_selector)
                 continue
             if devices.is_in_flight(claim.metadata.uid):
-                return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
+                return fwk.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
             if index >= found.user_count:
                 continue
             problem = problem_with_requests(claim, devices.class_named)
             if problem is not None:
-                return error_status(problem.reason) if problem.is_error else unresolvable(problem.reason)
+                return fwk.error_status(problem.reason) if problem.is_error else fwk.unresolvable(problem.reason)
         if found.wanted:
             found.allocator = Allocator(
                 devices.inventory(),
@@ -188,7 +175,7 @@ class DynamicResources(
             found.fresh = [found.claims[index] for index in found.wanted if index not in found.pending]
         return None
 
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """The number of each node's status among those of the attempt.
 
         Raises:
@@ -196,10 +183,10 @@ class DynamicResources(
         """
         found = state.find(PodDevices)
         if found is None:
-            raise PluginError("not found")
+            raise fwk.PluginError("not found")
         if not found.claims:
             return None
-        turn, steps = state.find(Turn), found.interrupted
+        turn, steps = state.find(fwk.Turn), found.interrupted
         found.interrupted = None
         if steps is None:
             steps = self._search.on_rows(found, pod, snapshot, rows)
@@ -208,14 +195,13 @@ class DynamicResources(
                 work = next(steps)
                 if turn is not None and turn.is_open and (work is not None or turn.is_over):
                     found.interrupted = steps
-                    raise FilterInterrupted(work)
+                    raise fwk.FilterInterrupted(work)
         except StopIteration as end:
             numbers: IntArray = end.value
             return numbers
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status of that number."""
-        del pod
         return state.read(PodDevices).statuses[verdict - 1]
 
     def holders(self) -> Interruptible[Holders]:
@@ -240,11 +226,11 @@ class DynamicResources(
             holders,
         )
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success, UnschedulableAndUnresolvable, or an Error that ends the attempt."""
         found = state.find(PodDevices)
         if found is None:
-            return error_status(PluginError("not found"))
+            return fwk.error_status(fwk.PluginError("not found"))
         if not found.claims:
             return None
         if found.error is not None:
@@ -254,12 +240,12 @@ class DynamicResources(
         except (StepsExceededError, AllocationError, ValueError) as error:
             return status_after(found, node.name, error)
 
-    def ways(self, state: CycleState, node_name: str) -> int:
+    def ways(self, state: fwk.CycleState, node_name: str) -> int:
         """How many sets of devices the pod may get on the node."""
         found = state.find(PodDevices)
         return 1 if found is None else len(found.ways.get(node_name, ())) or 1
 
-    def choose(self, state: CycleState, node_name: str, way: int) -> Hashable:
+    def choose(self, state: fwk.CycleState, node_name: str, way: int) -> Hashable:
         """Choose one of these sets for Reserve. Returns the devices, and the names of claims that pods may share."""
         found = state.find(PodDevices)
         if found is None or node_name not in found.ways:
@@ -275,19 +261,18 @@ class DynamicResources(
         )
 
     def post_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
-    ) -> tuple[PostFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, filtered: fwk.FilteredNodes
+    ) -> tuple[fwk.PostFilterResult | None, fwk.Status | None]:
         """Return Unschedulable. An allocation that no other pod uses is taken back if nodes could not use it."""
-        del snapshot, filtered
         found = state.find(PodDevices)
         if found is None:
-            return None, error_status(PluginError("not found"))
+            return None, fwk.error_status(fwk.PluginError("not found"))
         if not found.claims:
             return None, _NO_CLAIMS_TO_TAKE
         if left_s := self._devices.may_be_bound_for_s(pod):
             # What would come of it is not known before: no event tells.
             self._handle.activate([pod], left_s)
-            return None, unschedulable("still not schedulable")
+            return None, fwk.unschedulable("still not schedulable")
         special = found.special
         is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
         unavailable = sorted(found.unavailable)
@@ -301,38 +286,34 @@ class DynamicResources(
             users = claim.status.reserved_for
             if not users or (len(users) == 1 and users[0].uid == pod.uid):
                 found.deallocated = replace(claim, status=ResourceClaimStatus())
-                return None, unschedulable("deallocation of ResourceClaim completed")
+                return None, fwk.unschedulable("deallocation of ResourceClaim completed")
         if is_left_over:
             found.deleted = special
-            return None, unschedulable("deletion of ResourceClaim completed")
-        return None, unschedulable("still not schedulable")
+            return None, fwk.unschedulable("deletion of ResourceClaim completed")
+        return None, fwk.unschedulable("still not schedulable")
 
     # ------------------------------------------------------------ scoring
 
-    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Higher the earlier the chosen alternatives stand in their requests; 0 if nothing was allocated."""
-        del pod
         found = state.find(PodDevices)
         if found is None or not found.by_node or not found.has_alternatives:
             return np.zeros(len(rows), np.int64)
         return np.array([found.preference_for(snapshot.name(row)) for row in rows.tolist()], np.int64)
 
-    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+    def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """As `score_rows`, for one node."""
-        del pod
         found = state.find(PodDevices)
         return 0 if found is None else found.preference_for(node.name)
 
-    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+    def normalize_scores(self, state: fwk.CycleState, pod: Pod, scores: IntArray) -> IntArray:
         """Scores from 0 to MAX_NODE_SCORE."""
-        del state, pod
         return default_normalize(scores)
 
     # ------------------------------------------------------------ binding
 
-    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    def reserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Note the allocations that were found on the node, so that no other pod gets these claims or devices."""
-        del pod
         found = state.find(PodDevices)
         if found is None or found.allocator is None:
             return None
@@ -340,16 +321,15 @@ class DynamicResources(
         wanted, on_node = found.wanted, found.by_node.get(node_name)
         if on_node is None:
             needs_none = all(index >= found.user_count for index in wanted)
-            return None if needs_none else error_status("claim allocation not found for node")
+            return None if needs_none else fwk.error_status("claim allocation not found for node")
         for index, allocation in zip(wanted, on_node.results, strict=True):
             uid = found.claims[index].metadata.uid
             found.reserved[index], found.in_flight[index] = allocation, uid
             self._devices.start_allocation(uid, allocation, is_simulated=_is_simulated(state))
         return None
 
-    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+    def unreserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> None:
         """Drop the allocations that have not been written."""
-        del pod, node_name
         found = state.find(PodDevices)
         if found is None or not found.claims:
             return
@@ -361,14 +341,13 @@ class DynamicResources(
         found.is_unreserved = True
 
     def pre_bind_pre_flight(
-        self, state: CycleState, pod: Pod, node_name: str
-    ) -> tuple[PreBindPreFlightResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, node_name: str
+    ) -> tuple[fwk.PreBindPreFlightResult | None, fwk.Status | None]:
         """Return Skip for a pod without claims."""
-        del pod, node_name
         found = state.find(PodDevices)
-        return PreBindPreFlightResult(allow_parallel=True), None if found is not None and found.claims else SKIP
+        return fwk.PreBindPreFlightResult(allow_parallel=True), None if found is not None and found.claims else fwk.SKIP
 
-    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    async def pre_bind(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Write the allocations, reserve the claims for the pod, and wait until the devices are ready."""
         found = state.find(PodDevices)
         if found is None:
@@ -377,11 +356,11 @@ class DynamicResources(
             await self._writer.write(found, pod, node_name)
             if self._binding_timeout_s is not None:
                 await wait_until_ready(self._handle, self._devices, found, pod, node_name, self._binding_timeout_s)
-        except PluginError as error:
-            return error_status(error)
+        except fwk.PluginError as error:
+            return fwk.error_status(error)
         return None
 
-    def clean_up(self, state: CycleState, pod: Pod) -> Coroutine[Any, Any, None] | None:
+    def clean_up(self, state: fwk.CycleState, pod: Pod) -> Coroutine[Any, Any, None] | None:
         """Release the claims of a pod that is not bound; carry out what PostFilter has chosen.
 
         Claims that may have got devices late are read, so that others can have the devices if they have not.
@@ -396,15 +375,15 @@ class DynamicResources(
         doubts = self._devices.overdue_doubts()
         return self._writer.clean_up(found if takes_back else None, doubts, pod) if takes_back or doubts else None
 
-    def _may_be_bound_for_s(self, state: CycleState, found: PodDevices, pod: Pod) -> float:
+    def _may_be_bound_for_s(self, state: fwk.CycleState, found: PodDevices, pod: Pod) -> float:
         """For how many seconds the API server may still bind the pod, as requested now or by an earlier process."""
-        if state.find(BindingInDoubt) is not None:
+        if state.find(fwk.BindingInDoubt) is not None:
             self._devices.doubt_binding(pod)
         elif found.was_reserved:
             self._devices.doubt_binding(pod, is_inherited=True)
         return self._devices.may_be_bound_for_s(pod)
 
-    def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
+    def writes_before_binding(self, state: fwk.CycleState, pod: Pod, node_name: str) -> Sequence[fwk.ObjectWrite]:
         """The claims allocated and reserved for the pod: no longer in flight, since the caller writes them at once."""
         found = state.find(PodDevices)
         if found is None:
@@ -414,53 +393,51 @@ class DynamicResources(
             self._devices.end_allocation(found.in_flight.popitem()[1])
         return writes
 
-    def writes_after_failure(self, state: CycleState, pod: Pod) -> Sequence[ObjectWrite]:
+    def writes_after_failure(self, state: fwk.CycleState, pod: Pod) -> Sequence[fwk.ObjectWrite]:
         """The claim that loses its allocation, or is deleted."""
-        del pod
         found, resource = state.find(PodDevices), RESOURCE_CLAIMS
         if found is None:
             return []
         if found.deleted is not None:
-            return [ObjectWrite(resource, found.deleted, None)]
+            return [fwk.ObjectWrite(resource, found.deleted, None)]
         after = found.deallocated
-        return [] if after is None else [ObjectWrite(resource, self._devices.claims.get(after.key), after)]
+        return [] if after is None else [fwk.ObjectWrite(resource, self._devices.claims.get(after.key), after)]
 
     # ------------------------------------------------------------ requeueing
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Whatever may make devices available, or the pod's claims usable."""
-        add, update = ActionType.ADD, ActionType.UPDATE
-        nodes = (add, ActionType.UPDATE_NODE_LABEL, ActionType.UPDATE_NODE_ALLOCATABLE)
-        generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
+        nodes = (add, fwk.ActionType.UPDATE_NODE_LABEL, fwk.ActionType.UPDATE_NODE_ALLOCATABLE)
+        generated = fwk.ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         return (
-            on(EventResource.NODE, *nodes),
-            on(EventResource.RESOURCE_CLAIM, add, update, hint=self.after_claim_change),
-            on(EventResource.POD, generated, hint=self.after_claims_generated),
-            on(EventResource.DEVICE_CLASS, add, update),
-            on(EventResource.RESOURCE_SLICE, add, update),
+            fwk.on(fwk.EventResource.NODE, *nodes),
+            fwk.on(fwk.EventResource.RESOURCE_CLAIM, add, update, hint=self.after_claim_change),
+            fwk.on(fwk.EventResource.POD, generated, hint=self.after_claims_generated),
+            fwk.on(fwk.EventResource.DEVICE_CLASS, add, update),
+            fwk.on(fwk.EventResource.RESOURCE_SLICE, add, update),
         )
 
-    def after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> QueueingHint:
+    def after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> fwk.QueueingHint:
         """Queue if a claim lost its allocation or is readable again, or the status of a claim of the pod changed."""
         claims = self._claims_of(pod)
         if isinstance(claims, ClaimProblem):
-            return QueueingHint.SKIP
+            return fwk.QueueingHint.SKIP
         if isinstance(old, UnreadableClaim):
-            return QueueingHint.QUEUE
+            return fwk.QueueingHint.QUEUE
         if old is not None and old.status.allocation is not None and new.status.allocation is None:
-            return QueueingHint.QUEUE
+            return fwk.QueueingHint.QUEUE
         if not any(claim.metadata.uid == new.metadata.uid for claim in claims):
-            return QueueingHint.SKIP
+            return fwk.QueueingHint.SKIP
         return queue_if(old is None or old.status != new.status)
 
-    def after_claims_generated(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    def after_claims_generated(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the event is about the pod itself and all its claims are usable."""
-        del old
         is_own = new is not None and is_about(pod, new)
         return queue_if(is_own and new is not None and not isinstance(self._claims_of(new), ClaimProblem))
 
 
-def _is_simulated(state: CycleState) -> bool:
+def _is_simulated(state: fwk.CycleState) -> bool:
     """Whether the attempt is part of the simulation of a whole pod group."""
-    group = state.find(SimulatedGroup)
+    group = state.find(fwk.SimulatedGroup)
     return group is not None and group.state is not None

@@ -14,7 +14,7 @@ from podium.cluster import IntArray
 from podium.devices import Allocator
 from podium.devices.extended_resources import RequestMapping
 from podium.devices.interruptible import Interruptible
-from podium.framework.contract.status import Status
+from podium.framework import contract as fwk
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.selectors import NodeMatcher
 
@@ -85,8 +85,8 @@ class PodDevices:
     reserved: dict[int, AllocationResult] = field(default_factory=dict)
     in_flight: dict[int, str] = field(default_factory=dict)
     interrupted: Interruptible[IntArray] | None = None
-    statuses: list[Status] = field(default_factory=list)
-    error: Status | None = None
+    statuses: list[fwk.Status] = field(default_factory=list)
+    error: fwk.Status | None = None
     is_elsewhere: bool | None = None
     was_reserved: bool = False
     is_unreserved: bool = False
@@ -120,7 +120,7 @@ class PodDevices:
         left = iter(fresh)
         return tuple(self.pending.get(index) or next(left) for index in self.wanted)
 
-    def number_of(self, status: Status) -> int:
+    def number_of(self, status: fwk.Status) -> int:
         """The number of a rejection among `statuses`, from 1 on."""
         if status not in self.statuses:
             self.statuses.append(status)

@@ -15,7 +15,7 @@ from podium.devices.inventory import DeviceID
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests
 from podium.devices.refusals import Holder, NodeRefusal
 from podium.devices.shortages import HURRIED, Limits, Shortages
-from podium.framework.contract.status import Status
+from podium.framework import contract as fwk
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import Pod
 from podium.objects.selectors import compile_node_selector
@@ -71,7 +71,7 @@ def explain_nodes(
         wanted = fresh
         if special is not None:
             answer = special_claim_on(node, special, pod, requests, bool(claims), devices.class_for)
-            if isinstance(answer, Status):
+            if isinstance(answer, fwk.Status):
                 continue
             wanted = [*fresh, *([] if answer[0] is None else [answer[0]])]
         refusal = shortages.on_node(node.name, node.labels, wanted) if wanted else NodeRefusal()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from podium.cluster import NodeInfo
 from podium.devices.extended_resources import RequestMapping, requests_for
-from podium.framework.contract.status import Status, unresolvable
+from podium.framework import contract as fwk
 from podium.objects.claims import EXTENDED_RESOURCE_CLAIM, ResourceClaim, ResourceClaimMeta, ResourceClaimSpec
 from podium.objects.core import Pod
 from podium.objects.devices import DeviceClass
@@ -45,21 +45,21 @@ def special_claim_on(
     requests: Mapping[str, int],
     has_other_claims: bool,
     class_for: ClassFor,
-) -> tuple[ResourceClaim | None, tuple[RequestMapping, ...]] | Status:
+) -> tuple[ResourceClaim | None, tuple[RequestMapping, ...]] | fwk.Status:
     """The claim with its requests on a node, or the node's rejection. No claim: there is nothing to allocate there.
 
     Args:
         requests: the extended resources that the pod requests.
     """
     if claim.spec.devices.requests:
-        return unresolvable("cannot schedule extended resource claim")
+        return fwk.unresolvable("cannot schedule extended resource claim")
     classes: dict[str, str] = {}
     for resource in requests:
         device_class = class_for(resource)
         if device_class is not None and node.allocatable(resource) == 0:
             classes[resource] = device_class.key
         elif resource not in node.node.status.allocatable:
-            return unresolvable("cannot fit resource")
+            return fwk.unresolvable("cannot fit resource")
     if claim.status.allocation is not None or (not classes and not has_other_claims):
         return None, ()
     found, mappings = requests_for(pod.spec, classes)

@@ -25,21 +25,9 @@ from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.affinity_terms import PodTerms, pod_terms
 from podium.cluster.existing_terms import IncomingPod
 from podium.config.args import InterPodAffinityArgs
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import (
-    FilterPlugin,
-    PreFilterExtensions,
-    PreFilterPlugin,
-    PreFilterResult,
-    TableFilterPlugin,
-)
-from podium.framework.contract.handle import Handle, Lister
-from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin, TableScorePlugin
-from podium.framework.contract.status import SKIP, Status, error_status, unresolvable, unschedulable
+from podium.framework import contract as fwk
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
-from podium.objects.resource_types import EventResource
 from podium.objects.selectors import Selector
 from podium.objects.workloads import Namespace
 from podium.plugins.inter_pod_affinity.counts import (
@@ -54,15 +42,15 @@ from podium.plugins.inter_pod_affinity.counts import (
 from podium.plugins.shared.hints import is_about, occupies_node, queue_if
 
 _REJECTED: Final = {
-    NOT_NEAR: unresolvable("node(s) didn't match pod affinity rules"),
-    TOO_NEAR: unschedulable("node(s) didn't match pod anti-affinity rules"),
-    UNWELCOME: unschedulable("node(s) didn't satisfy existing pods anti-affinity rules"),
+    NOT_NEAR: fwk.unresolvable("node(s) didn't match pod affinity rules"),
+    TOO_NEAR: fwk.unschedulable("node(s) didn't match pod anti-affinity rules"),
+    UNWELCOME: fwk.unschedulable("node(s) didn't satisfy existing pods anti-affinity rules"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _ListedNamespaces:
-    lister: Lister[Namespace]
+    lister: fwk.Lister[Namespace]
 
     def selected_by(self, selector: Selector) -> frozenset[str]:
         if selector.nothing:
@@ -76,26 +64,31 @@ class _ListedNamespaces:
         return IncomingPod(meta.namespace, meta.labels, {} if namespace is None else namespace.metadata.labels)
 
 
-class _TriedOut(PreFilterExtensions):
+class _TriedOut(fwk.PreFilterExtensions):
     """Updates the counts when a dry run adds or removes a pod."""
 
-    def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
+    def add_pod(self, state: fwk.CycleState, pod: Pod, added: Pod, node: NodeInfo) -> fwk.Status | None:
         """Count the added pod."""
-        del pod
         state.read(RequiredAffinity).add(added, node.row, 1)
         return None
 
-    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
+    def remove_pod(self, state: fwk.CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> fwk.Status | None:
         """Stop counting the removed pod."""
-        del pod
         state.read(RequiredAffinity).add(removed, node.row, -1)
         return None
 
 
-class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin):
+class InterPodAffinity(
+    fwk.PreFilterPlugin,
+    fwk.TableFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PreScorePlugin,
+    fwk.TableScorePlugin,
+    fwk.ScorePlugin,
+):
     """Rejects and scores nodes by the pods in the same topology."""
 
-    def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
+    def __init__(self, args: InterPodAffinityArgs, handle: fwk.Handle) -> None:
         self._hard_weight = args.hard_pod_affinity_weight
         self._ignores_preferences_of_others = args.ignore_preferred_terms_of_existing_pods
         self._namespaces = _ListedNamespaces(handle.lister(resource_types.NAMESPACES))
@@ -104,17 +97,17 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
     # ------------------------------------------------------------ filtering
 
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Count pods and terms by topology.
 
         Return Skip if there are no required terms, a rejection if a term is invalid.
         """
         terms = pod_terms(pod)
         if terms.errors:
-            return None, unresolvable(f"parsing pod: {_joined(terms.errors)}")
+            return None, fwk.unresolvable(f"parsing pod: {_joined(terms.errors)}")
         if not terms.for_other_pods and not snapshot.existing_terms.may_have_any:
-            return None, SKIP
+            return None, fwk.SKIP
         required = RequiredAffinity(
             pod,
             self._namespaces.incoming_pod(pod),
@@ -123,66 +116,59 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
             snapshot,
         )
         if required.is_empty:
-            return None, SKIP
+            return None, fwk.SKIP
         state.write(required)
         return None, None
 
-    def pre_filter_extensions(self) -> PreFilterExtensions:
+    def pre_filter_extensions(self) -> fwk.PreFilterExtensions:
         """The extensions that update the counts."""
         return self._tried_out
 
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1: affinity not met; 2: anti-affinity rejects it; 3: an existing pod's anti-affinity rejects it."""
-        del pod, snapshot
         return state.read(RequiredAffinity).verdicts(rows)
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status for the kind of term that is not met."""
-        del state, pod
         return _REJECTED[verdict]
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success, UnschedulableAndUnresolvable or Unschedulable."""
-        del pod
         return _REJECTED.get(state.read(RequiredAffinity).verdict(node))
 
     # ------------------------------------------------------------ scoring
 
-    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+    def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
         """Sum up weights by topology. Return Skip if no term selects any pod."""
-        del rows
         terms = pod_terms(pod)
         if self._ignores_preferences_of_others and not _has_preferences(pod):
-            return SKIP
+            return fwk.SKIP
         if terms.errors:
-            return error_status(f"failed to parse pod: {_joined(terms.errors)}")
+            return fwk.error_status(f"failed to parse pod: {_joined(terms.errors)}")
         if not terms.for_other_pods and not snapshot.existing_terms.may_have_any:
-            return SKIP
+            return fwk.SKIP
         preferred = PreferredAffinity(
             self._namespaces.incoming_pod(pod), self._preferences(terms), self._hard_weight, snapshot
         )
         if not preferred.counts_anything:
-            return SKIP
+            return fwk.SKIP
         state.write(preferred)
         return None
 
-    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """The sum of the weights. It is negative if anti-affinity prevails."""
-        del pod, snapshot
         return state.read(PreferredAffinity).score(rows)
 
-    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+    def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """The sum of the weights. It is negative if anti-affinity prevails."""
-        del pod
         return state.read(PreferredAffinity).score_node(node.row)
 
-    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+    def normalize_scores(self, state: fwk.CycleState, pod: Pod, scores: IntArray) -> IntArray:
         """Scale linearly from the lowest sum (0) to the highest (MAX_NODE_SCORE); all 0 if they are equal."""
-        del state, pod
         least, greatest = int(scores.min()), int(scores.max())
         if least == greatest:
             return np.zeros(len(scores), np.int64)
-        return (float(MAX_NODE_SCORE) * ((scores - least) / float(greatest - least))).astype(np.int64)
+        return (float(fwk.MAX_NODE_SCORE) * ((scores - least) / float(greatest - least))).astype(np.int64)
 
     def _incoming(self, terms: Iterable[AffinityTerm]) -> tuple[IncomingTerm, ...]:
         return tuple(incoming_term(term, self._namespaces) for term in terms)
@@ -192,26 +178,26 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
 
     # ------------------------------------------------------------ requeueing
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Pods that are added, deleted or change labels; nodes that are added or change labels."""
-        of_pods = (ActionType.ADD, ActionType.DELETE, ActionType.UPDATE_POD_LABEL)
+        of_pods = (fwk.ActionType.ADD, fwk.ActionType.DELETE, fwk.ActionType.UPDATE_POD_LABEL)
         return (
-            on(EventResource.POD, *of_pods, hint=self.after_pod_change, scope=HintScope.LABELS),
-            on(
-                EventResource.NODE,
-                ActionType.ADD,
-                ActionType.UPDATE_NODE_LABEL,
+            fwk.on(fwk.EventResource.POD, *of_pods, hint=self.after_pod_change, scope=fwk.HintScope.LABELS),
+            fwk.on(
+                fwk.EventResource.NODE,
+                fwk.ActionType.ADD,
+                fwk.ActionType.UPDATE_NODE_LABEL,
                 hint=self.after_node_change,
-                scope=HintScope.SPEC,
+                scope=fwk.HintScope.SPEC,
             ),
         )
 
-    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if a pod that affinity selects appears, or a pod on either side of anti-affinity goes."""
         if old is not None and is_about(pod, new):
-            return QueueingHint.QUEUE
+            return fwk.QueueingHint.QUEUE
         if any(changed is not None and not occupies_node(changed) for changed in (old, new)):
-            return QueueingHint.SKIP
+            return fwk.QueueingHint.SKIP
         terms = _valid_terms(pod)
         near, far = terms.required_affinity, terms.required_anti_affinity
         if old is None:
@@ -221,7 +207,7 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         comes_near = not _all_mean(near, old) and _all_mean(near, new)
         return queue_if(comes_near or (_all_mean(far, old) and not _all_mean(far, new)))
 
-    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if a node is added to, or moves within, a topology that the terms name."""
         terms = _valid_terms(pod)
         near = [term.topology_key for term in terms.required_affinity]

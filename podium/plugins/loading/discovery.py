@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Final
 
-from podium.framework.contract.plugin import Plugin
+from podium.framework import contract as fwk
 from podium.lib.error_text import UserFacingError, error_text
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
@@ -32,7 +32,9 @@ class DiscoveryError(UserFacingError):
     """A requested plugin cannot be loaded. The message names it and says why."""
 
 
-def discover(references: Iterable[str], installed: Iterable[EntryPoint] | None = None) -> Mapping[str, type[Plugin]]:
+def discover(
+    references: Iterable[str], installed: Iterable[EntryPoint] | None = None
+) -> Mapping[str, type[fwk.Plugin]]:
     """All available plugins by name: in-tree, contributed, installed, and those of the references.
 
     Args:
@@ -42,7 +44,7 @@ def discover(references: Iterable[str], installed: Iterable[EntryPoint] | None =
     Raises:
         DiscoveryError: a reference or entry point cannot be resolved to a plugin, or two plugins have the same name.
     """
-    found: dict[str, type[Plugin]] = {**IN_TREE, **CONTRIB}
+    found: dict[str, type[fwk.Plugin]] = {**IN_TREE, **CONTRIB}
     for entry_point in entry_points(group=ENTRY_POINT_GROUP) if installed is None else installed:
         _add(
             found, _checked(_load_entry_point(entry_point), f"installed plugin {entry_point.value}"), entry_point.value
@@ -52,7 +54,7 @@ def discover(references: Iterable[str], installed: Iterable[EntryPoint] | None =
     return found
 
 
-def load(reference: str) -> type[Plugin]:
+def load(reference: str) -> type[fwk.Plugin]:
     """The plugin class that a reference names.
 
     Raises:
@@ -112,8 +114,8 @@ def _load_entry_point(entry_point: EntryPoint) -> object:
         raise DiscoveryError(f"installed plugin {entry_point.value} fails to load: {error_text(error)}") from error
 
 
-def _checked(found: object, called: str) -> type[Plugin]:
-    if not isinstance(found, type) or not issubclass(found, Plugin):
+def _checked(found: object, called: str) -> type[fwk.Plugin]:
+    if not isinstance(found, type) or not issubclass(found, fwk.Plugin):
         raise DiscoveryError(f"{called} is no plugin: it derives from no plugin class of podium.framework")
     if inspect.isabstract(found):
         missing = ", ".join(sorted(found.__abstractmethods__))
@@ -121,7 +123,7 @@ def _checked(found: object, called: str) -> type[Plugin]:
     return found
 
 
-def _add(found: dict[str, type[Plugin]], plugin: type[Plugin], reference: str) -> None:
+def _add(found: dict[str, type[fwk.Plugin]], plugin: type[fwk.Plugin], reference: str) -> None:
     known = found.get(plugin.name)
     if known is not None and known is not plugin:
         raise DiscoveryError(f"{reference}: there is another plugin named {plugin.name}, {known.__module__}")
@@ -130,5 +132,5 @@ def _add(found: dict[str, type[Plugin]], plugin: type[Plugin], reference: str) -
 
 def _plugin_names(module: ModuleType) -> Iterable[str]:
     for name, value in vars(module).items():
-        if isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == module.__name__:
+        if isinstance(value, type) and issubclass(value, fwk.Plugin) and value.__module__ == module.__name__:
             yield name

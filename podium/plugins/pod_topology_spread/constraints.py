@@ -20,7 +20,7 @@ from podium.cluster.matching.taints import is_repelled
 from podium.cluster.snapshot import BoolArray
 from podium.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from podium.config.args import TopologySpreadConstraint as ConfiguredConstraint
-from podium.framework.contract.handle import Handle, Lister
+from podium.framework import contract as fwk
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod, PodSpec, Taint, TopologySpreadConstraint, once_per_spec
 from podium.objects.errors import FieldError
@@ -140,7 +140,7 @@ def _constraint(each: TopologySpreadConstraint | ConfiguredConstraint, selector:
 class DefaultConstraints:
     """The constraints of pods that define none: spread with the pods of the same services and workload."""
 
-    def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
+    def __init__(self, args: PodTopologySpreadArgs, handle: fwk.Handle) -> None:
         self.is_system = args.defaulting_type == SYSTEM_DEFAULTING
         configured = _SYSTEM_DEFAULTS if self.is_system else args.default_constraints
         self._by_action = {
@@ -150,7 +150,7 @@ class DefaultConstraints:
         if configured:
             self._services = handle.lister(resource_types.SERVICES)
             self._controllers = handle.lister(resource_types.REPLICATION_CONTROLLERS)
-            self._workloads: dict[str, Lister[ReplicaSet] | Lister[StatefulSet]] = {
+            self._workloads: dict[str, fwk.Lister[ReplicaSet] | fwk.Lister[StatefulSet]] = {
                 "ReplicaSet": handle.lister(resource_types.REPLICA_SETS),
                 "StatefulSet": handle.lister(resource_types.STATEFUL_SETS),
             }

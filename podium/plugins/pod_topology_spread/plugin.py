@@ -19,22 +19,9 @@ from typing import Final
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import PodTopologySpreadArgs
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import (
-    FilterPlugin,
-    PreFilterExtensions,
-    PreFilterPlugin,
-    PreFilterResult,
-    TableFilterPlugin,
-)
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import Scope
-from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
-from podium.framework.contract.status import SKIP, Status, error_status, unresolvable, unschedulable
+from podium.framework import contract as fwk
 from podium.objects.core import Node, Pod, PodSpec
 from podium.objects.errors import FieldError
-from podium.objects.resource_types import EventResource
 from podium.plugins.pod_topology_spread.constraints import (
     HARD,
     SOFT,
@@ -47,29 +34,37 @@ from podium.plugins.pod_topology_spread.counts import NO_LABEL, TOO_SKEWED, Hard
 from podium.plugins.shared.hints import occupies_node, queue_if
 
 _REASON: Final = "node(s) didn't match pod topology spread constraints"
-_REJECTED: Final = {NO_LABEL: unresolvable(f"{_REASON} (missing required label)"), TOO_SKEWED: unschedulable(_REASON)}
+_REJECTED: Final = {
+    NO_LABEL: fwk.unresolvable(f"{_REASON} (missing required label)"),
+    TOO_SKEWED: fwk.unschedulable(_REASON),
+}
 
 
-class _TriedOut(PreFilterExtensions):
+class _TriedOut(fwk.PreFilterExtensions):
     """Updates the counts when a dry run adds or removes a pod."""
 
-    def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
+    def add_pod(self, state: fwk.CycleState, pod: Pod, added: Pod, node: NodeInfo) -> fwk.Status | None:
         """Count the added pod."""
         state.read(HardSpread).add(pod, added, node, 1)
         return None
 
-    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
+    def remove_pod(self, state: fwk.CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> fwk.Status | None:
         """Stop counting the removed pod."""
         state.read(HardSpread).add(pod, removed, node, -1)
         return None
 
 
 class PodTopologySpread(
-    PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin
+    fwk.PreFilterPlugin,
+    fwk.TableFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PreScorePlugin,
+    fwk.TableScorePlugin,
+    fwk.ScorePlugin,
 ):
     """Rejects nodes whose domain has too many matching pods already, and prefers domains with few."""
 
-    def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
+    def __init__(self, args: PodTopologySpreadArgs, handle: fwk.Handle) -> None:
         self._defaults = DefaultConstraints(args, handle)
         self._tried_out = _TriedOut()
 
@@ -86,75 +81,69 @@ class PodTopologySpread(
     # ------------------------------------------------------------ filtering
 
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Count the pods by domain. Return Skip without hard constraints, Error if one is invalid."""
         try:
             constraints = self._constraints(pod, HARD)
         except FieldError as error:
             reason = "get constraints from pod: obtaining pod's hard topology spread constraints"
-            return None, error_status(f"{reason}: {error}")
+            return None, fwk.error_status(f"{reason}: {error}")
         if not constraints:
-            return None, SKIP
+            return None, fwk.SKIP
         state.write(HardSpread.of(pod, constraints, snapshot))
         return None, None
 
-    def pre_filter_extensions(self) -> PreFilterExtensions:
+    def pre_filter_extensions(self) -> fwk.PreFilterExtensions:
         """The extensions that update the counts."""
         return self._tried_out
 
-    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes without a label, 2 for nodes where the skew would be too large."""
-        del pod, snapshot
         return state.read(HardSpread).verdicts(rows)
 
-    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status for a missing label or for too much skew."""
-        del state, pod
         return _REJECTED[verdict]
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success, UnschedulableAndUnresolvable or Unschedulable."""
-        del pod
         return _REJECTED.get(state.read(HardSpread).verdict(node.row))
 
     # ------------------------------------------------------------ scoring
 
-    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+    def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
         """Count the pods by domain. Return Skip without soft constraints, Error if one is invalid."""
         try:
             constraints = self._constraints(pod, SOFT)
         except FieldError as error:
             reason = "calculating preScoreState: obtaining pod's soft topology spread constraints"
-            return error_status(f"{reason}: {error}")
+            return fwk.error_status(f"{reason}: {error}")
         if not constraints:
-            return SKIP
+            return fwk.SKIP
         requires_all = bool(pod.spec.topology_spread_constraints) or not self._defaults.is_system
         state.write(SoftSpread.of(pod, constraints, snapshot, rows, requires_all_labels=requires_all))
         return None
 
-    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """The weighted number of matching pods in the node's domains."""
-        del pod, snapshot
         return state.read(SoftSpread).score(rows)
 
-    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+    def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """The weighted number of matching pods in the node's domains."""
-        del pod
         return state.read(SoftSpread).score_node(node)
 
-    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+    def normalize_scores(self, state: fwk.CycleState, pod: Pod, scores: IntArray) -> IntArray:
         """Invert the scores, so that fewer pods score higher. Nodes without the labels get 0."""
-        del pod
         return state.read(SoftSpread).normalize(scores)
 
-    def filter_scope(self, spec: PodSpec) -> Scope:
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """CLUSTER with hard constraints, because pods on other nodes count; NODE without."""
-        return Scope.CLUSTER if self._may_have(spec, HARD) else Scope.NODE
+        return fwk.Scope.CLUSTER if self._may_have(spec, HARD) else fwk.Scope.NODE
 
-    def score_scope(self, spec: PodSpec) -> Scope:
+    def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """CLUSTER with soft constraints, because pods on other nodes count; NODE without."""
-        return Scope.CLUSTER if self._may_have(spec, SOFT) else Scope.NODE
+        return fwk.Scope.CLUSTER if self._may_have(spec, SOFT) else fwk.Scope.NODE
 
     def _may_have(self, spec: PodSpec, action: str) -> bool:
         own = spec.topology_spread_constraints
@@ -162,38 +151,38 @@ class PodTopologySpread(
 
     # ------------------------------------------------------------ requeueing
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Pods that are added, deleted or change labels; nodes that are added, deleted or changed; new tolerations."""
         of_pods = (
-            ActionType.ADD,
-            ActionType.DELETE,
-            ActionType.UPDATE_POD_LABEL,
-            ActionType.UPDATE_POD_TOLERATION,
+            fwk.ActionType.ADD,
+            fwk.ActionType.DELETE,
+            fwk.ActionType.UPDATE_POD_LABEL,
+            fwk.ActionType.UPDATE_POD_TOLERATION,
         )
         of_nodes = (
-            ActionType.ADD,
-            ActionType.DELETE,
-            ActionType.UPDATE_NODE_LABEL,
-            ActionType.UPDATE_NODE_TAINT,
+            fwk.ActionType.ADD,
+            fwk.ActionType.DELETE,
+            fwk.ActionType.UPDATE_NODE_LABEL,
+            fwk.ActionType.UPDATE_NODE_TAINT,
         )
         # Default constraints use the selectors of the pod's owners, so the hint depends on more than the pod.
-        sees = HintScope.ANYTHING if self._defaults.has_any(HARD) else HintScope.LABELS
+        sees = fwk.HintScope.ANYTHING if self._defaults.has_any(HARD) else fwk.HintScope.LABELS
         return (
-            on(EventResource.POD, *of_pods, hint=self.after_pod_change, scope=sees),
-            on(EventResource.NODE, *of_nodes, hint=self.after_node_change, scope=sees),
+            fwk.on(fwk.EventResource.POD, *of_pods, hint=self.after_pod_change, scope=sees),
+            fwk.on(fwk.EventResource.NODE, *of_nodes, hint=self.after_node_change, scope=sees),
         )
 
-    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if a counted pod was added or deleted, or a pod began or ceased to be counted."""
         if any(changed is not None and not _is_involved(pod, changed) for changed in (old, new)):
-            return QueueingHint.SKIP
+            return fwk.QueueingHint.SKIP
         constraints = self._constraints(pod, HARD)
         if old is not None and new is not None:
             return queue_if(_may_help(pod, old, new, constraints))
         changed = old if new is None else new
         return queue_if(changed is not None and _is_counted(changed, constraints))
 
-    def after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> QueueingHint:
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> fwk.QueueingHint:
         """Queue if a node was added to a domain, left it, or moved to another; or changed its taints there."""
         constraints = self._constraints(pod, HARD)
         was_in = old is not None and has_all_keys(old.metadata.labels, constraints)

@@ -27,7 +27,7 @@ from podium.config.args import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
-from podium.framework.contract.score import MAX_NODE_SCORE
+from podium.framework import contract as fwk
 from podium.objects.requests import Requests
 from podium.objects.resource_names import is_scalar_resource
 from podium.plugins.shared.device_totals import DeviceTotals
@@ -133,12 +133,12 @@ class LeastAllocated(Strategy):
 
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
         """The percentage left free; 0 if the pod does not fit."""
-        scores: IntArray = np.maximum(allocatable - in_use, 0) * MAX_NODE_SCORE // allocatable
+        scores: IntArray = np.maximum(allocatable - in_use, 0) * fwk.MAX_NODE_SCORE // allocatable
         return scores
 
     def resource_score(self, in_use: int, allocatable: int) -> int:
         """The percentage left free; 0 if the pod does not fit."""
-        return 0 if in_use > allocatable else (allocatable - in_use) * MAX_NODE_SCORE // allocatable
+        return 0 if in_use > allocatable else (allocatable - in_use) * fwk.MAX_NODE_SCORE // allocatable
 
 
 class MostAllocated(Strategy):
@@ -146,12 +146,12 @@ class MostAllocated(Strategy):
 
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
         """The percentage in use, at most 100."""
-        scores: IntArray = np.minimum(in_use, allocatable) * MAX_NODE_SCORE // allocatable
+        scores: IntArray = np.minimum(in_use, allocatable) * fwk.MAX_NODE_SCORE // allocatable
         return scores
 
     def resource_score(self, in_use: int, allocatable: int) -> int:
         """The percentage in use, at most 100."""
-        return min(in_use, allocatable) * MAX_NODE_SCORE // allocatable
+        return min(in_use, allocatable) * fwk.MAX_NODE_SCORE // allocatable
 
     def score_together(self, requests: Requests, snapshot: Snapshot, rows: Rows) -> int:
         """The score of these rows as if they were one node; 0 if no resource counts."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from podium.framework.contract.handle import Lister
+from podium.framework import contract as fwk
 from podium.objects.claims import EXTENDED_RESOURCE_CLAIM, ResourceClaim
 from podium.objects.core import Pod
 from podium.objects.resource_versions import is_older
@@ -24,7 +24,7 @@ class ClaimCache:
     Invariant: handlers are called after the cache holds the new state.
     """
 
-    def __init__(self, lister: Lister[ResourceClaim]) -> None:
+    def __init__(self, lister: fwk.Lister[ResourceClaim]) -> None:
         # A hundred thousand claims, read by the attempt that first needs one, would hold up all others. What a claim
         # held before it became unreadable is not known later.
         self._followed = Followed(lister, self._heard, self._broken, at_once=True)

@@ -20,7 +20,7 @@ from podium.devices import AllocatedDevices, DeviceID, Inventory
 from podium.devices.class_table import ClassTable
 from podium.devices.interruptible import Interruptible
 from podium.devices.questions import Questions
-from podium.framework.contract.handle import Handle, Lister
+from podium.framework import contract as fwk
 from podium.objects import resource_types
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.core import Pod
@@ -73,7 +73,7 @@ class ClusterDevices:
         lost: called with a claim's states before and after an allocation in flight was given up. No watch shows that.
     """
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: fwk.Handle) -> None:
         self.observer = DeviceObserver()
         self.questions = Questions()
         self.lost: Callable[[ResourceClaim, ResourceClaim], None] = lambda *_: None
@@ -117,7 +117,7 @@ class ClusterDevices:
             self._followed_taint_rules.read()
         return self._inventory
 
-    def follow_taint_rules(self, rules: Lister[DeviceTaintRule]) -> None:
+    def follow_taint_rules(self, rules: fwk.Lister[DeviceTaintRule]) -> None:
         """From now on rules taint devices, too."""
         if self._followed_taint_rules is None:
             self._followed_taint_rules = Followed(rules, self._inventory.change_taint_rule)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sized
 from typing import Any, Generic, Protocol, runtime_checkable
 
-from podium.framework.contract.handle import Lister
+from podium.framework import contract as fwk
 from podium.objects.resource_types import ObjectT
 
 
@@ -32,7 +32,7 @@ class Followed(Generic[ObjectT]):
 
     def __init__(
         self,
-        lister: Lister[ObjectT],
+        lister: fwk.Lister[ObjectT],
         changed: Callable[[ObjectT | None, ObjectT | None], None],
         broken: Callable[[Any], None] = lambda _: None,
         *,

@@ -5,21 +5,13 @@ Source: kubernetes pkg/scheduler/util/utils.go and framework/plugins/helper, v1.
 
 from __future__ import annotations
 
-from podium.framework.contract.cluster_event import (
-    ActionType,
-    EventRegistration,
-    HintFunction,
-    HintScope,
-    QueueingHint,
-    on,
-)
+from podium.framework import contract as fwk
 from podium.objects.core import Pod
-from podium.objects.resource_types import EventResource
 
 
-def queue_if(helps: bool) -> QueueingHint:
+def queue_if(helps: bool) -> fwk.QueueingHint:
     """Return Queue if the event may help, otherwise Skip."""
-    return QueueingHint.QUEUE if helps else QueueingHint.SKIP
+    return fwk.QueueingHint.QUEUE if helps else fwk.QueueingHint.SKIP
 
 
 def is_about(pod: Pod, changed: Pod | None) -> bool:
@@ -33,16 +25,21 @@ def occupies_node(pod: Pod) -> bool:
 
 
 def taint_events(
-    after_node_change: HintFunction, after_toleration_change: HintFunction
-) -> tuple[EventRegistration, EventRegistration]:
+    after_node_change: fwk.HintFunction, after_toleration_change: fwk.HintFunction
+) -> tuple[fwk.EventRegistration, fwk.EventRegistration]:
     """The events that may help a pod rejected for taints, a cordon's included: a change of nodes or of tolerations."""
     return (
-        on(
-            EventResource.NODE,
-            ActionType.ADD,
-            ActionType.UPDATE_NODE_TAINT,
+        fwk.on(
+            fwk.EventResource.NODE,
+            fwk.ActionType.ADD,
+            fwk.ActionType.UPDATE_NODE_TAINT,
             hint=after_node_change,
-            scope=HintScope.SPEC,
+            scope=fwk.HintScope.SPEC,
         ),
-        on(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, hint=after_toleration_change, scope=HintScope.SPEC),
+        fwk.on(
+            fwk.EventResource.POD,
+            fwk.ActionType.UPDATE_POD_TOLERATION,
+            hint=after_toleration_change,
+            scope=fwk.HintScope.SPEC,
+        ),
     )

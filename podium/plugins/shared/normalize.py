@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster import IntArray
-from podium.framework.contract.score import MAX_NODE_SCORE
+from podium.framework import contract as fwk
 
 
 def default_normalize(scores: IntArray, *, reverse: bool = False) -> IntArray:
@@ -20,9 +20,9 @@ def default_normalize(scores: IntArray, *, reverse: bool = False) -> IntArray:
     """
     highest = int(scores.max(initial=0))
     if highest == 0:
-        return np.full(len(scores), MAX_NODE_SCORE, np.int64) if reverse else scores
-    scaled = truncated_quotient(scores * MAX_NODE_SCORE, highest)
-    return MAX_NODE_SCORE - scaled if reverse else scaled
+        return np.full(len(scores), fwk.MAX_NODE_SCORE, np.int64) if reverse else scores
+    scaled = truncated_quotient(scores * fwk.MAX_NODE_SCORE, highest)
+    return fwk.MAX_NODE_SCORE - scaled if reverse else scaled
 
 
 def truncated_quotient(dividend: IntArray, divisor: int) -> IntArray:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Generic
 
-from podium.framework.contract.handle import Lister
+from podium.framework import contract as fwk
 from podium.objects.resource_types import ObjectT
 
 
 class Assumed(Generic[ObjectT]):
     """A lister whose objects are overlaid with assumptions."""
 
-    def __init__(self, lister: Lister[ObjectT]) -> None:
+    def __init__(self, lister: fwk.Lister[ObjectT]) -> None:
         self._lister = lister
         self._assumed: dict[str, ObjectT] = {}
 

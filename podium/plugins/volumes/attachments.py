@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.status import PluginError
+from podium.framework import contract as fwk
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec, once_per_spec
 from podium.objects.pod_volumes import Volume
@@ -44,7 +43,7 @@ class AttachedVolume(NamedTuple):
     is_made: bool = True
 
 
-class MissingClaimError(PluginError):
+class MissingClaimError(fwk.PluginError):
     """A claim of the pod does not exist."""
 
 
@@ -60,7 +59,7 @@ def attaches_volumes(spec: PodSpec) -> bool:
 class VolumeFinder:
     """Follows the volumes of pods to their drivers."""
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: fwk.Handle) -> None:
         self._claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
         self._volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
         self._classes = handle.lister(resource_types.STORAGE_CLASSES)
@@ -120,7 +119,7 @@ class VolumeFinder:
         named = volume.persistent_volume_claim
         name = named.claim_name if named is not None else ephemeral_claim_name(pod, volume.name)
         if not name:
-            raise PluginError("PersistentVolumeClaim had no name")
+            raise fwk.PluginError("PersistentVolumeClaim had no name")
         key = f"{pod.metadata.namespace}/{name}"
         claim = self._claims.get(key)
         if claim is None and is_new:
@@ -128,7 +127,7 @@ class VolumeFinder:
         if isinstance(claim, UnreadableVolumeClaim):
             return claim
         if claim is not None and named is None and (problem := ownership_problem(pod, claim)) is not None:
-            raise PluginError(problem)
+            raise fwk.PluginError(problem)
         return claim
 
     def _of_claim(self, claim: PersistentVolumeClaim, csi_node: CSINode | None) -> AttachedVolume | None:
@@ -165,4 +164,4 @@ def _of_inline(volume: Volume, csi_node: CSINode | None) -> AttachedVolume | Non
     try:
         return AttachedVolume(plugin.driver, handle_of(plugin, volume))
     except TranslationError as error:
-        raise PluginError(f"converting volume({volume.name}) from inline to csi: {error}") from error
+        raise fwk.PluginError(f"converting volume({volume.name}) from inline to csi: {error}") from error

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from podium.framework.contract.handle import Handle, Lister
-from podium.framework.contract.status import PluginError
+from podium.framework import contract as fwk
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
 from podium.objects.meta import ObjectMeta
@@ -71,10 +70,10 @@ class VolumeBinder:
 
     def __init__(
         self,
-        handle: Handle,
+        handle: fwk.Handle,
         claims: Assumed[PersistentVolumeClaim],
         volumes: Assumed[PersistentVolume],
-        csi_nodes: Lister[CSINode],
+        csi_nodes: fwk.Lister[CSINode],
         bind_timeout_s: float,
     ) -> None:
         self._handle = handle
@@ -128,10 +127,10 @@ class VolumeBinder:
             try:
                 if self._are_bound(reservation, pod, node_name):
                     return
-            except PluginError as error:
-                raise PluginError(f"binding volumes: {error}") from error
+            except fwk.PluginError as error:
+                raise fwk.PluginError(f"binding volumes: {error}") from error
         await anyio.sleep(max(left_s, 0.0))
-        raise PluginError("binding volumes: context deadline exceeded")
+        raise fwk.PluginError("binding volumes: context deadline exceeded")
 
     async def _write(self, reservation: Reservation) -> None:
         """Write volumes first, then claims.
@@ -162,9 +161,9 @@ class VolumeBinder:
         """
         node = self._nodes.get(node_name)
         if node is None:
-            raise PluginError(f'failed to get node "{node_name}": node "{node_name}" not found')
+            raise fwk.PluginError(f'failed to get node "{node_name}": node "{node_name}" not found')
         if self._pods.get(pod.key) is None:
-            raise PluginError(f'pod does not exist any more: pod "{pod.metadata.name}" not found')
+            raise fwk.PluginError(f'pod does not exist any more: pod "{pod.metadata.name}" not found')
         return all(self._has_its_claim(binding, node) for binding in reservation.bindings) and all(
             self._has_its_volume(provision, node) for provision in reservation.provisions
         )
@@ -173,27 +172,27 @@ class VolumeBinder:
         name, key = binding.volume.metadata.name, binding.claim.key
         volume, claim = self._volumes.heard(name), self._claims.heard(key)
         if volume is None:
-            raise PluginError(f'failed to check binding: persistentvolumes "{name}" not found')
+            raise fwk.PluginError(f'failed to check binding: persistentvolumes "{name}" not found')
         if claim is None:
-            raise PluginError(f'failed to check binding: persistentvolumeclaims "{key}" not found')
+            raise fwk.PluginError(f'failed to check binding: persistentvolumeclaims "{key}" not found')
         if is_older(volume.metadata.resource_version, binding.volume.metadata.resource_version):
             return False
         self._demand_reach(volume, node)
         if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
-            raise PluginError(f'ClaimRef got reset for pv "{name}"')
+            raise fwk.PluginError(f'ClaimRef got reset for pv "{name}"')
         return is_fully_bound(claim)
 
     def _has_its_volume(self, provision: Provision, node: Node) -> bool:
         key, name = provision.claim.key, provision.claim.metadata.name
         claim = self._claims.heard(key)
         if claim is None:
-            raise PluginError(f'failed to check provisioning pvc: persistentvolumeclaims "{key}" not found')
+            raise fwk.PluginError(f'failed to check provisioning pvc: persistentvolumeclaims "{key}" not found')
         if is_older(claim.metadata.resource_version, provision.claim.metadata.resource_version):
             return False
         if not claim.metadata.annotations:
-            raise PluginError(f'selectedNode annotation reset for PVC "{name}"')
+            raise fwk.PluginError(f'selectedNode annotation reset for PVC "{name}"')
         if claim.metadata.annotations.get(SELECTED_NODE) != node.name:
-            raise PluginError(f'provisioning failed for PVC "{name}"')
+            raise fwk.PluginError(f'provisioning failed for PVC "{name}"')
         if claim.spec.volume_name:
             volume = self._volumes.heard(claim.spec.volume_name)
             if volume is None:  # not seen yet; or deleted, and then the claim will lose it
@@ -205,9 +204,9 @@ class VolumeBinder:
         try:
             within = is_usable_on(volume, node.metadata.labels, self._csi_nodes.get(node.name))
         except TranslationError as error:
-            raise PluginError(f"failed to translate pv to csi: could not translate pv: {error}") from error
+            raise fwk.PluginError(f"failed to translate pv to csi: could not translate pv: {error}") from error
         if not within:
-            raise PluginError(
+            raise fwk.PluginError(
                 f'pv "{volume.metadata.name}" node affinity doesn\'t match node "{node.name}": '
                 "no matching NodeSelectorTerms"
             )

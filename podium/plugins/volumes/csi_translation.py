@@ -62,7 +62,6 @@ class InTreePlugin:
 
 
 def _aws_handle(source: AWSElasticBlockStoreVolume, labels: dict[str, str]) -> str:
-    del labels
     if not source.volume_id.startswith("aws://"):
         return source.volume_id
     handle = urlsplit(source.volume_id).path.strip("/")
@@ -101,14 +100,12 @@ def _gce_region(zones: list[str]) -> str:
 
 
 def _azure_handle(source: AzureDiskVolume, labels: dict[str, str]) -> str:
-    del labels
     if source.kind is not None and source.kind.lower() != _MANAGED_AZURE_DISK:
         raise TranslationError(f"kind({source.kind}) is not supported in csi migration")
     return source.disk_uri
 
 
 def _volume_id(source: CinderVolume | PortworxVolume, labels: dict[str, str]) -> str:
-    del labels
     return source.volume_id
 
 

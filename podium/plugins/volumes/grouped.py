@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from podium.framework.contract.handle import Lister
+from podium.framework import contract as fwk
 from podium.objects.index import Index
 from podium.objects.resource_types import ObjectT
 
@@ -23,7 +23,7 @@ class Indexing(Protocol):
         """Fill the index with the objects, and update it with every change."""
 
 
-def indexed(lister: Lister[ObjectT], make: Callable[[], IndexT]) -> Callable[[], IndexT]:
+def indexed(lister: fwk.Lister[ObjectT], make: Callable[[], IndexT]) -> Callable[[], IndexT]:
     """What returns an index of the objects as they are: one that the lister keeps, or a new one after each change.
 
     Args:
@@ -48,7 +48,7 @@ def indexed(lister: Lister[ObjectT], make: Callable[[], IndexT]) -> Callable[[],
     return filled
 
 
-def grouped(lister: Lister[ObjectT], text_of: Callable[[ObjectT], str]) -> Grouped[ObjectT]:
+def grouped(lister: fwk.Lister[ObjectT], text_of: Callable[[ObjectT], str]) -> Grouped[ObjectT]:
     """The objects by a text made of each."""
     if isinstance(lister, Indexing):
         return indexed(lister, lambda: Index(text_of))().of

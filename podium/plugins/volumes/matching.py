@@ -17,7 +17,7 @@ import numpy as np
 
 from podium.cluster import Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.status import PluginError
+from podium.framework import contract as fwk
 from podium.objects.errors import FieldError
 from podium.objects.quantity import QuantityError
 from podium.objects.selectors import EVERYTHING, Selector, compile_selector
@@ -45,7 +45,7 @@ def requested_nano(claim: PersistentVolumeClaim) -> int:
     try:
         return nano(claim.spec.resources.requests.get(STORAGE, 0))
     except QuantityError as error:
-        raise PluginError(f'requested storage of claim "{claim.key}" cannot be read: {error}') from error
+        raise fwk.PluginError(f'requested storage of claim "{claim.key}" cannot be read: {error}') from error
 
 
 def is_kept_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
@@ -123,7 +123,7 @@ def _selector(claim: PersistentVolumeClaim) -> Selector:
     try:
         return compile_selector(claim.spec.selector)
     except FieldError as error:
-        raise PluginError(f"error creating internal label selector for claim: {claim.key}: {error}") from error
+        raise fwk.PluginError(f"error creating internal label selector for claim: {claim.key}: {error}") from error
 
 
 def _is_suitable(volume: PersistentVolume, wanted_nano: int, claim: PersistentVolumeClaim) -> bool:

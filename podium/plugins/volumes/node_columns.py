@@ -12,7 +12,7 @@ from typing import Generic, Protocol, runtime_checkable
 import numpy as np
 
 from podium.cluster import IntArray, Snapshot
-from podium.framework.contract.handle import Lister
+from podium.framework import contract as fwk
 from podium.lib.change_log import ChangeLog
 from podium.objects.resource_types import ObjectT
 
@@ -25,7 +25,7 @@ class Logging(Protocol[ObjectT]):
         """The log of every object state that was added or removed since the log was first requested."""
 
 
-def change_log_of(lister: Lister[ObjectT]) -> ChangeLog[ObjectT] | None:
+def change_log_of(lister: fwk.Lister[ObjectT]) -> ChangeLog[ObjectT] | None:
     """The lister's change log; None if it has none, so that anything may have changed."""
     return lister.change_log() if isinstance(lister, Logging) else None
 

@@ -16,8 +16,7 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.handle import Lister
-from podium.framework.contract.status import PluginError
+from podium.framework import contract as fwk
 from podium.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.plugins.volumes.claims import SELECTED_NODE
 from podium.plugins.volumes.csi_translation import TranslationError
@@ -75,7 +74,7 @@ class PodClaims:
 
     bound: tuple[PersistentVolume | None, ...]
     waiting: tuple[Waiting, ...]
-    csi_nodes: Lister[CSINode]
+    csi_nodes: fwk.Lister[CSINode]
 
     # ------------------------------------------------------------ one node
 
@@ -113,7 +112,7 @@ class PodClaims:
                 if not is_usable_on(volume, node.labels, self.csi_nodes.get(node.name)):
                     return Conflict.NODE_AFFINITY
             except TranslationError as error:
-                raise PluginError(f"could not translate pv: {error}") from error
+                raise fwk.PluginError(f"could not translate pv: {error}") from error
         return Conflict(0)
 
     # ------------------------------------------------------------ many rows
@@ -142,7 +141,7 @@ class PodClaims:
             try:
                 within = usable_rows(volume, snapshot, rows, self.csi_nodes)
             except TranslationError as error:
-                raise PluginError(f"could not translate pv: {error}") from error
+                raise fwk.PluginError(f"could not translate pv: {error}") from error
             if within is not None:
                 conflicts[undecided & ~within] |= Conflict.NODE_AFFINITY
                 undecided &= within

@@ -13,7 +13,7 @@ import numpy as np
 
 from podium.cluster import Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.handle import Lister
+from podium.framework import contract as fwk
 from podium.objects.errors import FieldError
 from podium.objects.quantity import QuantityError, value
 from podium.objects.selectors import (
@@ -98,7 +98,7 @@ class StorageCapacity:
         claim: PersistentVolumeClaim,
         storage_class: StorageClass,
         driver: CSIDriver | None,
-        capacities: Lister[CSIStorageCapacity],
+        capacities: fwk.Lister[CSIStorageCapacity],
     ) -> None:
         raw = claim.spec.resources.requests.get(STORAGE)
         self._selectors: tuple[Selector, ...] | None = None

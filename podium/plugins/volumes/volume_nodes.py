@@ -16,7 +16,7 @@ import numpy as np
 from podium.cluster import Rows, Snapshot
 from podium.cluster.matching.lookup import Lookup
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.handle import Lister
+from podium.framework import contract as fwk
 from podium.objects.affinity import NodeSelector
 from podium.objects.selectors import NodeTerm, Operator, Requirement, compile_node_selector
 from podium.objects.storage import CSINode, PersistentVolume
@@ -110,7 +110,7 @@ def is_usable_on(volume: PersistentVolume, labels: Mapping[str, str], csi_node: 
 
 
 def usable_rows(
-    volume: PersistentVolume, snapshot: Snapshot, rows: Rows, csi_nodes: Lister[CSINode]
+    volume: PersistentVolume, snapshot: Snapshot, rows: Rows, csi_nodes: fwk.Lister[CSINode]
 ) -> BoolArray | None:
     """Which of the rows can use the volume, as `is_usable_on`; None for all of them.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from podium.framework.contract.handle import Handle, Lister
+from podium.framework import contract as fwk
 from podium.objects.core import Pod
 from podium.objects.coscheduling import (
     CoschedulingPodGroup,
@@ -84,8 +84,8 @@ class Gang:
 class Gangs:
     """Every group that has a pod, by `<namespace>/<name>`. Plugins share it by `handle.shared(Gangs)`."""
 
-    def __init__(self, handle: Handle) -> None:
-        self.objects: Lister[CoschedulingPodGroup] = handle.lister(COSCHEDULING_POD_GROUPS)
+    def __init__(self, handle: fwk.Handle) -> None:
+        self.objects: fwk.Lister[CoschedulingPodGroup] = handle.lister(COSCHEDULING_POD_GROUPS)
         self._gangs: dict[str, Gang] = {}
         self._backing_off: list[Gang] = []
         self._followed = Followed(handle.lister(PODS), self._changed)

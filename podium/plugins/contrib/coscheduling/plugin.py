@@ -23,29 +23,19 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from podium.cluster import Snapshot
-from podium.framework.contract.bind import PermitPlugin, ReservePlugin
-from podium.framework.contract.cluster_event import ActionType, EventRegistration, HintScope, QueueingHint, on
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.filter import PreFilterPlugin, PreFilterResult
-from podium.framework.contract.handle import Handle
-from podium.framework.contract.plugin import QueueSortPlugin
-from podium.framework.contract.pod_groups import SimulatedGroup
-from podium.framework.contract.post_filter import FilteredNodes, PostFilterPlugin, PostFilterResult
-from podium.framework.contract.queued_pod import QueuedPodInfo
-from podium.framework.contract.status import Code, Status, unresolvable, unschedulable
+from podium.framework import contract as fwk
 from podium.objects.core import Pod
 from podium.objects.coscheduling import CoschedulingPodGroup, GangSpec, gang_of
 from podium.objects.errors import FieldError
 from podium.objects.requests import Requests, requests_on_node, whole_amounts
-from podium.objects.resource_types import EventResource
 from podium.plugins.contrib.coscheduling.gangs import Gang, Gangs
 from podium.plugins.shared.hints import queue_if
 
 _WAIT_S: Final = 60
 _REJECTED_WITH_OTHERS: Final = "rejection in Unreserve"
 _REJECTED_AT_ONCE: Final = "optimistic rejection in PostFilter"
-_WAITS: Final = Status(Code.WAIT)
-_NO_HELP: Final = Status(Code.UNSCHEDULABLE)
+_WAITS: Final = fwk.Status(fwk.Code.WAIT)
+_NO_HELP: Final = fwk.Status(fwk.Code.UNSCHEDULABLE)
 
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
@@ -71,19 +61,19 @@ class CoschedulingArgs(msgspec.Struct, frozen=True, rename="camel"):
         return self.permit_waiting_time_seconds or _WAIT_S
 
 
-class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePlugin, PermitPlugin):
+class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugin, fwk.ReservePlugin, fwk.PermitPlugin):
     """Keeps gangs together that are placed pod by pod."""
 
     Args = CoschedulingArgs
     args: CoschedulingArgs
 
-    def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
+    def __init__(self, args: CoschedulingArgs, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self.gangs = handle.shared(Gangs)
 
     # ------------------------------------------------------------ the queue
 
-    def sort_key(self, info: QueuedPodInfo) -> tuple[int, float, str, float, str]:
+    def sort_key(self, info: fwk.QueuedPodInfo) -> tuple[int, float, str, float, str]:
         """The key of the order: `a` goes before `b` exactly if its key is lower."""
         pod, key = info.pod, gang_of(info.pod)
         since_s = info.initial_attempt_timestamp_s or info.timestamp_s
@@ -92,32 +82,31 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
         unfit_s = self.gangs.get(key).unfit_s.get(pod.uid, 0.0)
         return -pod.priority, self.gangs.since_s(key, pod, since_s), key, unfit_s, pod.key
 
-    def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
+    def less(self, a: fwk.QueuedPodInfo, b: fwk.QueuedPodInfo) -> bool:
         """Whether `a` goes before `b`: by priority, then by the age of the group."""
         return self.sort_key(a) < self.sort_key(b)
 
-    def events_to_register(self) -> tuple[EventRegistration, ...]:
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Added pods, and PodGroups, which may complete a gang."""
         return (
-            on(EventResource.POD, ActionType.ADD, hint=self.after_pod_add, scope=HintScope.LABELS),
-            on(
-                EventResource.COSCHEDULING_POD_GROUP,
-                ActionType.ADD,
-                ActionType.UPDATE,
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.ADD, hint=self.after_pod_add, scope=fwk.HintScope.LABELS),
+            fwk.on(
+                fwk.EventResource.COSCHEDULING_POD_GROUP,
+                fwk.ActionType.ADD,
+                fwk.ActionType.UPDATE,
                 hint=self.after_pod_group_change,
-                scope=HintScope.LABELS,
+                scope=fwk.HintScope.LABELS,
             ),
         )
 
-    def after_pod_add(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    def after_pod_add(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the added pod is of the same group."""
-        del old
         key = gang_of(pod)
         return queue_if(key is not None and new is not None and gang_of(new) == key)
 
     def after_pod_group_change(
         self, pod: Pod, old: CoschedulingPodGroup | None, new: CoschedulingPodGroup | None
-    ) -> QueueingHint:
+    ) -> fwk.QueueingHint:
         """Queue if the group is the pod's, and asks for something else than before."""
         is_other = new is not None and (old is None or old.spec != new.spec)
         return queue_if(is_other and new is not None and gang_of(pod) == new.key)
@@ -125,25 +114,26 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
     # ------------------------------------------------------------ before and after filtering
 
     def pre_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot
-    ) -> tuple[PreFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return UnschedulableAndUnresolvable if the group cannot be complete now."""
-        del state
         key = gang_of(pod)
         spec = None if key is None else self.gangs.spec_of(key, pod)
         if key is None or spec is None:
             return None, None
         if spec.problem:
-            return None, unresolvable(spec.problem)
+            return None, fwk.unresolvable(spec.problem)
         gang, now_s = self.gangs.of_attempt(key, pod), self.handle.clock.now()
         if now_s < gang.backs_off_until_s:
-            return None, unresolvable(f"podGroup {key} failed recently")
+            return None, fwk.unresolvable(f"podGroup {key} failed recently")
         count, name = len(gang.members), pod.metadata.name
         if count < spec.min_member:
             too_few = f"current pods number: {count}, minMember of group: {spec.min_member}"
-            return None, unresolvable(f"pre-filter pod {name} cannot find enough sibling pods, {too_few}")
+            return None, fwk.unresolvable(f"pre-filter pod {name} cannot find enough sibling pods, {too_few}")
         if count - len(gang.gated) < spec.min_member:
-            return None, unresolvable(f"pre-filter pod {name} cannot proceed due to gated pods in the same PodGroup")
+            return None, fwk.unresolvable(
+                f"pre-filter pod {name} cannot proceed due to gated pods in the same PodGroup"
+            )
         if spec.min_resources is None or now_s < gang.fits_until_s:
             return None, None
         status = _resource_gap(spec, gang, snapshot)
@@ -152,19 +142,18 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
         return None, status
 
     def post_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
-    ) -> tuple[PostFilterResult | None, Status | None]:
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, filtered: fwk.FilteredNodes
+    ) -> tuple[fwk.PostFilterResult | None, fwk.Status | None]:
         """Return Unschedulable. Members that wait are rejected at once, unless few others lack a node."""
-        del snapshot, filtered
         key = gang_of(pod)
         spec = None if key is None else self.gangs.spec_of(key, pod)
         if key is None or spec is None:
-            return None, unschedulable("can not find pod group")
+            return None, fwk.unschedulable("can not find pod group")
         gang = self.gangs.of_attempt(key, pod)
         missing = spec.min_member - gang.assigned_count
         if missing <= 0 or missing * 100 <= self.args.pod_group_reject_percentage * spec.min_member:
             return None, _NO_HELP
-        if state.find(SimulatedGroup) is None:
+        if state.find(fwk.SimulatedGroup) is None:
             now_s = self.handle.clock.now()
             if now_s >= gang.backs_off_until_s:
                 gang.unfit_s[pod.uid] = now_s
@@ -173,38 +162,35 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
             if len(gang.members) >= spec.min_member:
                 self.gangs.back_off(gang, now_s, self.args.pod_group_backoff_seconds)
         reason = f"due to Pod {pod.metadata.name} is unschedulable even after PostFilter"
-        return None, unschedulable(f"PodGroup {key} gets rejected {reason}")
+        return None, fwk.unschedulable(f"PodGroup {key} gets rejected {reason}")
 
     # ------------------------------------------------------------ on a node
 
-    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    def reserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Count the pod among those of its group that have a node."""
-        del node_name
         key = gang_of(pod)
-        if key is not None and state.find(SimulatedGroup) is None:
+        if key is not None and state.find(fwk.SimulatedGroup) is None:
             self.gangs.of_attempt(key, pod).reserve(pod.uid)
         return None
 
-    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+    def unreserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> None:
         """One member gives up, and with it all that wait: no node is held for a gang that does not come together."""
-        del node_name
         key = gang_of(pod)
-        if key is None or state.find(SimulatedGroup) is not None:
+        if key is None or state.find(fwk.SimulatedGroup) is not None:
             return
         gang = self.gangs.get(key)
         gang.reserved.discard(pod.uid)
         gang.waiting.discard(pod.uid)
         self._reject_waiting(gang, _REJECTED_WITH_OTHERS)
 
-    def permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, float]:
+    def permit(self, state: fwk.CycleState, pod: Pod, node_name: str) -> tuple[fwk.Status | None, float]:
         """Return Wait until the group has its nodes; the pod that completes it lets the others go."""
-        del node_name
         key = gang_of(pod)
         if key is None:
             return None, 0.0
         spec = self.gangs.spec_of(key, pod)
         if spec is None:
-            return unschedulable("PodGroup not found"), 0.0
+            return fwk.unschedulable("PodGroup not found"), 0.0
         gang = self.gangs.of_attempt(key, pod)
         if gang.assigned_count >= spec.min_member:
             waiting, gang.waiting = gang.waiting, set()
@@ -213,7 +199,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
                 if (other := self.handle.waiting_pods.get(uid)) is not None:
                     other.allow(self.name)
             return None, 0.0
-        if state.find(SimulatedGroup) is None:
+        if state.find(fwk.SimulatedGroup) is None:
             if not gang.waiting:
                 self.handle.activate(gang.without_node())
             gang.waiting.add(pod.uid)
@@ -227,12 +213,12 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
                 other.reject(self.name, why)
 
 
-def _resource_gap(spec: GangSpec, gang: Gang, snapshot: Snapshot) -> Status | None:
+def _resource_gap(spec: GangSpec, gang: Gang, snapshot: Snapshot) -> fwk.Status | None:
     """Why all nodes together do not have what the group asks for; None if they have. Its own pods do not count."""
     try:
         wanted = whole_amounts(spec.min_resources or {}, "spec.minResources")
     except FieldError as error:
-        return unresolvable(str(error))
+        return fwk.unresolvable(str(error))
     rows = snapshot.order
     mine: list[Requests] = []
     for uid in (*gang.bound, *gang.reserved):
@@ -251,4 +237,4 @@ def _resource_gap(spec: GangSpec, gang: Gang, snapshot: Snapshot) -> Status | No
     if not gap:
         return None
     amounts = ", ".join(f"{name} {amount}{'m' if name == 'cpu' else ''}" for name, amount in sorted(gap.items()))
-    return unresolvable(f"resource gap: {amounts}")
+    return fwk.unresolvable(f"resource gap: {amounts}")
