@@ -38,7 +38,7 @@ class FreeCapacity(Protocol):
         """The free amount of the resource on each node; zeros if no node has the resource."""
         ...
 
-    def allowed(self, claim: NodeClaim | None) -> BoolArray:
+    def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
         """Which nodes a replica with that claim may run on."""
         ...
 
@@ -61,34 +61,34 @@ class ClusterCapacity:
     def free_pods(self) -> IntArray:
         """How many more pods each node takes: 0 if the node is closed. Read-only."""
         if self._free_pods is None:
-            self._free_pods = self._left(self._snapshot.allowed_pods, self._snapshot.pod_count)
+            self._free_pods = self._remaining(self._snapshot.allowed_pods, self._snapshot.pod_count)
             if self._snapshot.closed:
                 self._free_pods[np.isin(self._snapshot.order, list(self._snapshot.closed))] = 0
         return self._free_pods
 
     def free(self, resource: str) -> IntArray:
         """The free amount of the resource on each node. Read-only."""
-        known = self._free.get(resource)
-        if known is None:
-            known = self._left(self._snapshot.allocatable(resource), self._snapshot.requested(resource))
+        amounts = self._free.get(resource)
+        if amounts is None:
+            amounts = self._remaining(self._snapshot.allocatable(resource), self._snapshot.requested(resource))
             if len(self._free) < _RESOURCES_KEPT_MAX:
-                self._free[resource] = known
-        return known
+                self._free[resource] = amounts
+        return amounts
 
-    def allowed(self, claim: NodeClaim | None) -> BoolArray:
+    def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
         """Which nodes a replica with that claim may run on. Read-only."""
-        compiled = self._claims.compiled(claim)
-        known = self._allowed.get(compiled)
-        if known is None:
-            known = compiled.allowed(self._snapshot, self._snapshot.order)
+        compiled_claim = self._claims.compile_claim(claim)
+        rows = self._allowed.get(compiled_claim)
+        if rows is None:
+            rows = compiled_claim.allowed_nodes(self._snapshot, self._snapshot.order)
             if len(self._allowed) < _CLAIMS_KEPT_MAX:
-                self._allowed[compiled] = known
-        return known
+                self._allowed[compiled_claim] = rows
+        return rows
 
-    def _left(self, of: IntArray, taken: IntArray) -> IntArray:
+    def _remaining(self, of: IntArray, usage: IntArray) -> IntArray:
         rows = self._snapshot.order
-        left: IntArray = of.take(rows) - taken.take(rows)
-        return np.maximum(left, NOTHING, out=left)
+        amounts: IntArray = of.take(rows) - usage.take(rows)
+        return np.maximum(amounts, NOTHING, out=amounts)
 
 
 class UniformCapacity:
@@ -110,7 +110,7 @@ class UniformCapacity:
         """The amount of the resource on each node."""
         return np.maximum(np.array([size.get(resource, 0) for size in self._sizes], np.int64), NOTHING)
 
-    def allowed(self, claim: NodeClaim | None) -> BoolArray:
+    def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
         """Every node is allowed."""
         del claim
         return np.ones(len(self._sizes), np.bool_)
@@ -130,12 +130,12 @@ class RemainingCapacity:
 
     def free(self, resource: str) -> IntArray:
         """The free amount of the resource on each node."""
-        known = self.amounts.get(resource)
-        return self._capacity.free(resource) if known is None else np.array(known, np.int64)
+        amounts = self.amounts.get(resource)
+        return self._capacity.free(resource) if amounts is None else np.array(amounts, np.int64)
 
-    def allowed(self, claim: NodeClaim | None) -> BoolArray:
+    def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
         """Which nodes a replica with that claim may run on; placed replicas do not change it."""
-        return self._capacity.allowed(claim)
+        return self._capacity.allowed_nodes(claim)
 
 
 def fitting(capacity: FreeCapacity, demands: Iterable[Demand], claim: NodeClaim | None) -> IntArray:
@@ -143,5 +143,5 @@ def fitting(capacity: FreeCapacity, demands: Iterable[Demand], claim: NodeClaim 
     counts = capacity.free_pods().copy()
     for resource, amount in demands:
         np.minimum(counts, capacity.free(resource) // amount, out=counts)
-    counts *= capacity.allowed(claim)
+    counts *= capacity.allowed_nodes(claim)
     return counts
