@@ -187,10 +187,10 @@ class Faults:
 
     def _end_watches(self, how: str, resource: str) -> int:
         plural = resource_named(resource).plural if resource else ""
-        ended = [watch for watch in self.watches if plural in ("", watch.resource.plural)]
-        for watch in ended:
+        watches = [watch for watch in self.watches if plural in ("", watch.resource.plural)]
+        for watch in watches:
             watch.end(how)
-        return len(ended)
+        return len(watches)
 
 
 _COMMANDS = (

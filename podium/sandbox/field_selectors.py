@@ -61,7 +61,7 @@ def _same(*labels: str, absent: str = "") -> dict[str, SelectableField]:
     return {label: _field(label, absent=absent) for label in labels}
 
 
-def _unsupported(label: str) -> str:
+def _unsupported_label(label: str) -> str:
     return f"field label not supported: {label}"
 
 
@@ -70,7 +70,7 @@ class SelectableFields:
     """The field labels of one resource in one API version, and the words that refuse any other label."""
 
     fields: Mapping[str, SelectableField]
-    refusal: Callable[[str], str] = _unsupported
+    refusal: Callable[[str], str] = _unsupported_label
 
 
 _NAME: Final = _same("metadata.name")
@@ -79,10 +79,10 @@ _REFERENCE: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resource
 
 
 def _default_refusal(label: str) -> str:
-    return f'{_quoted(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+    return f'{_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
-def _quoted(label: str) -> str:
+def _quote(label: str) -> str:
     return json.dumps(label, ensure_ascii=False)
 
 
@@ -122,7 +122,7 @@ _SELECTABLE: Final[dict[tuple[str, str], SelectableFields]] = {
     ),
     ("batch/v1", "jobs"): SelectableFields(
         _NAMESPACED | {"status.successful": _field("status.succeeded", absent="0")},
-        lambda label: f"field label {_quoted(label)} not supported for Job",
+        lambda label: f"field label {_quote(label)} not supported for Job",
     ),
     ("resource.k8s.io/v1", "resourceslices"): SelectableFields(
         _NAME | _same("spec.nodeName", "spec.driver"),
@@ -184,10 +184,10 @@ def _parsed_term(term: str, text: str) -> tuple[str, str, str]:
     if parts is None:
         raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
     label, operator, value = parts.groups()
-    return label, operator, _unescaped(value)
+    return label, operator, _unescape(value)
 
 
-def _unescaped(value: str) -> str:
+def _unescape(value: str) -> str:
     characters = iter(value)
     plain = []
     for character in characters:

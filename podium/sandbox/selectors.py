@@ -45,10 +45,10 @@ class Requirement:
 
     def _compares(self, value: str | None) -> bool:
         try:
-            left, right = int(value or ""), int(next(iter(self.values)))
+            value_on_node, right = int(value or ""), int(next(iter(self.values)))
         except ValueError:
             return False
-        return left > right if self.operator == "gt" else left < right
+        return value_on_node > right if self.operator == "gt" else value_on_node < right
 
 
 def parse_label_selector(text: str) -> tuple[Requirement, ...]:
@@ -100,11 +100,11 @@ def _tokens(text: str) -> list[str]:
     tokens, position = [], 0
     text = text.strip()
     while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None:  # pragma: no cover - the last alternative takes every other character
+        match = _TOKEN.match(text, position)
+        if match is None:  # pragma: no cover - the last alternative takes every other character
             raise _unparsable(text, f"unexpected character at {position}")
-        tokens.append(found[1])
-        position = found.end()
+        tokens.append(match[1])
+        position = match.end()
     return tokens
 
 
@@ -149,8 +149,8 @@ def _value_set(tokens: list[str], position: int, text: str) -> tuple[frozenset[s
 
 def _word(tokens: list[str], position: int, text: str) -> str:
     if position >= len(tokens) or not re.match(r"[^=!<>,()]", tokens[position]):
-        found = tokens[position] if position < len(tokens) else ""
-        raise _unparsable(text, f"found '{found}', expected: identifier")
+        token = tokens[position] if position < len(tokens) else ""
+        raise _unparsable(text, f"found '{token}', expected: identifier")
     return tokens[position]
 
 

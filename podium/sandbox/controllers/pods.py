@@ -36,17 +36,17 @@ def create_pod(
         ApiError: the store refuses the pod.
     """
     template = template or owner["spec"].get("template") or {}
-    given = template.get("metadata") or {}
+    template_metadata = template.get("metadata") or {}
     metadata = {
         "name": name,
         "generateName": "" if name else prefix or f"{owner['metadata']['name']}-",
-        "labels": (given.get("labels") or {}) | (labels or {}),
-        "annotations": (given.get("annotations") or {}) | (annotations or {}),
+        "labels": (template_metadata.get("labels") or {}) | (labels or {}),
+        "annotations": (template_metadata.get("annotations") or {}) | (annotations or {}),
         "finalizers": finalizers or [],
         "ownerReferences": [owner_reference(owner)],
     }
-    kept = {field: value for field, value in metadata.items() if value}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": kept, "spec": template.get("spec") or {}}
+    fields = {field: value for field, value in metadata.items() if value}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": fields, "spec": template.get("spec") or {}}
     store.create(pod, namespace=owner["metadata"]["namespace"])
 
 
@@ -63,4 +63,4 @@ def is_active(pod: Json) -> bool:
 def is_ready(pod: Json) -> bool:
     """Whether a pod's Ready condition is true."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
