@@ -109,6 +109,7 @@ async def read_body(request: web.BaseRequest) -> Any:
     if "protobuf" in content_type or "cbor" in content_type:
         return _read_protobuf(body, content_type)
     try:
+        # Not by podium's own reader: the sandbox shares no code with what it tests.
         return yaml.safe_load(body) if content_type.endswith("yaml") else orjson.loads(body)
     except RecursionError:
         raise nested_too_deep() from None
