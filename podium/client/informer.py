@@ -128,12 +128,12 @@ class Informer(Generic[ObjectT]):
         return self._change_log
 
     def __len__(self) -> int:
-        """How many objects there are."""
+        """Return the number of objects."""
         return len(self._items)
 
     @property
     def synced(self) -> bool:
-        """Whether the first list has been delivered to the handlers."""
+        """Return whether the first list has been delivered to the handlers."""
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
@@ -328,6 +328,6 @@ class Informer(Generic[ObjectT]):
 
 
 def _is_earlier(item: KubeObject, stored: KubeObject) -> bool:
-    """Whether this is an earlier state of the same object."""
+    """Return whether this is an earlier state of the same object."""
     new, old = item.metadata, stored.metadata
     return new.uid == old.uid and is_older(new.resource_version, old.resource_version)

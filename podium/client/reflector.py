@@ -168,12 +168,12 @@ class Reflector(Generic[ObjectT]):
 
     @property
     def is_connected(self) -> bool:
-        """Whether a watch is open."""
+        """Return whether a watch is open."""
         return self.state is ReflectorState.WATCHING and self._stream is not None
 
     @property
     def is_absent(self) -> bool:
-        """Whether the API server has no such resource."""
+        """Return whether the API server has no such resource."""
         return isinstance(self.statistics.last_error, NotFound)
 
     async def run(self) -> None:

@@ -46,7 +46,7 @@ def accurate_replicas(
     create_claims: ClaimCreator = no_claims,
     replicas_max: int = PLACED_MAX,
 ) -> int:
-    """How many pods like the replica would be bound after the pending pods.
+    """Return how many pods like the replica would be bound after the pending pods.
 
     Args:
         engine: nothing else may change it during the estimate. It is unchanged afterwards.

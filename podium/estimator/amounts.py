@@ -63,7 +63,7 @@ def count_resources(amounts: ResourceList, path: str) -> dict[str, int]:
 
 
 def demands(request: ResourceList) -> tuple[Demand, ...]:
-    """What each replica requests of the resources that are compared with nodes.
+    """Return what each replica requests of the resources that are compared with nodes.
 
     Raises:
         FieldError: an amount cannot be read.

@@ -44,11 +44,11 @@ class CompiledClaim:
         )
 
     def matching_nodes(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which rows match the selector and the affinity. Shape: one entry per row of `rows`."""
+        """Return which rows match the selector and the affinity. Shape: one entry per row of `rows`."""
         return self._selector.matching(snapshot, rows)
 
     def tolerated_nodes(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which rows have only taints that the replica tolerates, the one of cordoned nodes included.
+        """Return which rows have only taints that the replica tolerates, the one of cordoned nodes included.
 
         Shape: one entry per row of `rows`.
         """
@@ -56,7 +56,7 @@ class CompiledClaim:
         return tolerated_nodes if self._tolerates_cordon else tolerated_nodes & ~snapshot.unschedulable.take(rows)
 
     def allowed_nodes(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which rows the replica may run on. Shape: one entry per row of `rows`."""
+        """Return which rows the replica may run on. Shape: one entry per row of `rows`."""
         tolerated_nodes = self.tolerated_nodes(snapshot, rows)
         return tolerated_nodes if self._selector.everything else tolerated_nodes & self.matching_nodes(snapshot, rows)
 

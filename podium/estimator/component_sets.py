@@ -1,4 +1,4 @@
-"""How many complete sets of components fit, placed first fit.
+"""Counts the complete sets of components that fit, placed first fit.
 
 The sets are placed one after the other. Each component of a set goes to the first nodes that can take some of its
 replicas, until one does not fit. The placed part of that last set stays placed.
@@ -39,7 +39,7 @@ class _Placing:
     at: int = 0
 
     def fits(self, node: int) -> int:
-        """How many replicas the node takes."""
+        """Return how many replicas the node takes."""
         return min(column[node] // amount for column, amount in self.need)
 
     def first_node(self) -> int | None:
@@ -107,7 +107,7 @@ def max_available_sets(
     assumed_workloads: Iterable[AssumedWorkload] = (),
     sets_max: int = MAX_INT32,
 ) -> int:
-    """How many complete sets fit beside the assumed workloads.
+    """Return how many complete sets fit beside the assumed workloads.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -148,7 +148,7 @@ def _placing(capacity: RemainingCapacity, component: Component) -> _Placing:
 
 
 def _sets_on_the_same_nodes(placings: Iterable[_Placing]) -> int:
-    """How many of the next sets fit with each component entirely on its current first node."""
+    """Return how many of the next sets fit with each component entirely on its current first node."""
     usage: dict[tuple[int, int], int] = defaultdict(int)
     columns: dict[int, _Column] = {}
     for placing in placings:

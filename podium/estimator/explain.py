@@ -1,4 +1,4 @@
-"""How many replicas fit on each node, and what limits them."""
+"""Explains how many replicas fit on each node, and what limits them."""
 
 from __future__ import annotations
 

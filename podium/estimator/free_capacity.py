@@ -31,7 +31,7 @@ class FreeCapacity(Protocol):
     """The free capacity of a list of nodes."""
 
     def free_pods(self) -> IntArray:
-        """How many more pods each node takes."""
+        """Return how many more pods each node takes."""
         ...
 
     def free(self, resource: str) -> IntArray:
@@ -39,7 +39,7 @@ class FreeCapacity(Protocol):
         ...
 
     def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
-        """Which nodes a replica with that claim may run on."""
+        """Return which nodes a replica with that claim may run on."""
         ...
 
 
@@ -59,7 +59,7 @@ class ClusterCapacity:
         self._allowed: dict[CompiledClaim, BoolArray] = {}
 
     def free_pods(self) -> IntArray:
-        """How many more pods each node takes: 0 if the node is closed. Read-only."""
+        """Return how many more pods each node takes: 0 if the node is closed. Read-only."""
         if self._free_pods is None:
             self._free_pods = self._remaining(self._snapshot.allowed_pods, self._snapshot.pod_count)
             if self._snapshot.closed:
@@ -76,7 +76,7 @@ class ClusterCapacity:
         return amounts
 
     def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
-        """Which nodes a replica with that claim may run on. Read-only."""
+        """Return which nodes a replica with that claim may run on. Read-only."""
         compiled_claim = self._claims.compile_claim(claim)
         rows = self._allowed.get(compiled_claim)
         if rows is None:
@@ -103,7 +103,7 @@ class UniformCapacity:
         self._pods_each = pods_each
 
     def free_pods(self) -> IntArray:
-        """How many pods each node takes."""
+        """Return how many pods each node takes."""
         return np.full(len(self._sizes), self._pods_each, np.int64)
 
     def free(self, resource: str) -> IntArray:
@@ -125,7 +125,7 @@ class RemainingCapacity:
         self.amounts = {resource: capacity.free(resource).tolist() for resource in resources}
 
     def free_pods(self) -> IntArray:
-        """How many more pods each node takes."""
+        """Return how many more pods each node takes."""
         return np.array(self.pods, np.int64)
 
     def free(self, resource: str) -> IntArray:
@@ -134,12 +134,12 @@ class RemainingCapacity:
         return self._capacity.free(resource) if amounts is None else np.array(amounts, np.int64)
 
     def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
-        """Which nodes a replica with that claim may run on; placed replicas do not change it."""
+        """Return which nodes a replica with that claim may run on; placed replicas do not change it."""
         return self._capacity.allowed_nodes(claim)
 
 
 def fitting(capacity: FreeCapacity, demands: Iterable[Demand], claim: NodeClaim | None) -> IntArray:
-    """How many replicas fit on each node. A replica without demands uses only a pod slot."""
+    """Return how many replicas fit on each node. A replica without demands uses only a pod slot."""
     counts = capacity.free_pods().copy()
     for resource, amount in demands:
         np.minimum(counts, capacity.free(resource) // amount, out=counts)

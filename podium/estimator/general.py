@@ -32,7 +32,7 @@ _NODES_MAX = 1_000_000
 
 
 class ModelsSemantics(enum.Enum):
-    """How resource models limit an estimate, named after the last Karmada release with that behaviour."""
+    """The way in which resource models limit an estimate, named after the last Karmada release with that behaviour."""
 
     CURRENT = "current"
     V1_17 = "v1.17"
@@ -49,7 +49,7 @@ def general_replicas(
     assumed_workloads: Sequence[AssumedWorkload] = (),
     semantics: ModelsSemantics = ModelsSemantics.CURRENT,
 ) -> int:
-    """How many replicas fit into the cluster, by its total amounts.
+    """Return how many replicas fit into the cluster, by its total amounts.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -74,7 +74,7 @@ def replicas_by_models(
     assumed_workloads: Sequence[AssumedWorkload] = (),
     semantics: ModelsSemantics = ModelsSemantics.CURRENT,
 ) -> int:
-    """How many replicas fit if every node has exactly the minimum of its grade.
+    """Return how many replicas fit if every node has exactly the minimum of its grade.
 
     Raises:
         ModelsError: there are no models, or, with older semantics, they lack a resource of the request.
@@ -88,7 +88,7 @@ def replicas_by_models(
 def general_sets(
     cluster: Cluster, components: Sequence[Component | None], assumed_workloads: Sequence[AssumedWorkload] = ()
 ) -> int:
-    """How many component sets fit into the cluster, by its total amounts.
+    """Return how many component sets fit into the cluster, by its total amounts.
 
     Raises:
         FieldError: an amount cannot be read.

@@ -168,7 +168,7 @@ class MemberCluster:
     def max_available_replicas(
         self, requirements: ReplicaRequirements | None, assumed_workloads: Sequence[AssumedWorkload] = ()
     ) -> int:
-        """How many replicas fit into the cluster.
+        """Return how many replicas fit into the cluster.
 
         Raises:
             EstimateError: an amount cannot be read.
@@ -184,7 +184,7 @@ class MemberCluster:
 
     @property
     def is_accurate(self) -> bool:
-        """Whether the member supports accurate estimates."""
+        """Return whether the member supports accurate estimates."""
         return self._view is not None
 
     def replicas_in_steps(
@@ -258,7 +258,7 @@ class MemberCluster:
         namespace: str = "",
         assumed_workloads: Sequence[AssumedWorkload] = (),
     ) -> int:
-        """How many complete sets of the components fit into the cluster.
+        """Return how many complete sets of the components fit into the cluster.
 
         Raises:
             EstimateError: an amount cannot be read.
@@ -288,7 +288,7 @@ class MemberCluster:
         return lambda: placement.run(limit)
 
     def unschedulable_replicas(self, workload: ObjectReference | None, threshold_s: float, now_s: float) -> int:
-        """How many replicas of a deployment have been unschedulable for longer than the threshold.
+        """Return how many replicas of a deployment have been unschedulable for longer than the threshold.
 
         Raises:
             EstimateError: there is no such workload, or it is of another kind.

@@ -67,7 +67,7 @@ def replicas_within(
     requirements: ReplicaRequirements | None,
     assumed_workloads: Sequence[AssumedWorkload] = (),
 ) -> int:
-    """How many replicas the quotas allow; MAX_INT32 if none limits them.
+    """Return how many replicas the quotas allow; MAX_INT32 if none limits them.
 
     An empty namespace stands for all namespaces.
 
@@ -95,7 +95,7 @@ def sets_within(
     components: Sequence[Component | None],
     assumed_workloads: Sequence[AssumedWorkload] = (),
 ) -> int:
-    """How many sets the quotas of the namespace allow; MAX_INT32 if none limits them.
+    """Return how many sets the quotas of the namespace allow; MAX_INT32 if none limits them.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -127,7 +127,7 @@ def _counts(selectors: Iterable[ScopedResourceSelectorRequirement], priority_cla
 
 
 def _matches(selector: ScopedResourceSelectorRequirement, priority_class: str) -> bool:
-    """Whether the scope matches. Only PriorityClass can match, since nothing else is known of a replica."""
+    """Return whether the scope matches. Only PriorityClass can match, since nothing else is known of a replica."""
     if selector.scope_name != _PRIORITY_CLASS:
         return False
     requirement = LabelSelectorRequirement(key=_PRIORITY_CLASS, operator=selector.operator, values=selector.values)
@@ -179,7 +179,7 @@ def _sum(components: Iterable[Component | None]) -> dict[str, int]:
 
 
 def _sets_within(quota: ResourceQuota, needs: Iterable[Demand], on_the_way: Iterable[Component | None]) -> int:
-    """How many times the demands fit into the quota's remaining amounts, less the assumed workloads."""
+    """Return how many times the demands fit into the quota's remaining amounts, less the assumed workloads."""
     free = _free(quota)
     for name, amount in _sum(on_the_way).items():
         if name in free:

@@ -1,4 +1,4 @@
-"""How many equal replicas fit.
+"""Counts the equal replicas that fit.
 
 Source: karmada pkg/estimator/server/framework/plugins/noderesource/noderesource.go, v1.18.
 """
@@ -15,7 +15,7 @@ from podium.estimator.requirements import AssumedWorkload, Requirements, saturat
 
 
 def replicas_by_node(capacity: FreeCapacity, requirements: Requirements | None) -> IntArray:
-    """How many replicas fit on each node. Without requirements a replica uses only a pod slot on any node.
+    """Return how many replicas fit on each node. Without requirements a replica uses only a pod slot on any node.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -30,7 +30,7 @@ def replicas_by_node(capacity: FreeCapacity, requirements: Requirements | None) 
 def max_available_replicas(
     capacity: FreeCapacity, requirements: Requirements | None, assumed_workloads: Sequence[AssumedWorkload] = ()
 ) -> int:
-    """How many replicas fit beside the assumed workloads.
+    """Return how many replicas fit beside the assumed workloads.
 
     Raises:
         FieldError: an amount cannot be read.

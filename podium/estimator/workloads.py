@@ -71,7 +71,7 @@ def unschedulable_pods(
     threshold_s: float,
     now_s: float,
 ) -> int:
-    """How many pods of the deployment's newest template have been unschedulable for longer than the threshold.
+    """Return how many pods of the deployment's newest template have been unschedulable for longer than the threshold.
 
     Raises:
         EstimateError: the deployment's selector cannot be read.

@@ -1,4 +1,4 @@
-"""What the containers of a pod request together, and what they are limited to.
+"""Sums the requests and the limits of a pod's containers.
 
 Source: component-helpers resource/helpers.go (v0.36); KEP-753 (sidecars), KEP-2837 (pod-level resources).
 """
@@ -46,12 +46,12 @@ def pod_amounts(spec: Json, field: str) -> dict[str, str]:
 
 
 def is_pod_level(name: str) -> bool:
-    """Whether a pod as a whole may request this resource."""
+    """Return whether a pod as a whole may request this resource."""
     return name in ("cpu", "memory") or is_hugepages(name)
 
 
 def is_hugepages(name: str) -> bool:
-    """Whether this resource is huge pages."""
+    """Return whether this resource is huge pages."""
     return name.startswith("hugepages-")
 
 

@@ -1,4 +1,4 @@
-"""When a deleted object is removed: finalizers keep any object, a grace period keeps a pod that has a node.
+"""Decides when a deleted object is removed: finalizers keep any object, a grace period keeps a pod that has a node.
 
 Source: apiserver pkg/registry/rest/delete.go, kubernetes pkg/registry/core/pod/strategy.go (v1.36).
 """
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def is_finished(metadata: Json) -> bool:
-    """Whether an object that is being deleted can be removed now."""
+    """Return whether an object that is being deleted can be removed now."""
     return (
         "deletionTimestamp" in metadata
         and not metadata.get("finalizers")

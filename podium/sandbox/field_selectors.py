@@ -26,7 +26,7 @@ _ESCAPED: Final = "\\,="
 
 @dataclass(frozen=True, slots=True)
 class SelectableField:
-    """Where a stored object holds the value of a field label.
+    """The place in a stored object that holds the value of a field label.
 
     Args:
         paths: the value is that of the first path at which the object has one.
@@ -134,7 +134,7 @@ _SELECTABLE: Final[dict[tuple[str, str], SelectableFields]] = {
 
 
 def selectable_fields(resource: ResourceType) -> SelectableFields:
-    """What lists and watches of a resource can be restricted by: at least the name."""
+    """Return the fields that can restrict lists and watches of a resource: at least the name."""
     return _SELECTABLE.get((resource.api_version, resource.plural), _DEFAULT)
 
 
@@ -147,7 +147,7 @@ class FieldRequirement:
     equal: bool
 
     def matches(self, obj: Json) -> bool:
-        """Whether the field's text equals (or differs from) the value."""
+        """Return whether the field's text equals (or differs from) the value."""
         return (self.field.text(obj) == self.value) is self.equal
 
 

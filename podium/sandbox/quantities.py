@@ -65,7 +65,7 @@ def sum_text(values: Iterable[object]) -> str:
 
 
 class _Form(Enum):
-    """How a quantity is written: with a suffix of 1000 or 1024, or with an exponent."""
+    """The form in which a quantity is written: with a suffix of 1000 or 1024, or with an exponent."""
 
     DECIMAL = auto()
     BINARY = auto()

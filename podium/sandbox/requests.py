@@ -40,7 +40,7 @@ class ResourceRequest:
 
     @property
     def dry_run(self) -> bool:
-        """Whether the write must not be persisted."""
+        """Return whether the write must not be persisted."""
         return self.query.get("dryRun") == "All"
 
 

@@ -29,7 +29,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels satisfy this condition. A missing label satisfies notin and absent."""
+        """Return whether the labels satisfy this condition. A missing label satisfies notin and absent."""
         value = labels.get(self.key)
         match self.operator:
             case "in":
@@ -72,7 +72,7 @@ def parse_label_selector(text: str) -> tuple[Requirement, ...]:
 
 
 def match_label_selector(selector: Json, labels: Mapping[str, str]) -> bool:
-    """Whether labels match a `LabelSelector` object; an empty selector matches everything."""
+    """Return whether labels match a `LabelSelector` object; an empty selector matches everything."""
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     operators = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
@@ -175,11 +175,11 @@ class Selection:
 
     @property
     def selective(self) -> bool:
-        """Whether objects can move in and out of the selection."""
+        """Return whether objects can move in and out of the selection."""
         return bool(self.labels or self.fields)
 
     def matches(self, obj: Json) -> bool:
-        """Whether the object is in the selection."""
+        """Return whether the object is in the selection."""
         metadata = obj["metadata"]
         if self.namespace is not None and metadata.get("namespace") != self.namespace:
             return False

@@ -44,7 +44,7 @@ class Tokens:
 
     @property
     def admits_everybody(self) -> bool:
-        """Whether requests need no token."""
+        """Return whether requests need no token."""
         return self._admin_token is None
 
     def user_of(self, token: str) -> Json | None:

@@ -51,7 +51,7 @@ class Watch:
 
     @property
     def cut(self) -> bool:
-        """Whether a fault requires the connection to be cut instead of closed in order."""
+        """Return whether a fault requires the connection to be cut instead of closed in order."""
         return self._ending in ("drop", "mid-line")
 
     def end(self, how: str) -> None:

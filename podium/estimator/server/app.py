@@ -51,7 +51,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to serve. `address` is `host:port`. The endpoints listen on a host ("" for any) and a port, or are disabled.
+    """The settings of a server.
+
+    `address` is `host:port`. The endpoints listen on a host ("" for any) and a port, or are disabled.
     Without `tls` the server uses plain text.
 
     `is_accurate`: whether live members give accurate estimates. Members that never change have their own view, or none.

@@ -16,7 +16,7 @@ _NAMES_SHOWN: Final = 3
 
 
 class Freshness(enum.Enum):
-    """How reliable the known state of a cluster is."""
+    """The reliability of a cluster's known state."""
 
     UNKNOWN = enum.auto()
     """The cluster has never been listed completely."""
@@ -26,7 +26,7 @@ class Freshness(enum.Enum):
 
 
 class OnUnsynced(enum.Enum):
-    """What to answer for a cluster whose state is not fresh."""
+    """The answer for a cluster whose state is not fresh."""
 
     LAST_KNOWN = "last-known"
     ERROR = "error"
@@ -43,7 +43,7 @@ class Served(Protocol):
 
     @property
     def freshness(self) -> Freshness:
-        """How reliable that state is."""
+        """The reliability of that state."""
         ...
 
 

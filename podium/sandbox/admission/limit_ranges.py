@@ -130,7 +130,7 @@ def _below(item: Json, requests: Json, limits: Json) -> Iterator[str]:
 
 
 def _requests_above(item: Json, requests: Json) -> Iterator[str]:
-    """What a claim, which has no limits, requests above the maximum."""
+    """Return what a claim, which has no limits, requests above the maximum."""
     for name, limit in mapping_at(item, "max").items():
         message = f"maximum {name} usage per {item.get('type')} is {canonical_text(limit)}"
         request = requests.get(name)

@@ -104,7 +104,7 @@ def _merge(tolerations: list[Json]) -> list[Json]:
 
 
 def _covers(wide: Json, toleration: Json) -> bool:
-    """Whether one toleration tolerates all that another one does."""
+    """Return whether one toleration tolerates all that another one does."""
     if wide == toleration:
         return True
     wide_operator = wide.get("operator") or "Equal"

@@ -175,7 +175,7 @@ class Claims:
         return pod is not None and pod.obj["metadata"]["uid"] == user.get("uid") and not _is_done(pod.obj)
 
     def _is_useless(self, claim: Record) -> bool:
-        """Whether the claim was made for a pod that exists and will not run. The garbage collector does the others."""
+        """Return whether the claim was made for a pod that exists but never runs; the garbage collector does others."""
         owner = controller_of(claim.obj)
         if owner is None or owner.get("kind") != "Pod" or "deletionTimestamp" in claim.obj["metadata"]:
             return False
@@ -211,7 +211,7 @@ def _special_claim_of(pod: Json) -> str:
 
 
 def _is_done(pod: Json) -> bool:
-    """Whether a pod has ended, or will never start."""
+    """Return whether a pod has ended, or will never start."""
     is_dropped = "deletionTimestamp" in pod["metadata"] and not pod["spec"].get("nodeName")
     return phase_of(pod) in FINISHED or is_dropped
 

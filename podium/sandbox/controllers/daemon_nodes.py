@@ -54,12 +54,12 @@ def target_node(pod: Json) -> str:
 
 
 def should_run(spec: Json, node: Json) -> bool:
-    """Whether a pod of this spec, which has the tolerations of daemons, is to run on the node."""
+    """Return whether a pod of this spec, which has the tolerations of daemons, is to run on the node."""
     return _selects(spec, node) and _tolerates(spec, node, ("NoSchedule", "NoExecute"))
 
 
 def may_stay(spec: Json, node: Json) -> bool:
-    """Whether a pod that is on the node may stay there: a taint NoSchedule does not drive it away."""
+    """Return whether a pod that is on the node may stay there: a taint NoSchedule does not drive it away."""
     return _selects(spec, node) and _tolerates(spec, node, ("NoExecute",))
 
 

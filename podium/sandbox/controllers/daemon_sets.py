@@ -28,7 +28,7 @@ _GENERATION = "pod-template-generation"
 
 
 def concerns_daemons(change: Change) -> bool:
-    """Whether a change of a node may change which daemons run on it: heartbeats do not."""
+    """Return whether a change of a node may change which daemons run on it: heartbeats do not."""
     if change.previous is None or change.type != MODIFIED:
         return True
     return _selected_by(change.previous.obj) != _selected_by(change.record.obj)

@@ -20,7 +20,7 @@ VOLUME_CLAIMS = resource_named("persistentvolumeclaims")
 
 
 def has_ephemeral_volumes(pod: Json) -> bool:
-    """Whether a volume of the pod has a claim that is made for it."""
+    """Return whether a volume of the pod has a claim that is made for it."""
     return any(volume.get("ephemeral") for volume in items_at(pod, "spec", "volumes"))
 
 

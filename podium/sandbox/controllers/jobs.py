@@ -55,7 +55,7 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
 
 
 def is_over(status: Json) -> bool:
-    """Whether a Job with this status has completed or failed."""
+    """Return whether a Job with this status has completed or failed."""
     conditions = status.get("conditions") or ()
     return any(
         condition["type"] in ("Complete", "Failed") and condition["status"] == "True" for condition in conditions

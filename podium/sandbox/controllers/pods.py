@@ -56,11 +56,11 @@ def phase_of(pod: Json) -> str:
 
 
 def is_active(pod: Json) -> bool:
-    """Whether a pod counts for its workload: it has not ended and is not being deleted."""
+    """Return whether a pod counts for its workload: it has not ended and is not being deleted."""
     return phase_of(pod) not in FINISHED and "deletionTimestamp" not in pod["metadata"]
 
 
 def is_ready(pod: Json) -> bool:
-    """Whether a pod's Ready condition is true."""
+    """Return whether a pod's Ready condition is true."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)

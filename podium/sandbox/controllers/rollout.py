@@ -1,4 +1,4 @@
-"""How many pods each ReplicaSet of a Deployment should have while a new template replaces an old one: pure arithmetic.
+"""Computes how many pods each ReplicaSet of a Deployment should have while a new template replaces an old one.
 
 Source: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go (v1.36).
 """

@@ -1,4 +1,4 @@
-"""Which pods a controller deletes when it has too many.
+"""Chooses the pods that a controller deletes when it has too many.
 
 Source: ActivePods and ActivePodsWithRanks in kubernetes pkg/controller/controller_utils.go (v1.36); KEP-2185 (ages
 count by their logarithm), KEP-2255 (deletion cost).

@@ -77,7 +77,7 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
 
 
 def is_member(stateful_set: Json, pod: Json) -> bool:
-    """Whether the pod has a name that the StatefulSet would give it."""
+    """Return whether the pod has a name that the StatefulSet would give it."""
     parent, _, ordinal = pod["metadata"]["name"].rpartition("-")
     return bool(parent == stateful_set["metadata"]["name"] and ordinal.isascii() and ordinal.isdecimal())
 
