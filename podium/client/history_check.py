@@ -165,8 +165,8 @@ class HistoryCheck(Generic[ObjectT]):
 
     def _is_last_state(self, item: ObjectT) -> bool:
         """Return whether this is the current state of the object, or its last state before deletion."""
-        stored = self._known.get(item.key)
-        return stored is item or stored is None or stored.metadata.uid != item.metadata.uid
+        store_item = self._known.get(item.key)
+        return store_item is item or store_item is None or store_item.metadata.uid != item.metadata.uid
 
     async def _version_of(self, item: ObjectT) -> str:
         """The current version of the object with the same uid; empty if it is gone.
@@ -201,10 +201,10 @@ class HistoryCheck(Generic[ObjectT]):
         return not untold
 
     def _knows(self, item: ObjectT, version: str) -> bool:
-        stored = self._known.get(item.key)
-        if stored is None or stored.metadata.uid != item.metadata.uid:
+        store_item = self._known.get(item.key)
+        if store_item is None or store_item.metadata.uid != item.metadata.uid:
             return True
-        return bool(version) and not is_older(stored.metadata.resource_version, version)
+        return bool(version) and not is_older(store_item.metadata.resource_version, version)
 
     async def _demand_not_below(self, version: str) -> None:
         """Refuse an API server whose version is below what was seen."""

@@ -127,8 +127,8 @@ def without_assumed(
         FieldError: an amount cannot be read.
     """
     workloads = [workload.components for workload in assumed_workloads]
-    every = [each for group in (components, *workloads) for each in group if each is not None]
-    reduced = RemainingCapacity(capacity, {demand.resource for each in every for demand in _demands(each)})
+    every = [component for group in (components, *workloads) for component in group if component is not None]
+    reduced = RemainingCapacity(capacity, {demand.resource for component in every for demand in _demands(component)})
     for group in workloads:
         SetPlacement(reduced, group).run(sets_max=1)
     return reduced

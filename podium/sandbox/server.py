@@ -263,12 +263,12 @@ async def _send_half(http: web.BaseRequest, answer: web.Response) -> web.StreamR
 
 def _selection(request: ResourceRequest) -> Selection:
     query = request.query
-    selected = selection(
+    objects = selection(
         request.resource, request.namespace, query.get("labelSelector", ""), query.get("fieldSelector", "")
     )
     if request.name is not None:
-        return replace(selected, fields=(*selected.fields, name_requirement(request.name)))
-    return selected
+        return replace(objects, fields=(*objects.fields, name_requirement(request.name)))
+    return objects
 
 
 async def _delete_options(call: Call) -> Json:

@@ -118,14 +118,14 @@ def _violations(item: Json, requests: Json, limits: Json) -> Iterator[str]:
 
 
 def _below(item: Json, requests: Json, limits: Json) -> Iterator[str]:
-    for name, bound in mapping_at(item, "min").items():
-        least = f"minimum {name} usage per {item.get('type')} is {canonical_text(bound)}"
+    for name, limit_value in mapping_at(item, "min").items():
+        least = f"minimum {name} usage per {item.get('type')} is {canonical_text(limit_value)}"
         request, limit = requests.get(name), limits.get(name)
         if request is None:
             yield f"{least}.  No request is specified"
-        elif parse_quantity(request) < parse_quantity(bound):
+        elif parse_quantity(request) < parse_quantity(limit_value):
             yield f"{least}, but request is {canonical_text(request)}"
-        elif limit is not None and parse_quantity(limit) < parse_quantity(bound):
+        elif limit is not None and parse_quantity(limit) < parse_quantity(limit_value):
             yield f"{least}, but limit is {canonical_text(limit)}"
 
 
@@ -141,24 +141,24 @@ def _requests_above(item: Json, requests: Json) -> Iterator[str]:
 
 
 def _above(item: Json, requests: Json, limits: Json) -> Iterator[str]:
-    for name, bound in mapping_at(item, "max").items():
-        message = f"maximum {name} usage per {item.get('type')} is {canonical_text(bound)}"
+    for name, limit_value in mapping_at(item, "max").items():
+        message = f"maximum {name} usage per {item.get('type')} is {canonical_text(limit_value)}"
         request, limit = requests.get(name), limits.get(name)
         if limit is None:
             yield f"{message}.  No limit is specified"
-        elif parse_quantity(limit) > parse_quantity(bound):
+        elif parse_quantity(limit) > parse_quantity(limit_value):
             yield f"{message}, but limit is {canonical_text(limit)}"
-        elif request is not None and parse_quantity(request) > parse_quantity(bound):
+        elif request is not None and parse_quantity(request) > parse_quantity(limit_value):
             yield f"{message}, but request is {canonical_text(request)}"
 
 
 def _ratio_violations(item: Json, requests: Json, limits: Json) -> Iterator[str]:
-    for name, bound in mapping_at(item, "maxLimitRequestRatio").items():
-        message = f"{name} max limit to request ratio per {item.get('type')} is {canonical_text(bound)}"
+    for name, limit_value in mapping_at(item, "maxLimitRequestRatio").items():
+        message = f"{name} max limit to request ratio per {item.get('type')} is {canonical_text(limit_value)}"
         request, limit = (parse_quantity(amounts.get(name, "0")) for amounts in (requests, limits))
         if not request:
             yield f"{message}, but no request is specified or request is 0"
         elif not limit:
             yield f"{message}, but no limit is specified or limit is 0"
-        elif limit / request > parse_quantity(bound):
+        elif limit / request > parse_quantity(limit_value):
             yield f"{message}, but provided ratio is {float(limit / request):f}"

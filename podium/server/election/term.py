@@ -140,12 +140,12 @@ class Term:
 
     def claim(self) -> LeaseRecord:
         """The record to write: a renewal if this process holds the Lease, else a change of holder."""
-        time, observed = format_micro_time(self._clock.now()), self._observed
-        if observed is None:
+        time, record = format_micro_time(self._clock.now()), self._observed
+        if record is None:
             return LeaseRecord(self.identity, self.timings.duration_s, time, time)
-        if observed.holder == self.identity:
-            return replace(observed, duration_s=self.timings.duration_s, renew_time=time)
-        return LeaseRecord(self.identity, self.timings.duration_s, time, time, observed.transitions + 1)
+        if record.holder == self.identity:
+            return replace(record, duration_s=self.timings.duration_s, renew_time=time)
+        return LeaseRecord(self.identity, self.timings.duration_s, time, time, record.transitions + 1)
 
     def released_record(self) -> LeaseRecord:
         """The record that lets another replica take over at once."""
