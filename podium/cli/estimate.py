@@ -178,9 +178,9 @@ def _manifests(
     clusters: tuple[str, ...], kubeconfig: str | None, context: str | None, kinds: Sequence[ResourceType[Any]]
 ) -> list[Manifest]:
     from podium.cli.cluster_source import objects_in, objects_of_cluster
-    from podium.estimator.manifests import admitted
+    from podium.estimator.manifests import admit_manifests
 
-    manifests = admitted(objects_in(clusters) if clusters else objects_of_cluster(kubeconfig, context, kinds))
+    manifests = admit_manifests(objects_in(clusters) if clusters else objects_of_cluster(kubeconfig, context, kinds))
     if not any(each.get("kind") == "Node" for each in manifests):
         raise EstimateError("no nodes: nothing can be estimated")
     return manifests

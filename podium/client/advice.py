@@ -1,4 +1,4 @@
-"""Why the API server cannot be reached, in plain words, and what an operator can do about it.
+"""Explains in plain words why the API server cannot be reached, and what an operator can do about it.
 
 Owns the messages for errors of sockets, TLS, name resolution and proxies. Never decides how podium reacts.
 """
@@ -65,7 +65,7 @@ _NETWORK: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDO
 
 
 def diagnosis_of(error: BaseException) -> Diagnosis:
-    """Why a request has failed, from its chain of causes."""
+    """Explain why a request has failed, from its chain of causes."""
     if isinstance(error, Unauthorized):
         return _CREDENTIALS
     if isinstance(error, Forbidden):
@@ -128,7 +128,7 @@ _BY_WORDS: Final = (
 
 
 def advice_on_configuration(problem: str) -> str:
-    """What to do about an invalid connection configuration, by the field or file that the problem names."""
+    """Advise what to do about an invalid connection configuration, by the field or file that the problem names."""
     # The path of a kubeconfig comes first and may contain any of the words, so it is skipped.
     cause = problem.partition(": ")[2] if problem.startswith("kubeconfig ") else problem
     for word, advice in _BY_WORDS:

@@ -112,5 +112,5 @@ def read(decode: Callable[[bytes], T], answer: bytes, describe: Callable[[], str
         raise _malformed_answer(describe(), answer, error) from error
 
 
-def _malformed_answer(expected: str, answer: bytes, error: Exception) -> Malformed:
-    return Malformed(f"the answer is not {expected}: {error}: {answer[:_SHOWN_BYTES]!r}")
+def _malformed_answer(description: str, answer: bytes, error: Exception) -> Malformed:
+    return Malformed(f"the answer is not {description}: {error}: {answer[:_SHOWN_BYTES]!r}")

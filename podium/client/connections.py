@@ -118,12 +118,12 @@ class ConnectionPool:
 
     @property
     def idle(self) -> int:
-        """How many connections are open and idle."""
+        """Return how many connections are open and idle."""
         return sum(connection.is_open for connection in self._idle)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is under way."""
+        """Return whether a request is under way."""
         return bool(self._busy)
 
     def distrust_idle(self, since_s: float) -> None:

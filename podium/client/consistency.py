@@ -1,4 +1,4 @@
-"""Whether the informers' stores are consistent: whether they hold one state of the cluster.
+"""Tracks whether the informers' stores are consistent: whether they hold one state of the cluster.
 
 Owns which stores are being replaced in several turns of the loop, and which resources lost their place in the watch,
 so that their stores are outdated until they are listed again. Scheduling waits for both: for the first as long as it
@@ -43,11 +43,11 @@ class Consistency:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether scheduling may use the stores now."""
+        """Return whether scheduling may use the stores now."""
         return not self._changing and (not self._outdated or self.wait_s() <= 0.0)
 
     def wait_s(self) -> float:
-        """How long scheduling will still wait for new lists, at most."""
+        """Return how long scheduling will still wait for new lists, at most."""
         if not self._outdated:
             return 0.0
         return max(self._outdated.values()) + PATIENCE_S - self._clock.monotonic()

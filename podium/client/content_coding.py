@@ -77,7 +77,7 @@ class Decompressor:
 
 
 def decompressor(content_encoding: str) -> Decompressor | None:
-    """What decompresses a body with this Content-Encoding; None if it is not compressed.
+    """Return what decompresses a body with this Content-Encoding; None if it is not compressed.
 
     Raises: `Malformed` for a coding that podium does not read.
     """

@@ -161,11 +161,11 @@ class Dispatcher:
         return DispatcherStatistics(self._in_flight_max - self._free[0], waiting, self._throttled_total)
 
     def waiting(self, priority: Priority) -> int:
-        """How many writes of that priority wait for their turn."""
+        """Return how many writes of that priority wait for their turn."""
         return sum(len(lane.waiting) for lane in self._waiting[priority])
 
     def backlog(self) -> int:
-        """How many bindings and status patches wait for others to be answered. Scheduling pauses if there are too many.
+        """Return how many bindings and status patches wait for others to be answered. Too many pause scheduling.
 
         Writes in slow lanes do not delay others, so they only count if there are very many.
         """
@@ -331,7 +331,7 @@ class Dispatcher:
         self._let_go()
 
     def _is_held_up(self, priority: int, now_s: float) -> bool:
-        """Whether writes of that priority wait for a slot only, while the answers to others are prompt."""
+        """Return whether writes of that priority wait for a slot only, while the answers to others are prompt."""
         free = min(self._free[: priority + 1])
         return any(
             lane.waiting and lane.in_flight * _SHARE >= free and not lane.is_slow(now_s)

@@ -98,7 +98,7 @@ class HistoryCheck(Generic[ObjectT]):
 
     @property
     def is_listed(self) -> bool:
-        """Whether the store can be compared: no list from scratch is in progress."""
+        """Return whether the store can be compared: no list from scratch is in progress."""
         return bool(self._followed.version)
 
     def watch_resumed(self) -> None:
@@ -164,9 +164,9 @@ class HistoryCheck(Generic[ObjectT]):
         return current[::-1]
 
     def _is_last_state(self, item: ObjectT) -> bool:
-        """Whether this is the current state of the object, or its last state before deletion."""
-        stored = self._known.get(item.key)
-        return stored is item or stored is None or stored.metadata.uid != item.metadata.uid
+        """Return whether this is the current state of the object, or its last state before deletion."""
+        store_item = self._known.get(item.key)
+        return store_item is item or store_item is None or store_item.metadata.uid != item.metadata.uid
 
     async def _version_of(self, item: ObjectT) -> str:
         """The current version of the object with the same uid; empty if it is gone.
@@ -185,7 +185,7 @@ class HistoryCheck(Generic[ObjectT]):
         return metadata.resource_version if metadata.uid == meta.uid else ""
 
     async def _is_told(self, changes: list[tuple[ObjectT, str]]) -> bool:
-        """Whether the watch delivers these changes. A watch that is behind but makes progress gets more time."""
+        """Return whether the watch delivers these changes. A watch that is behind but makes progress gets more time."""
         version, since_s, waited_s = self._followed.version, 0.0, 0.0
         while untold := [item for item, version in changes if not self._knows(item, version)]:
             if version != self._followed.version:
@@ -201,10 +201,10 @@ class HistoryCheck(Generic[ObjectT]):
         return not untold
 
     def _knows(self, item: ObjectT, version: str) -> bool:
-        stored = self._known.get(item.key)
-        if stored is None or stored.metadata.uid != item.metadata.uid:
+        store_item = self._known.get(item.key)
+        if store_item is None or store_item.metadata.uid != item.metadata.uid:
             return True
-        return bool(version) and not is_older(stored.metadata.resource_version, version)
+        return bool(version) and not is_older(store_item.metadata.resource_version, version)
 
     async def _demand_not_below(self, version: str) -> None:
         """Refuse an API server whose version is below what was seen."""

@@ -128,12 +128,12 @@ class Informer(Generic[ObjectT]):
         return self._change_log
 
     def __len__(self) -> int:
-        """How many objects there are."""
+        """Return the number of objects."""
         return len(self._items)
 
     @property
     def synced(self) -> bool:
-        """Whether the first list has been delivered to the handlers."""
+        """Return whether the first list has been delivered to the handlers."""
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
@@ -151,17 +151,17 @@ class Informer(Generic[ObjectT]):
         deletion = self._gone.get(item.metadata.uid)
         if deletion and version and not is_older(deletion, version):
             return
-        stored = self._items.get(key)
+        old_item = self._items.get(key)
         if self._broken:
             self._broken.pop(key, None)
-        if stored is None:
+        if old_item is None:
             self._add(key, item)
-        elif stored.metadata.uid != item.metadata.uid:
-            self._note_gone(stored.metadata.uid, stored.metadata.resource_version)
-            self._remove(key, stored)
+        elif old_item.metadata.uid != item.metadata.uid:
+            self._note_gone(old_item.metadata.uid, old_item.metadata.resource_version)
+            self._remove(key, old_item)
             self._add(key, item)
-        elif not version or is_older(stored.metadata.resource_version, version):
-            self._update(key, stored, item)
+        elif not version or is_older(old_item.metadata.resource_version, version):
+            self._update(key, old_item, item)
 
     def drop(self, item: ObjectT) -> None:
         """Apply a deletion.
@@ -171,21 +171,21 @@ class Informer(Generic[ObjectT]):
         key = item.key
         self._broken.pop(key, None)
         self._note_gone(item.metadata.uid, item.metadata.resource_version)
-        stored = self._items.get(key)
-        if stored is None or stored.metadata.uid != item.metadata.uid:
+        old_item = self._items.get(key)
+        if old_item is None or old_item.metadata.uid != item.metadata.uid:
             return
         version = item.metadata.resource_version
-        if not version or not is_older(version, stored.metadata.resource_version):
+        if not version or not is_older(version, old_item.metadata.resource_version):
             # Handlers get the known state, because they have to undo what they have seen, which may differ from the
             # last one.
-            self._remove(key, stored)
+            self._remove(key, old_item)
 
     def mark_broken(self, broken: BrokenObject, *, deleted: bool) -> None:
         """Report an object that cannot be decoded, once for each defect."""
         key = broken.key
-        stored = self._items.get(key)
-        if stored is not None and (deleted or (broken.uid and broken.uid != stored.metadata.uid)):
-            self._remove(key, stored)
+        old_item = self._items.get(key)
+        if old_item is not None and (deleted or (broken.uid and broken.uid != old_item.metadata.uid)):
+            self._remove(key, old_item)
         if deleted:
             self._broken.pop(key, None)
             return
@@ -203,7 +203,7 @@ class Informer(Generic[ObjectT]):
             for item in items:
                 self._put_listed(item.key, item)
 
-    async def replace(self, items: Sequence[ObjectT], broken: Sequence[BrokenObject]) -> str:
+    async def replace(self, items: Sequence[ObjectT], broken_objects: Sequence[BrokenObject]) -> str:
         """Store a complete list; missing objects were deleted, unless one of those listed has no readable name.
 
         Yields to the loop regularly, while scheduling waits.
@@ -218,28 +218,30 @@ class Informer(Generic[ObjectT]):
             if turns.is_over():
                 await turns.next()
         with self._consistency.changing():
-            return await self._replace(objects, broken, turns)
+            return await self._replace(objects, broken_objects, turns)
 
-    async def _replace(self, objects: Mapping[str, ObjectT], broken: Sequence[BrokenObject], turns: Turns) -> str:
-        defects = {item.key for item in broken}
+    async def _replace(
+        self, objects: Mapping[str, ObjectT], broken_objects: Sequence[BrokenObject], turns: Turns
+    ) -> str:
+        defects = {item.key for item in broken_objects}
         for key in [key for key in self._broken if key not in objects and key not in defects]:
             del self._broken[key]
         # An object without a readable name may be any of those that seem to be missing.
-        if all(item.name for item in broken):
+        if all(item.name for item in broken_objects):
             for key, item in [
                 pair for pair in self._items.items() if pair[0] not in objects and pair[0] not in defects
             ]:
                 self._remove(key, item)
                 if turns.is_over():
                     await turns.next()
-        for defect in broken:
+        for defect in broken_objects:
             self.mark_broken(defect, deleted=False)
         older = ""
         for key, item in objects.items():
-            stored = self._items.get(key)
-            if stored is item:
+            old_item = self._items.get(key)
+            if old_item is item:
                 continue
-            if not older and stored is not None and _is_earlier(item, stored):
+            if not older and old_item is not None and _is_earlier(item, old_item):
                 older = f"{key} at {item.metadata.resource_version}"
             self._put_listed(key, item)
             if turns.is_over():
@@ -248,11 +250,11 @@ class Informer(Generic[ObjectT]):
 
     def set(self, item: ObjectT) -> None:
         """Store this state of an object, whatever its version: what one informer has told its handlers, for another."""
-        stored = self._items.get(item.key)
-        if stored is None:
+        old_item = self._items.get(item.key)
+        if old_item is None:
             self._add(item.key, item)
         else:
-            self._update(item.key, stored, item)
+            self._update(item.key, old_item, item)
 
     def remove(self, key: str) -> None:
         """Remove the object with that key, as `set` stores one."""
@@ -269,13 +271,13 @@ class Informer(Generic[ObjectT]):
 
         When a cluster is restored from a backup, versions go back, and then stand for other states than before.
         """
-        stored = self._items.get(key)
+        old_item = self._items.get(key)
         self._gone.pop(item.metadata.uid, None)
-        if stored is None or stored.metadata.uid != item.metadata.uid:
+        if old_item is None or old_item.metadata.uid != item.metadata.uid:
             self.put(item)
-        elif stored != item:
+        elif old_item != item:
             self._broken.pop(key, None)
-            self._update(key, stored, item)
+            self._update(key, old_item, item)
 
     def _note_gone(self, uid: str, version: str) -> None:
         self._gone[uid] = version
@@ -304,8 +306,8 @@ class Informer(Generic[ObjectT]):
         if self._indexes:
             self._to_indexes(self._items.get(key), item)
         if self._change_log is not None:
-            if (stored := self._items.get(key)) is not None:
-                self._change_log.append(stored)
+            if (old_item := self._items.get(key)) is not None:
+                self._change_log.append(old_item)
             self._change_log.append(item)
         self._items[key] = item
         if self._by_namespace is not None:
@@ -327,7 +329,7 @@ class Informer(Generic[ObjectT]):
                 self._on_handler_error(self.resource.plural, error)
 
 
-def _is_earlier(item: KubeObject, stored: KubeObject) -> bool:
-    """Whether this is an earlier state of the same object."""
-    new, old = item.metadata, stored.metadata
+def _is_earlier(item: KubeObject, old_item: KubeObject) -> bool:
+    """Return whether this is an earlier state of the same object."""
+    new, old = item.metadata, old_item.metadata
     return new.uid == old.uid and is_older(new.resource_version, old.resource_version)

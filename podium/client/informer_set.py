@@ -169,7 +169,7 @@ class InformerSet:
 
     @property
     def synced(self) -> bool:
-        """Whether every informer is synced."""
+        """Return whether every informer is synced."""
         return all(informer.synced for informer in self._informers.values())
 
     async def wait_synced(self) -> None:
@@ -187,7 +187,7 @@ class InformerSet:
         ]
 
     def is_absent(self, resource: ResourceType[Any]) -> bool:
-        """Whether the API server does not serve the resource."""
+        """Return whether the API server does not serve the resource."""
         return self._reflector(resource).is_absent
 
     async def wait_connected(self) -> None:
@@ -201,5 +201,5 @@ class InformerSet:
 
     @property
     def events_total(self) -> int:
-        """How many changes the watches have shown."""
+        """Return how many changes the watches have shown."""
         return sum(reflector.statistics.events_total for reflector in self._reflectors)

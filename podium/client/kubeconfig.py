@@ -42,7 +42,7 @@ class Section:
         return "" if value is None else _text(value, f"{self.called}.{name}")
 
     def flag(self, name: str) -> bool:
-        """Whether a field is true. Raises: KubeconfigError."""
+        """Return whether a field is true. Raises: KubeconfigError."""
         value = self.fields.get(name) or False
         if not isinstance(value, bool):
             raise KubeconfigError(f"{self.called}.{name} is neither true nor false")

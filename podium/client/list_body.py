@@ -71,7 +71,7 @@ class ListBody(Generic[ObjectT]):
         return True
 
     def _is_list(self, head: bytes) -> bool:
-        """Whether this is the beginning, up to its items, of a list of the expected kind."""
+        """Return whether this is the beginning, up to its items, of a list of the expected kind."""
         try:
             self._decoder.page(head + b"[]}")
         except Malformed:

@@ -1,4 +1,4 @@
-"""What the client reports for metrics. Methods do nothing by default: an observer overrides what it wants."""
+"""Receives what the client reports for metrics. Methods do nothing by default: an observer overrides what it wants."""
 
 from __future__ import annotations
 

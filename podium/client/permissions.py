@@ -50,13 +50,13 @@ RECORDING_EVENTS = (Permission(_EVENTS, "events", "create"), Permission(_EVENTS,
 
 
 def watching(resource: ResourceType[Any]) -> Iterator[Permission]:
-    """What an informer needs."""
+    """Return the permissions that an informer needs."""
     for verb in ("list", "watch"):
         yield Permission(resource.group, resource.plural, verb)
 
 
 def leading(namespace: str, lease: str) -> Iterator[Permission]:
-    """What leader election needs."""
+    """Return the permissions that leader election needs."""
     # RBAC cannot restrict `create` by resource name: the authorizer does not know the name of a new object.
     yield Permission(_COORDINATION, "leases", "create", namespace)
     for verb in ("get", "update"):

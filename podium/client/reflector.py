@@ -168,12 +168,12 @@ class Reflector(Generic[ObjectT]):
 
     @property
     def is_connected(self) -> bool:
-        """Whether a watch is open."""
+        """Return whether a watch is open."""
         return self.state is ReflectorState.WATCHING and self._stream is not None
 
     @property
     def is_absent(self) -> bool:
-        """Whether the API server has no such resource."""
+        """Return whether the API server has no such resource."""
         return isinstance(self.statistics.last_error, NotFound)
 
     async def run(self) -> None:
@@ -219,7 +219,7 @@ class Reflector(Generic[ObjectT]):
         """List everything with one request; if that fails, list page by page this time."""
         try:
             with anyio.fail_after(self._settings.list_s_max):
-                items, broken, last = await self._read_list()
+                items, broken_objects, last = await self._read_list()
         except _REFUSALS as refusal:
             return self._refuse(str(refusal))
         except ConnectionLost as torn:
@@ -234,39 +234,39 @@ class Reflector(Generic[ObjectT]):
         self._close_stream()
         if last.continue_token:
             return self._refuse("the server gives pages only")
-        return await self._take_list(items, broken, last.resource_version)
+        return await self._take_list(items, broken_objects, last.resource_version)
 
     async def _read_list(self) -> tuple[list[ObjectT], list[BrokenObject], Page[ObjectT]]:
         """Returns: all objects, all broken objects, and the last page."""
         stream = await self._open_stream("", self._settings.list_s_max, self._list_idle_s)
         items: list[ObjectT] = []
-        broken: list[BrokenObject] = []
+        broken_objects: list[BrokenObject] = []
         body = ListBody(self._decoder)
         turns = Turns(self._clock)
         while chunk := await stream.read():
             for piece in body.feed(chunk):
                 self._sink.take_early(piece.items)
                 items += piece.items
-                broken += piece.broken
+                broken_objects += piece.broken
                 self._check_count(len(items))
                 if turns.is_over():
                     await turns.next()
         last = body.finish()
         items += last.items
-        broken += last.broken
-        return items, broken, last
+        broken_objects += last.broken
+        return items, broken_objects, last
 
     async def _list_pages(self) -> ReflectorEvent:
         """List page by page."""
         items: list[ObjectT] = []
-        broken: list[BrokenObject] = []
+        broken_objects: list[BrokenObject] = []
         token = ""
         number = 0
         while True:
             number += 1
             page = self._decoder.page(await self._get_page(token))
             items += page.items
-            broken += page.broken
+            broken_objects += page.broken
             token = page.continue_token
             if not token:
                 break
@@ -274,7 +274,7 @@ class Reflector(Generic[ObjectT]):
             self._check_count(max(len(items), number * self._settings.page_items))
             self._sink.take_early(page.items)
         self._page_items = self._settings.page_items
-        return await self._take_list(items, broken, page.resource_version)
+        return await self._take_list(items, broken_objects, page.resource_version)
 
     async def _watch(self) -> ReflectorEvent:
         """Deliver changes until the watch ends."""
@@ -391,19 +391,19 @@ class Reflector(Generic[ObjectT]):
         return f"{self.resource.path}?{'&'.join(part for part in (query, field_query) if part)}"
 
     async def _take_list(
-        self, items: list[ObjectT], broken: list[BrokenObject], resource_version: str
+        self, items: list[ObjectT], broken_objects: list[BrokenObject], resource_version: str
     ) -> ReflectorEvent:
         """Store a complete list.
 
         Raises: `Malformed` if its items are anything but objects, and so say nothing about which objects there are.
         """
-        if broken and not items and not any(defect.key for defect in broken):
-            raise Malformed(f"a list of {self.resource.plural} without an object in it: {broken[0].detail}")
+        if broken_objects and not items and not any(defect.key for defect in broken_objects):
+            raise Malformed(f"a list of {self.resource.plural} without an object in it: {broken_objects[0].detail}")
         self._stepping = None
-        self._changed_version = await self._last_change(items, broken) or resource_version
+        self._changed_version = await self._last_change(items, broken_objects) or resource_version
         version_seen, self._seen = self._seen, ""
         self.recent.clear()
-        older = await self._sink.replace(items, broken)
+        older = await self._sink.replace(items, broken_objects)
         self._is_broken = False
         self._resource_version = self._seen = resource_version
         self._list_idle_s = self._settings.list_idle_s
@@ -416,11 +416,11 @@ class Reflector(Generic[ObjectT]):
         self._on_listed()
         return ReflectorEvent.LISTED
 
-    async def _last_change(self, items: Iterable[ObjectT], broken: Iterable[BrokenObject]) -> str:
+    async def _last_change(self, items: Iterable[ObjectT], broken_objects: Iterable[BrokenObject]) -> str:
         """The version at which one of these objects was changed last; empty if there are none."""
         newest, turns = "", Turns(self._clock)
         read = (item.metadata.resource_version for item in items)
-        for version in chain(read, (defect.resource_version for defect in broken)):
+        for version in chain(read, (defect.resource_version for defect in broken_objects)):
             if is_older(newest, version):
                 newest = version
             if turns.is_over():

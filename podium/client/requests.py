@@ -1,4 +1,4 @@
-"""What requests to an API server are made of: methods, media types, and how large a list may be."""
+"""The constants of requests to an API server: methods, media types, and the maximum size of a list."""
 
 from __future__ import annotations
 

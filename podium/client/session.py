@@ -333,7 +333,7 @@ class ApiSession:
         return header
 
     def _is_mended(self, error: Unreachable) -> bool:
-        """Whether TLS has failed, and the files of authorities and certificates have changed."""
+        """Return whether TLS has failed, and the files of authorities and certificates have changed."""
         return isinstance(error.__cause__, ssl.SSLError | aiohttp.ClientSSLError) and self._credentials.look_again()
 
     async def _close_ended(self) -> None:

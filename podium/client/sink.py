@@ -32,7 +32,7 @@ class Sink(Protocol[SunkT_contra]):
         """
         ...
 
-    async def replace(self, items: Sequence[SunkT_contra], broken: Sequence[BrokenObject]) -> str:
+    async def replace(self, items: Sequence[SunkT_contra], broken_objects: Sequence[BrokenObject]) -> str:
         """Exactly these objects exist. Returns: an object that is older than its known state, if there is one."""
         ...
 

@@ -56,7 +56,7 @@ class StreamPool:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request or stream is in progress."""
+        """Return whether a request or stream is in progress."""
         return self.users > 0
 
     async def close(self) -> None:

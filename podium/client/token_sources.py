@@ -99,7 +99,10 @@ class TokenFile:
 
 @dataclass
 class _LoadedSettings:
-    """What a loader sets. The library's own `Configuration` has more fields, and changes log levels when it is made."""
+    """The settings that a loader makes.
+
+    The library's own `Configuration` has more fields, and changes log levels when it is made.
+    """
 
     api_key: dict[str, str] = field(default_factory=dict)
     cert_file: str | None = None

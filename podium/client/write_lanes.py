@@ -69,7 +69,7 @@ class Lane:
         return heappop(self.waiting)[2]
 
     def is_next_wanted(self) -> bool:
-        """Whether the next write still waits, and was not cancelled just now."""
+        """Return whether the next write still waits, and was not cancelled just now."""
         return not self.waiting[0][2].done()
 
     def remove(self, waiter: _Waiter) -> bool:
@@ -82,7 +82,7 @@ class Lane:
     # ------------------------------------------------------------ what is known of the answers
 
     def is_slow(self, now_s: float) -> bool:
-        """Whether its writes wait for slow answers or after a refusal, rather than for a free slot."""
+        """Return whether its writes wait for slow answers or after a refusal, rather than for a free slot."""
         if self.was_slow or self.limit < self._limit_max:
             return True
         return self.in_flight > 0 and now_s - self.progress_s >= SLOW_S

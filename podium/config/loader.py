@@ -14,7 +14,7 @@ from pathlib import Path
 from podium.config.args import NodeResourcesFitArgs
 from podium.config.config_map import configuration_in
 from podium.config.defaults import complete
-from podium.config.document import FILE_BYTES_MAX, Document, Node, parse_document
+from podium.config.document import FILE_BYTES_MAX, Document, parse_document
 from podium.config.effective import apply_extenders
 from podium.config.expansion import build_errors
 from podium.config.extension_points import IN_TREE_PLUGINS, PluginRegistry
@@ -25,6 +25,7 @@ from podium.config.shapes import Reading, Unset
 from podium.config.types import API_GROUP, API_VERSION, KIND, KubeSchedulerConfiguration
 from podium.config.validation import validate
 from podium.lib.bounded_read import read_file
+from podium.lib.yaml_reader import Node
 
 _HARMLESS = frozenset({ErrorKind.UNKNOWN, ErrorKind.DUPLICATE_FIELD})
 """Errors that leave the value readable, so that later stages can still check it."""

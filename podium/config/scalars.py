@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from podium.config.document import Node
 from podium.config.duration import format_duration, parse_duration
 from podium.config.shapes import UNSET, Reading
+from podium.lib.yaml_reader import Node
 
 _FLOAT32_MAX: Final = 3.4028234663852886e38
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from podium.config import args, types
-from podium.config.document import Node, child
+from podium.config.document import child
 from podium.config.extension_points import ExtensionPoint
 from podium.config.field_errors import ErrorKind, FieldError, show
 from podium.config.scalars import (
@@ -34,6 +34,7 @@ from podium.config.shapes import (
     Shape,
     read_keys,
 )
+from podium.lib.yaml_reader import Node
 
 STRINGS: Final = ListOf(STRING)
 

@@ -13,8 +13,9 @@ from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
-from podium.config.document import Node, child
+from podium.config.document import child
 from podium.config.field_errors import ErrorKind, ErrorList, FieldError, show
+from podium.lib.yaml_reader import Node
 
 
 class Unset:

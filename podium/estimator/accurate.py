@@ -15,7 +15,7 @@ from podium.config.types import Profile
 from podium.engine.placing import Engine
 from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, make_copy, no_claims
 from podium.estimator.errors import EstimateError
-from podium.estimator.requirements import ReplicaRequirements, saturated
+from podium.estimator.requirements import ReplicaRequirements, saturate
 from podium.framework.contract.status import ScheduleError
 from podium.framework.profile.runtime import Framework
 from podium.objects.affinity import Affinity, NodeAffinity
@@ -34,8 +34,8 @@ def without_preemption(profile: Profile) -> Profile:
     Planning a preemption would cost more than a hundred attempts.
     """
     everywhere = profile.plugins.multi_point
-    enabled = tuple(plugin for plugin in everywhere.enabled if plugin.name != _PREEMPTION)
-    return replace(profile, plugins=replace(profile.plugins, multi_point=replace(everywhere, enabled=enabled)))
+    plugins = tuple(plugin for plugin in everywhere.enabled if plugin.name != _PREEMPTION)
+    return replace(profile, plugins=replace(profile.plugins, multi_point=replace(everywhere, enabled=plugins)))
 
 
 def accurate_replicas(
@@ -44,26 +44,26 @@ def accurate_replicas(
     replica: Pod,
     waiting: Iterable[Pod] = (),
     create_claims: ClaimCreator = no_claims,
-    most: int = PLACED_MAX,
+    replicas_max: int = PLACED_MAX,
 ) -> int:
-    """How many pods like the replica would be bound after the pending pods.
+    """Return how many pods like the replica would be bound after the pending pods.
 
     Args:
         engine: nothing else may change it during the estimate. It is unchanged afterwards.
         framework: the profile that decides on every pod.
         waiting: pending pods. The scheduler tries them first, by priority and age.
         create_claims: creates the claims that a replica has for itself.
-        most: the maximum number of replicas to place one by one.
+        replicas_max: the maximum number of replicas to place one by one.
 
     Raises:
         EstimateError: an attempt failed with an error, not because the pod does not fit.
     """
-    steps = replicas_in_steps(engine, framework, replica, waiting, most, create_claims=create_claims)
+    steps = replicas_in_steps(engine, framework, replica, waiting, replicas_max, create_claims=create_claims)
     while True:
         try:
             next(steps)
-        except StopIteration as done:
-            return int(done.value)
+        except StopIteration as stop:
+            return int(stop.value)
 
 
 def replicas_in_steps(
@@ -71,7 +71,7 @@ def replicas_in_steps(
     framework: Framework,
     replica: Pod,
     waiting: Iterable[Pod] = (),
-    most: int = PLACED_MAX,
+    replicas_max: int = PLACED_MAX,
     is_over: Callable[[], bool] = lambda: False,
     create_claims: ClaimCreator = no_claims,
 ) -> EstimateSteps:
@@ -84,7 +84,7 @@ def replicas_in_steps(
     """
     placed_pods = Replicas(engine, framework, create_claims)
     try:
-        count = yield from _counted(placed_pods, replica, sorted(waiting, key=_turn), most, is_over)
+        count = yield from _count_placed(placed_pods, replica, sorted(waiting, key=_turn), replicas_max, is_over)
         while placed_pods.take_back_last():
             yield
         return count
@@ -94,8 +94,8 @@ def replicas_in_steps(
         placed_pods.undo()
 
 
-def _counted(
-    placed_pods: Replicas, replica: Pod, waiting: Iterable[Pod], most: int, is_over: Callable[[], bool]
+def _count_placed(
+    placed_pods: Replicas, replica: Pod, waiting: Iterable[Pod], replicas_max: int, is_over: Callable[[], bool]
 ) -> EstimateSteps:
     if placed_pods.has_no_nodes():
         return 0
@@ -107,9 +107,9 @@ def _counted(
     if placed_pods.gate_of(replica) is not None:
         return 0
     if (counts := placed_pods.count(replica)) is not None:
-        return saturated(sum(counts.values()))
+        return saturate(sum(counts.values()))
     count = 0
-    while count < most and not is_over() and placed_pods.place(make_copy(replica, count)) is not None:
+    while count < replicas_max and not is_over() and placed_pods.place(make_copy(replica, count)) is not None:
         count += 1
         yield
     return count
@@ -117,16 +117,16 @@ def _counted(
 
 def replica_of(requirements: ReplicaRequirements | None, name: str = "replica") -> Pod:
     """A pod with these requirements, for a workload of which nothing else is known."""
-    needed = requirements or ReplicaRequirements()
-    claim = needed.node_claim
+    requirements = requirements or ReplicaRequirements()
+    claim = requirements.node_claim
     affinity = claim.hard_node_affinity if claim is not None else None
     spec = PodSpec(
-        containers=(Container(name="replica", resources=ResourceRequirements(requests=needed.resource_request)),),
+        containers=(Container(name="replica", resources=ResourceRequirements(requests=requirements.resource_request)),),
         node_selector=claim.node_selector if claim is not None else {},
         tolerations=claim.tolerations if claim is not None else (),
         affinity=Affinity(node_affinity=NodeAffinity(required=affinity)) if affinity is not None else None,
     )
-    return Pod(metadata=ObjectMeta(name=name, namespace=needed.namespace, uid=name), spec=spec)
+    return Pod(metadata=ObjectMeta(name=name, namespace=requirements.namespace, uid=name), spec=spec)
 
 
 def _turn(pod: Pod) -> tuple[int, str, str]:

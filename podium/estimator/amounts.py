@@ -51,7 +51,7 @@ def whole_units(resource: str, raw: RawQuantity, path: str) -> int:
         raise FieldError(path, str(error)) from error
 
 
-def counted(amounts: ResourceList, path: str) -> dict[str, int]:
+def count_resources(amounts: ResourceList, path: str) -> dict[str, int]:
     """The amounts of the resources that are compared with nodes. The resource `pods` is left out.
 
     Raises:
@@ -63,29 +63,31 @@ def counted(amounts: ResourceList, path: str) -> dict[str, int]:
 
 
 def demands(request: ResourceList) -> tuple[Demand, ...]:
-    """What each replica requests of the resources that are compared with nodes.
+    """Return what each replica requests of the resources that are compared with nodes.
 
     Raises:
         FieldError: an amount cannot be read.
     """
-    return tuple(Demand(name, amount) for name, amount in counted(request, "resourceRequest").items() if amount > 0)
+    return tuple(
+        Demand(name, amount) for name, amount in count_resources(request, "resourceRequest").items() if amount > 0
+    )
 
 
 @once_per_spec
-def _taken(spec: PodSpec) -> Mapping[str, int]:
+def _pod_requests(spec: PodSpec) -> Mapping[str, int]:
     total: dict[str, int] = {}
     for index, container in enumerate(spec.containers):
-        _add(total, counted(container.resources.requests, f"spec.containers[{index}].resources.requests"))
+        _add(total, count_resources(container.resources.requests, f"spec.containers[{index}].resources.requests"))
     for index, container in enumerate(spec.init_containers):
-        requests = counted(container.resources.requests, f"spec.initContainers[{index}].resources.requests")
+        requests = count_resources(container.resources.requests, f"spec.initContainers[{index}].resources.requests")
         for name, amount in requests.items():
             total[name] = max(total.get(name, 0), amount)
-    _add(total, counted(spec.overhead, "spec.overhead"))
+    _add(total, count_resources(spec.overhead, "spec.overhead"))
     return total
 
 
-def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
-    for name, amount in more.items():
+def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
         total[name] = total.get(name, 0) + amount
 
 
@@ -95,4 +97,4 @@ def upstream_pod_usage(pod: Pod) -> PodUsage:
     Raises:
         FieldError: an amount of the pod cannot be read.
     """
-    return PodUsage(_taken(pod.spec), 0, 0, ())
+    return PodUsage(_pod_requests(pod.spec), 0, 0, ())

@@ -16,7 +16,7 @@ from podium.estimator.errors import EstimateError
 from podium.estimator.general import ModelsSemantics, general_replicas
 from podium.estimator.manifests import cluster_for, member_of
 from podium.estimator.member import Gates
-from podium.estimator.merge import merged
+from podium.estimator.merge import merge_answers
 from podium.estimator.quota import RESOURCE_QUOTAS
 from podium.estimator.requirements import MAX_INT32, ReplicaRequirements
 from podium.estimator.resource_models import default_models, fault_of, grade_nodes
@@ -37,53 +37,53 @@ def kinds_read(gates: Gates, *, is_accurate: bool) -> Sequence[ResourceType[Any]
 
 def missing_quotas(manifests: Sequence[Manifest], gates: Gates) -> Sequence[str]:
     """The plural of ResourceQuota if the estimate depends on quotas and there are none."""
-    has_quotas = any(each.get("kind") == RESOURCE_QUOTAS.kind for each in manifests)
+    has_quotas = any(manifest.get("kind") == RESOURCE_QUOTAS.kind for manifest in manifests)
     return [RESOURCE_QUOTAS.plural] if gates.resource_quota_estimate and not has_quotas else []
 
 
 def parity_answer(
-    manifests: Sequence[Manifest], wanted: ReplicaRequirements | None, gates: Gates, *, explain: bool
+    manifests: Sequence[Manifest], requirements: ReplicaRequirements | None, gates: Gates, *, explain: bool
 ) -> Answer:
     """Karmada's own number; with `explain`, also how many replicas fit on each node and what limits them."""
     member = member_of(manifests, gates)
-    answer: Answer = {"replicas": member.max_available_replicas(wanted)}
+    answer: Answer = {"replicas": member.max_available_replicas(requirements)}
     if explain:
         answer["nodes"] = [
-            {"node": each.node, "replicas": each.replicas, "limit": each.limit}
-            for each in member.explain_replicas(wanted)
+            {"node": estimate.node, "replicas": estimate.replicas, "limit": estimate.limit}
+            for estimate in member.explain_replicas(requirements)
         ]
     return answer
 
 
 def accurate_answer(
-    manifests: Sequence[Manifest], replica: Pod | Found, whole: Sequence[ResourceType[Any]]
+    manifests: Sequence[Manifest], replica: Pod | Found, resources_in_full: Sequence[ResourceType[Any]]
 ) -> tuple[Answer, Sequence[str]]:
     """The number that podium would bind, and the plurals of the kinds that it depends on and that are missing.
 
     Args:
         replica: a manifest is admitted as by the API server of that cluster.
-        whole: the kinds of which `manifests` holds all objects that exist.
+        resources_in_full: the kinds of which `manifests` holds all objects that exist.
 
     Raises:
         ManifestError: an object cannot be read, or the API server would refuse the replica.
     """
-    store, admission = ObjectStore.of(manifests, whole), Admission(manifests)
-    named: list[str] = []
+    store, admission = ObjectStore.of(manifests, resources_in_full), Admission(manifests)
+    missing: list[str] = []
     if isinstance(replica, Found):
         admission.demand_admission(replica.manifest)
-        named = admission.missing_kinds(replica.manifest)
+        missing = admission.missing_kinds(replica.manifest)
         pod: Pod = read_object(replica, PODS, admission)
     else:
         pod = replica
     cluster, waiting = cluster_for(store, admission, pod)
     replicas = accurate_replicas(cluster.engine, cluster.framework_for(pod), pod, waiting, cluster.create_claims)
-    return {"replicas": replicas}, sorted({*named, *(resource.plural for resource in store.missing_kinds())})
+    return {"replicas": replicas}, sorted({*missing, *(resource.plural for resource in store.missing_kinds())})
 
 
 def general_answer(
     cluster: Cluster,
     manifests: Sequence[Manifest],
-    wanted: ReplicaRequirements | None,
+    requirements: ReplicaRequirements | None,
     semantics: ModelsSemantics,
     replicas: int,
 ) -> Answer:
@@ -96,11 +96,11 @@ def general_answer(
     models = cluster.spec.resource_models
     if (fault := fault_of(models)) is not None:
         raise EstimateError(f"spec.resourceModels: {fault}")
-    general = general_replicas(cluster, wanted, semantics=semantics)
-    both = merged([cluster.key], [{cluster.key: replicas}, {cluster.key: general}], MAX_INT32)
+    general = general_replicas(cluster, requirements, semantics=semantics)
+    estimates = merge_answers([cluster.key], [{cluster.key: replicas}, {cluster.key: general}], MAX_INT32)
     graded = grade_nodes(member_of(manifests, Gates()).snapshot(), models or default_models())
     return {
         "general_replicas": general,
-        "merged_replicas": both[cluster.key],
-        "allocatable_modelings": [{"grade": each.grade, "count": each.count} for each in graded],
+        "merged_replicas": estimates[cluster.key],
+        "allocatable_modelings": [{"grade": model.grade, "count": model.count} for model in graded],
     }

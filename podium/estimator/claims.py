@@ -43,22 +43,22 @@ class CompiledClaim:
             lambda taints: is_repelled(claim.tolerations, taints), np.bool_
         )
 
-    def matched(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which rows match the selector and the affinity. Shape: one entry per row of `rows`."""
+    def matching_nodes(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Return which rows match the selector and the affinity. Shape: one entry per row of `rows`."""
         return self._selector.matching(snapshot, rows)
 
-    def tolerated(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which rows have only taints that the replica tolerates, the one of cordoned nodes included.
+    def tolerated_nodes(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Return which rows have only taints that the replica tolerates, the one of cordoned nodes included.
 
         Shape: one entry per row of `rows`.
         """
-        tolerated: BoolArray = ~self._repelled.over(snapshot.taint_sets).take(snapshot.taint_set.take(rows))
-        return tolerated if self._tolerates_cordon else tolerated & ~snapshot.unschedulable.take(rows)
+        tolerated_nodes: BoolArray = ~self._repelled.over(snapshot.taint_sets).take(snapshot.taint_set.take(rows))
+        return tolerated_nodes if self._tolerates_cordon else tolerated_nodes & ~snapshot.unschedulable.take(rows)
 
-    def allowed(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which rows the replica may run on. Shape: one entry per row of `rows`."""
-        tolerated = self.tolerated(snapshot, rows)
-        return tolerated if self._selector.everything else tolerated & self.matched(snapshot, rows)
+    def allowed_nodes(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Return which rows the replica may run on. Shape: one entry per row of `rows`."""
+        tolerated_nodes = self.tolerated_nodes(snapshot, rows)
+        return tolerated_nodes if self._selector.everything else tolerated_nodes & self.matching_nodes(snapshot, rows)
 
 
 class Claims:
@@ -67,15 +67,15 @@ class Claims:
     def __init__(self) -> None:
         self._compiled: OrderedDict[bytes, CompiledClaim] = OrderedDict()
 
-    def compiled(self, claim: NodeClaim | None) -> CompiledClaim:
+    def compile_claim(self, claim: NodeClaim | None) -> CompiledClaim:
         """Compile a claim, or return the cached one. None has no selector and no tolerations."""
         claim = claim or _NO_CLAIM
         key = _encode(claim)
-        known = self._compiled.get(key)
-        if known is None:
-            known = self._compiled[key] = CompiledClaim(claim)
+        compiled_claim = self._compiled.get(key)
+        if compiled_claim is None:
+            compiled_claim = self._compiled[key] = CompiledClaim(claim)
             if len(self._compiled) > _CLAIMS_MAX:
                 self._compiled.popitem(last=False)
         else:
             self._compiled.move_to_end(key)
-        return known
+        return compiled_claim

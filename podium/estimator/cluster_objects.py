@@ -9,7 +9,7 @@ from podium.objects.meta import ClusterObject, RawQuantity, ResourceList, Value
 
 
 class ResourceModelRange(Value, frozen=True):
-    """How much of one resource is free on the nodes of a grade: at least `min`, less than `max`."""
+    """The range of one resource's free amount on the nodes of a grade: at least `min`, less than `max`."""
 
     name: str = ""
     min: RawQuantity = "0"

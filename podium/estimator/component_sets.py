@@ -1,4 +1,4 @@
-"""How many complete sets of components fit, placed first fit.
+"""Counts the complete sets of components that fit, placed first fit.
 
 The sets are placed one after the other. Each component of a set goes to the first nodes that can take some of its
 replicas, until one does not fit. The placed part of that last set stays placed.
@@ -39,7 +39,7 @@ class _Placing:
     at: int = 0
 
     def fits(self, node: int) -> int:
-        """How many replicas the node takes."""
+        """Return how many replicas the node takes."""
         return min(column[node] // amount for column, amount in self.need)
 
     def first_node(self) -> int | None:
@@ -58,14 +58,14 @@ class _Placing:
 
     def place(self) -> bool:
         """Place all replicas, as many on each node as fit. False if not all of them fit."""
-        left = self.replicas
-        while left:
+        replicas_left = self.replicas
+        while replicas_left:
             node = self.first_node()
             if node is None:
                 return False
-            here = min(left, self.fits(node))
-            self.take(node, here)
-            left -= here
+            replicas_here = min(replicas_left, self.fits(node))
+            self.take(node, replicas_here)
+            replicas_left -= replicas_here
         return True
 
 
@@ -77,9 +77,9 @@ class SetPlacement:
     """
 
     def __init__(self, capacity: RemainingCapacity, components: Iterable[Component | None]) -> None:
-        wanted = [component for component in components if component is not None]
-        self._is_impossible = any(component.replicas < 0 for component in wanted)
-        self._placings = [_placing(capacity, component) for component in wanted if component.replicas > 0]
+        present = [component for component in components if component is not None]
+        self._is_impossible = any(component.replicas < 0 for component in present)
+        self._placings = [_placing(capacity, component) for component in present if component.replicas > 0]
 
     def run(self, sets_max: int = MAX_INT32) -> int:
         """Place as many complete sets as fit, at most `sets_max`, and subtract them from the free capacity."""
@@ -104,19 +104,19 @@ class SetPlacement:
 def max_available_sets(
     capacity: FreeCapacity,
     components: Sequence[Component | None],
-    assumed: Iterable[AssumedWorkload] = (),
+    assumed_workloads: Iterable[AssumedWorkload] = (),
     sets_max: int = MAX_INT32,
 ) -> int:
-    """How many complete sets fit beside the assumed workloads.
+    """Return how many complete sets fit beside the assumed workloads.
 
     Raises:
         FieldError: an amount cannot be read.
     """
-    return SetPlacement(without_assumed(capacity, assumed, components), components).run(sets_max)
+    return SetPlacement(without_assumed(capacity, assumed_workloads, components), components).run(sets_max)
 
 
 def without_assumed(
-    capacity: FreeCapacity, assumed: Iterable[AssumedWorkload], components: Iterable[Component | None] = ()
+    capacity: FreeCapacity, assumed_workloads: Iterable[AssumedWorkload], components: Iterable[Component | None] = ()
 ) -> RemainingCapacity:
     """The free capacity after each assumed workload is placed once, as far as it fits.
 
@@ -126,30 +126,30 @@ def without_assumed(
     Raises:
         FieldError: an amount cannot be read.
     """
-    workloads = [workload.components for workload in assumed]
-    every = [each for group in (components, *workloads) for each in group if each is not None]
-    reduced = RemainingCapacity(capacity, {demand.resource for each in every for demand in _demands(each)})
+    workloads = [workload.components for workload in assumed_workloads]
+    every = [component for group in (components, *workloads) for component in group if component is not None]
+    reduced = RemainingCapacity(capacity, {demand.resource for component in every for demand in _demands(component)})
     for group in workloads:
         SetPlacement(reduced, group).run(sets_max=1)
     return reduced
 
 
 def _demands(component: Component) -> tuple[Demand, ...]:
-    needed = component.replica_requirements
-    return demands(needed.resource_request) if needed is not None else ()
+    requirements = component.replica_requirements
+    return demands(requirements.resource_request) if requirements is not None else ()
 
 
 def _placing(capacity: RemainingCapacity, component: Component) -> _Placing:
-    needed, requirements = _demands(component), component.replica_requirements
+    amounts, requirements = _demands(component), component.replica_requirements
     claim = requirements.node_claim if requirements is not None else None
-    nodes = np.flatnonzero(fitting(capacity, needed, claim)).tolist()
-    need = ((capacity.pods, 1), *((capacity.amounts[resource], amount) for resource, amount in needed))
+    nodes = np.flatnonzero(fitting(capacity, amounts, claim)).tolist()
+    need = ((capacity.pods, 1), *((capacity.amounts[resource], amount) for resource, amount in amounts))
     return _Placing(component.replicas, need, nodes)
 
 
 def _sets_on_the_same_nodes(placings: Iterable[_Placing]) -> int:
-    """How many of the next sets fit with each component entirely on its current first node."""
-    taken: dict[tuple[int, int], int] = defaultdict(int)
+    """Return how many of the next sets fit with each component entirely on its current first node."""
+    usage: dict[tuple[int, int], int] = defaultdict(int)
     columns: dict[int, _Column] = {}
     for placing in placings:
         node = placing.first_node()
@@ -157,5 +157,5 @@ def _sets_on_the_same_nodes(placings: Iterable[_Placing]) -> int:
             return 0
         for column, amount in placing.need:
             columns[id(column)] = column
-            taken[id(column), node] += amount * placing.replicas
-    return min(columns[column][node] // amount for (column, node), amount in taken.items())
+            usage[id(column), node] += amount * placing.replicas
+    return min(columns[column][node] // amount for (column, node), amount in usage.items())

@@ -1,4 +1,4 @@
-"""How many replicas fit on each node, and what limits them."""
+"""Explains how many replicas fit on each node, and what limits them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NodeEstimate:
     limit: str
 
 
-def explained(snapshot: Snapshot, claims: Claims, requirements: Requirements | None) -> list[NodeEstimate]:
+def explain_nodes(snapshot: Snapshot, claims: Claims, requirements: Requirements | None) -> list[NodeEstimate]:
     """The estimates for all nodes, in the estimator's node order.
 
     Cost: one pass over the nodes in Python.
@@ -32,27 +32,30 @@ def explained(snapshot: Snapshot, claims: Claims, requirements: Requirements | N
         FieldError: an amount cannot be read.
     """
     capacity = ClusterCapacity(snapshot, claims)
-    wanted = demands(requirements.resource_request) if requirements is not None else ()
+    needs = demands(requirements.resource_request) if requirements is not None else ()
     claim = requirements.node_claim if requirements is not None else None
-    compiled = claims.compiled(claim)
+    compiled_claim = claims.compile_claim(claim)
     rows = snapshot.order
-    matched, tolerated = compiled.matched(snapshot, rows), compiled.tolerated(snapshot, rows)
-    counts = fitting(capacity, wanted, claim).tolist()
+    matching, tolerated_nodes = (
+        compiled_claim.matching_nodes(snapshot, rows),
+        compiled_claim.tolerated_nodes(snapshot, rows),
+    )
+    counts = fitting(capacity, needs, claim).tolist()
     bounds = {"pods": capacity.free_pods().tolist()}
-    bounds |= {resource: (capacity.free(resource) // amount).tolist() for resource, amount in wanted}
+    bounds |= {resource: (capacity.free(resource) // amount).tolist() for resource, amount in needs}
     tolerations = claim.tolerations if claim is not None else ()
-    found = []
+    estimates = []
     for place, row in enumerate(rows.tolist()):
         node = snapshot.nodes[row]
         assert node is not None
-        if not tolerated[place]:
+        if not tolerated_nodes[place]:
             limit = _repelling(node, tolerations)
-        elif not matched[place]:
+        elif not matching[place]:
             limit = "affinity"
         else:
             limit = min(bounds, key=lambda name: bounds[name][place])
-        found.append(NodeEstimate(node.name, counts[place], limit))
-    return found
+        estimates.append(NodeEstimate(node.name, counts[place], limit))
+    return estimates
 
 
 def _repelling(node: Node, tolerations: tuple[Toleration, ...]) -> str:

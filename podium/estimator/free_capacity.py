@@ -31,15 +31,15 @@ class FreeCapacity(Protocol):
     """The free capacity of a list of nodes."""
 
     def free_pods(self) -> IntArray:
-        """How many more pods each node takes."""
+        """Return how many more pods each node takes."""
         ...
 
     def free(self, resource: str) -> IntArray:
         """The free amount of the resource on each node; zeros if no node has the resource."""
         ...
 
-    def allowed(self, claim: NodeClaim | None) -> BoolArray:
-        """Which nodes a replica with that claim may run on."""
+    def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
+        """Return which nodes a replica with that claim may run on."""
         ...
 
 
@@ -59,36 +59,36 @@ class ClusterCapacity:
         self._allowed: dict[CompiledClaim, BoolArray] = {}
 
     def free_pods(self) -> IntArray:
-        """How many more pods each node takes: 0 if the node is closed. Read-only."""
+        """Return how many more pods each node takes: 0 if the node is closed. Read-only."""
         if self._free_pods is None:
-            self._free_pods = self._left(self._snapshot.allowed_pods, self._snapshot.pod_count)
+            self._free_pods = self._remaining(self._snapshot.allowed_pods, self._snapshot.pod_count)
             if self._snapshot.closed:
                 self._free_pods[np.isin(self._snapshot.order, list(self._snapshot.closed))] = 0
         return self._free_pods
 
     def free(self, resource: str) -> IntArray:
         """The free amount of the resource on each node. Read-only."""
-        known = self._free.get(resource)
-        if known is None:
-            known = self._left(self._snapshot.allocatable(resource), self._snapshot.requested(resource))
+        amounts = self._free.get(resource)
+        if amounts is None:
+            amounts = self._remaining(self._snapshot.allocatable(resource), self._snapshot.requested(resource))
             if len(self._free) < _RESOURCES_KEPT_MAX:
-                self._free[resource] = known
-        return known
+                self._free[resource] = amounts
+        return amounts
 
-    def allowed(self, claim: NodeClaim | None) -> BoolArray:
-        """Which nodes a replica with that claim may run on. Read-only."""
-        compiled = self._claims.compiled(claim)
-        known = self._allowed.get(compiled)
-        if known is None:
-            known = compiled.allowed(self._snapshot, self._snapshot.order)
+    def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
+        """Return which nodes a replica with that claim may run on. Read-only."""
+        compiled_claim = self._claims.compile_claim(claim)
+        rows = self._allowed.get(compiled_claim)
+        if rows is None:
+            rows = compiled_claim.allowed_nodes(self._snapshot, self._snapshot.order)
             if len(self._allowed) < _CLAIMS_KEPT_MAX:
-                self._allowed[compiled] = known
-        return known
+                self._allowed[compiled_claim] = rows
+        return rows
 
-    def _left(self, of: IntArray, taken: IntArray) -> IntArray:
+    def _remaining(self, of: IntArray, usage: IntArray) -> IntArray:
         rows = self._snapshot.order
-        left: IntArray = of.take(rows) - taken.take(rows)
-        return np.maximum(left, NOTHING, out=left)
+        amounts: IntArray = of.take(rows) - usage.take(rows)
+        return np.maximum(amounts, NOTHING, out=amounts)
 
 
 class UniformCapacity:
@@ -103,14 +103,14 @@ class UniformCapacity:
         self._pods_each = pods_each
 
     def free_pods(self) -> IntArray:
-        """How many pods each node takes."""
+        """Return how many pods each node takes."""
         return np.full(len(self._sizes), self._pods_each, np.int64)
 
     def free(self, resource: str) -> IntArray:
         """The amount of the resource on each node."""
         return np.maximum(np.array([size.get(resource, 0) for size in self._sizes], np.int64), NOTHING)
 
-    def allowed(self, claim: NodeClaim | None) -> BoolArray:
+    def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
         """Every node is allowed."""
         del claim
         return np.ones(len(self._sizes), np.bool_)
@@ -125,23 +125,23 @@ class RemainingCapacity:
         self.amounts = {resource: capacity.free(resource).tolist() for resource in resources}
 
     def free_pods(self) -> IntArray:
-        """How many more pods each node takes."""
+        """Return how many more pods each node takes."""
         return np.array(self.pods, np.int64)
 
     def free(self, resource: str) -> IntArray:
         """The free amount of the resource on each node."""
-        known = self.amounts.get(resource)
-        return self._capacity.free(resource) if known is None else np.array(known, np.int64)
+        amounts = self.amounts.get(resource)
+        return self._capacity.free(resource) if amounts is None else np.array(amounts, np.int64)
 
-    def allowed(self, claim: NodeClaim | None) -> BoolArray:
-        """Which nodes a replica with that claim may run on; placed replicas do not change it."""
-        return self._capacity.allowed(claim)
+    def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
+        """Return which nodes a replica with that claim may run on; placed replicas do not change it."""
+        return self._capacity.allowed_nodes(claim)
 
 
 def fitting(capacity: FreeCapacity, demands: Iterable[Demand], claim: NodeClaim | None) -> IntArray:
-    """How many replicas fit on each node. A replica without demands uses only a pod slot."""
+    """Return how many replicas fit on each node. A replica without demands uses only a pod slot."""
     counts = capacity.free_pods().copy()
     for resource, amount in demands:
         np.minimum(counts, capacity.free(resource) // amount, out=counts)
-    counts *= capacity.allowed(claim)
+    counts *= capacity.allowed_nodes(claim)
     return counts

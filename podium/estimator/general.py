@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from podium.estimator.amounts import Demand, counted, exact, whole_units
+from podium.estimator.amounts import Demand, count_resources, exact, whole_units
 from podium.estimator.cluster_objects import AllocatableModeling, Cluster, ResourceModel, ResourceSummary
 from podium.estimator.component_sets import max_available_sets
 from podium.estimator.free_capacity import UniformCapacity
 from podium.estimator.replicas import max_available_replicas
-from podium.estimator.requirements import AssumedWorkload, Component, Requirements, saturated
+from podium.estimator.requirements import AssumedWorkload, Component, Requirements, saturate
 from podium.objects.meta import RawQuantity, ResourceList
 from podium.objects.quantity import Quantity, quantity_format
 from podium.objects.resource_names import CPU, PODS
@@ -32,7 +32,7 @@ _NODES_MAX = 1_000_000
 
 
 class ModelsSemantics(enum.Enum):
-    """How resource models limit an estimate, named after the last Karmada release with that behaviour."""
+    """The way in which resource models limit an estimate, named after the last Karmada release with that behaviour."""
 
     CURRENT = "current"
     V1_17 = "v1.17"
@@ -46,72 +46,72 @@ class ModelsError(Exception):
 def general_replicas(
     cluster: Cluster,
     requirements: Requirements | None,
-    assumed: Sequence[AssumedWorkload] = (),
+    assumed_workloads: Sequence[AssumedWorkload] = (),
     semantics: ModelsSemantics = ModelsSemantics.CURRENT,
 ) -> int:
-    """How many replicas fit into the cluster, by its total amounts.
+    """Return how many replicas fit into the cluster, by its total amounts.
 
     Raises:
         FieldError: an amount cannot be read.
     """
-    found = _places(cluster, assumed, _units)
-    if found is None:
+    places = _places(cluster, assumed_workloads, _units)
+    if places is None:
         return 0
-    summary, pods, on_the_way = found
+    summary, pods, on_the_way = places
     if requirements is None:
-        return saturated(pods)
+        return saturate(pods)
     if summary.allocatable_modelings:
         try:
-            return saturated(min(replicas_by_models(cluster, requirements, assumed, semantics), pods))
+            return saturate(min(replicas_by_models(cluster, requirements, assumed_workloads, semantics), pods))
         except ModelsError:
             pass
-    return saturated(min(_replicas_by_summary(summary, requirements, on_the_way), pods))
+    return saturate(min(_replicas_by_summary(summary, requirements, on_the_way), pods))
 
 
 def replicas_by_models(
     cluster: Cluster,
     requirements: Requirements,
-    assumed: Sequence[AssumedWorkload] = (),
+    assumed_workloads: Sequence[AssumedWorkload] = (),
     semantics: ModelsSemantics = ModelsSemantics.CURRENT,
 ) -> int:
-    """How many replicas fit if every node has exactly the minimum of its grade.
+    """Return how many replicas fit if every node has exactly the minimum of its grade.
 
     Raises:
         ModelsError: there are no models, or, with older semantics, they lack a resource of the request.
         FieldError: an amount cannot be read.
     """
     if semantics is ModelsSemantics.CURRENT:
-        return max_available_replicas(_capacity(cluster), requirements, assumed)
+        return max_available_replicas(_capacity(cluster), requirements, assumed_workloads)
     return _replicas_by_compliant_grades(cluster, requirements, semantics)
 
 
 def general_sets(
-    cluster: Cluster, components: Sequence[Component | None], assumed: Sequence[AssumedWorkload] = ()
+    cluster: Cluster, components: Sequence[Component | None], assumed_workloads: Sequence[AssumedWorkload] = ()
 ) -> int:
-    """How many component sets fit into the cluster, by its total amounts.
+    """Return how many component sets fit into the cluster, by its total amounts.
 
     Raises:
         FieldError: an amount cannot be read.
     """
-    found = _places(cluster, assumed, _by_format)
-    if found is None:
+    places = _places(cluster, assumed_workloads, _by_format)
+    if places is None:
         return 0
-    summary, pods, on_the_way = found
-    there = [component for component in components if component is not None]
-    pods_per_set = sum(component.replicas for component in there)
+    summary, pods, on_the_way = places
+    present = [component for component in components if component is not None]
+    pods_per_set = sum(component.replicas for component in present)
     if pods_per_set <= 0:
-        return saturated(pods)
-    sets = saturated(pods // pods_per_set)
-    for name, amount in _amounts(there, _by_format).items():
+        return saturate(pods)
+    sets = saturate(pods // pods_per_set)
+    for name, amount in _amounts(present, _by_format).items():
         if amount > 0:
-            left = _left_by_format(summary, name) - on_the_way.get(name, 0)
-            if left <= 0:
+            units = _left_by_format(summary, name) - on_the_way.get(name, 0)
+            if units <= 0:
                 return 0
-            sets = min(sets, left // amount)
+            sets = min(sets, units // amount)
     if not summary.allocatable_modelings:
         return sets
     try:
-        return max_available_sets(_capacity(cluster), there, assumed, sets)
+        return max_available_sets(_capacity(cluster), present, assumed_workloads, sets)
     except ModelsError:
         return sets
 
@@ -128,45 +128,45 @@ class _Places(NamedTuple):
 
 
 def _places(
-    cluster: Cluster, assumed: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]
+    cluster: Cluster, assumed_workloads: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]
 ) -> _Places | None:
     """The free pod slots. None if there are none, or if the cluster has no summary."""
     summary = cluster.status.resource_summary
     if summary is None:
         return None
-    on_the_way = _assumed_amounts(assumed, measure)
+    on_the_way = _assumed_amounts(assumed_workloads, measure)
     pods = _free_pods(summary) - on_the_way.pop(PODS, 0)
     return _Places(summary, pods, on_the_way) if pods > 0 else None
 
 
 def _free_pods(summary: ResourceSummary) -> int:
-    bound, taken = summary.allocatable.get(PODS, 0), (summary.allocated, summary.allocating)
-    return whole_units(PODS, bound, PODS) - sum(whole_units(PODS, each.get(PODS, 0), PODS) for each in taken)
+    limit, usages = summary.allocatable.get(PODS, 0), (summary.allocated, summary.allocating)
+    return whole_units(PODS, limit, PODS) - sum(whole_units(PODS, usage.get(PODS, 0), PODS) for usage in usages)
 
 
 def _replicas_by_summary(summary: ResourceSummary, requirements: Requirements, on_the_way: Mapping[str, int]) -> int:
     counts = []
     for name, raw in requirements.resource_request.items():
-        wanted = exact(raw, f"resourceRequest[{name}]")
-        if wanted.value <= 0:
+        amount = exact(raw, f"resourceRequest[{name}]")
+        if amount.value <= 0:
             continue
         if name not in summary.allocatable:
             return 0
-        taken = on_the_way.get(name, 0)
-        left = _left(summary, name) + Quantity(-taken, -3 if name == CPU else 0, wide=False)
-        if left.value <= 0:
+        amount_on_the_way = on_the_way.get(name, 0)
+        free = _remaining(summary, name) + Quantity(-amount_on_the_way, -3 if name == CPU else 0, wide=False)
+        if free.value <= 0:
             return 0
-        counts.append(left.milli_value // wanted.milli_value if name == CPU else left.value // wanted.value)
+        counts.append(free.milli_value // amount.milli_value if name == CPU else free.value // amount.value)
     return min(counts, default=_free_pods(summary))
 
 
-def _left(summary: ResourceSummary, name: str) -> Quantity:
-    left = exact(summary.allocatable[name], f"allocatable[{name}]")
-    for taken in (summary.allocated, summary.allocating):
-        if name in taken:
-            amount = exact(taken[name], name)
-            left += Quantity(-amount.unscaled, amount.exponent, amount.wide)
-    return left
+def _remaining(summary: ResourceSummary, name: str) -> Quantity:
+    free = exact(summary.allocatable[name], f"allocatable[{name}]")
+    for usage in (summary.allocated, summary.allocating):
+        if name in usage:
+            amount = exact(usage[name], name)
+            free += Quantity(-amount.unscaled, amount.exponent, amount.wide)
+    return free
 
 
 def _left_by_format(summary: ResourceSummary, name: str) -> int:
@@ -174,14 +174,14 @@ def _left_by_format(summary: ResourceSummary, name: str) -> int:
     if name not in summary.allocatable:
         return 0
     form = quantity_format(summary.allocatable[name])
-    left = exact(summary.allocatable[name], f"allocatable[{name}]")
-    for taken in (summary.allocated, summary.allocating):
-        if name in taken:
-            if not left.unscaled:
-                form = quantity_format(taken[name])
-            amount = exact(taken[name], name)
-            left += Quantity(-amount.unscaled, amount.exponent, amount.wide)
-    return left.value if form == "BinarySI" else left.milli_value
+    free = exact(summary.allocatable[name], f"allocatable[{name}]")
+    for usage in (summary.allocated, summary.allocating):
+        if name in usage:
+            if not free.unscaled:
+                form = quantity_format(usage[name])
+            amount = exact(usage[name], name)
+            free += Quantity(-amount.unscaled, amount.exponent, amount.wide)
+    return free.value if form == "BinarySI" else free.milli_value
 
 
 def _by_format(name: str, raw: RawQuantity) -> int:
@@ -204,13 +204,18 @@ def _amounts(components: Iterable[Component], measure: Callable[[str, RawQuantit
     return total
 
 
-def _assumed_amounts(assumed: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]) -> Counter[str]:
+def _assumed_amounts(
+    assumed_workloads: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]
+) -> Counter[str]:
     """The amounts of the assumed workloads, pods included."""
     components = [
-        each for workload in assumed for each in workload.components if each is not None and each.replicas > 0
+        component
+        for workload in assumed_workloads
+        for component in workload.components
+        if component is not None and component.replicas > 0
     ]
     total = _amounts(components, measure)
-    total[PODS] += sum(each.replicas for each in components)
+    total[PODS] += sum(component.replicas for component in components)
     return total
 
 
@@ -238,7 +243,9 @@ def _capacity(cluster: Cluster) -> UniformCapacity:
 
 
 def _beginning(model: ResourceModel) -> dict[str, int]:
-    return counted({each.name: each.min for each in model.ranges}, f"resourceModels[{model.grade}]")
+    return count_resources(
+        {model_range.name: model_range.min for model_range in model.ranges}, f"resourceModels[{model.grade}]"
+    )
 
 
 def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, semantics: ModelsSemantics) -> int:
@@ -246,38 +253,42 @@ def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, 
     models, summary = cluster.spec.resource_models, cluster.status.resource_summary
     if summary is None or not models:
         raise ModelsError("no resource models defined")
-    wanted = [
+    needs = [
         Demand(name, amount)
         for name, raw in requirements.resource_request.items()
         if (amount := whole_units(name, raw, f"resourceRequest[{name}]")) > 0
     ]
     sizes = [
-        {each.name: whole_units(each.name, each.min, "resourceModels") for each in model.ranges} for model in models
+        {
+            model_range.name: whole_units(model_range.name, model_range.min, "resourceModels")
+            for model_range in model.ranges
+        }
+        for model in models
     ]
-    for name, _ in wanted:
+    for name, _ in needs:
         if any(name not in size for size in sizes):
             raise ModelsError(f"the models do not list {name}")
-    if not wanted:
+    if not needs:
         return _free_pods(summary)
     if semantics is ModelsSemantics.V1_17:
-        first, at_least = _first_that_holds(sizes, wanted), 0
+        first, at_least = _first_that_holds(sizes, needs), 0
     else:
-        first, at_least = _first_that_may_hold(sizes, wanted), 1
-    return _replicas_from(first, sizes, summary.allocatable_modelings, wanted, at_least)
+        first, at_least = _first_that_may_hold(sizes, needs), 1
+    return _replicas_from(first, sizes, summary.allocatable_modelings, needs, at_least)
 
 
-def _first_that_holds(sizes: Sequence[Mapping[str, int]], wanted: Iterable[Demand]) -> int:
+def _first_that_holds(sizes: Sequence[Mapping[str, int]], needs: Iterable[Demand]) -> int:
     """The index of the first grade whose minimum satisfies the request; the number of grades if none does."""
     return max(
-        next((index for index, size in enumerate(sizes) if size[name] >= amount), len(sizes)) for name, amount in wanted
+        next((index for index, size in enumerate(sizes) if size[name] >= amount), len(sizes)) for name, amount in needs
     )
 
 
-def _first_that_may_hold(sizes: Sequence[Mapping[str, int]], wanted: Iterable[Demand]) -> int:
+def _first_that_may_hold(sizes: Sequence[Mapping[str, int]], needs: Iterable[Demand]) -> int:
     """The index of the grade whose range contains the request."""
     return max(
         next((index for index, size in enumerate(sizes) if size[name] > amount), len(sizes)) - 1
-        for name, amount in wanted
+        for name, amount in needs
     )
 
 
@@ -285,12 +296,12 @@ def _replicas_from(
     first: int,
     sizes: Sequence[Mapping[str, int]],
     modelings: Sequence[AllocatableModeling],
-    wanted: Sequence[Demand],
+    needs: Sequence[Demand],
     at_least: int,
 ) -> int:
     """The replicas from grade `first` on. Grades and counts are matched by index, as in those releases."""
     total = 0
     for size, modeling in list(zip(sizes, modelings, strict=False))[max(first, 0) :]:
-        each = min(size[name] // amount for name, amount in wanted)
-        total += max(each, at_least) * modeling.count
+        sets = min(size[name] // amount for name, amount in needs)
+        total += max(sets, at_least) * modeling.count
     return total

@@ -26,7 +26,7 @@ from podium.estimator.accurate import without_preemption
 from podium.estimator.cluster_objects import Cluster as KarmadaCluster
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import READ, READ_TO_TRY, Gates, MemberCluster
-from podium.estimator.resource_models import standardised
+from podium.estimator.resource_models import standardise
 from podium.estimator.scheduler_view import SchedulerView
 from podium.lib.system_clock import SystemClock
 from podium.objects.core import Node, Pod
@@ -62,25 +62,28 @@ def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accu
     Raises:
         ManifestError: an object cannot be read.
     """
-    found = []
+    sources = []
     for manifest in manifests:
         resource = _kind_of(manifest)
         if resource is not None:
-            found.append(read_manifest(manifest, resource))
+            sources.append(read_manifest(manifest, resource))
     view = None
     if is_accurate:
         view = SchedulerView(ObjectStore.of(manifests).lister, _refuse_broken, SystemClock(), Random())
     member = MemberCluster(name, _refuse_broken, gates, view)
-    for item in sorted(found, key=lambda item: (item.metadata.namespace, item.metadata.name)):
+    for item in sorted(sources, key=lambda item: (item.metadata.namespace, item.metadata.name)):
         member.put(item)
     return member
 
 
-def admitted(found: Iterable[Found]) -> list[Manifest]:
+def admit_manifests(sources: Iterable[Found]) -> list[Manifest]:
     """The objects with the defaults that an API server fills in."""
-    manifests = [each.manifest for each in found]
+    manifests = [source.manifest for source in sources]
     admission = Admission(manifests)
-    return [admission.admit(each, resource) if (resource := resource_of(each)) else each for each in manifests]
+    return [
+        admission.admit(manifest, resource) if (resource := resource_of(manifest)) else manifest
+        for manifest in manifests
+    ]
 
 
 def cluster_for(store: ObjectStore, admission: Admission, replica: Pod) -> tuple[Cluster, list[Pod]]:
@@ -100,7 +103,7 @@ def cluster_for(store: ObjectStore, admission: Admission, replica: Pod) -> tuple
     return cluster, [pod for pod in store.objects(PODS).values() if not pod.node_name and not pod.is_terminating]
 
 
-def workload_in(found: Iterable[Found], name: str) -> Workload:
+def workload_in(sources: Iterable[Found], name: str) -> Workload:
     """The workload among the objects of a file: a pod, or an object with a pod template.
 
     Args:
@@ -109,17 +112,17 @@ def workload_in(found: Iterable[Found], name: str) -> Workload:
     Raises:
         ManifestError: there is no workload, or more than one.
     """
-    asked, others = asked_pod(list(found), name)
-    metadata, spec = asked.manifest.get("metadata") or {}, asked.manifest.get("spec") or {}
+    pod_source, other_sources = asked_pod(list(sources), name)
+    metadata, spec = pod_source.manifest.get("metadata") or {}, pod_source.manifest.get("spec") or {}
     if isinstance(metadata, dict) and isinstance(spec, dict):
         spec = {**spec, "nodeName": None}
-    manifest = Found({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}, asked.where)
-    pod = read_object(manifest, PODS, Admission(each.manifest for each in others))
+    manifest = Found({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}, pod_source.where)
+    pod = read_object(manifest, PODS, Admission(source.manifest for source in other_sources))
     name = str(spec.get("priorityClassName") or "")
-    return Workload(pod, manifest, name, tuple(item.manifest for item in others))
+    return Workload(pod, manifest, name, tuple(item.manifest for item in other_sources))
 
 
-def karmada_cluster_in(found: Iterable[Found], name: str) -> KarmadaCluster:
+def karmada_cluster_in(sources: Iterable[Found], name: str) -> KarmadaCluster:
     """The Cluster object of Karmada's among the objects of a file, with its models as Karmada's webhook leaves them.
 
     Args:
@@ -128,7 +131,7 @@ def karmada_cluster_in(found: Iterable[Found], name: str) -> KarmadaCluster:
     Raises:
         EstimateError: there is none, or more than one, or it cannot be read.
     """
-    objects = [each.manifest for each in found if each.manifest["kind"] == "Cluster"]
+    objects = [source.manifest for source in sources if source.manifest["kind"] == "Cluster"]
     if len(objects) != 1:
         raise EstimateError(f"{name}: expected one Cluster, found {len(objects)}")
     try:
@@ -136,7 +139,7 @@ def karmada_cluster_in(found: Iterable[Found], name: str) -> KarmadaCluster:
     except msgspec.ValidationError as error:
         raise EstimateError(f"{name}: {error}") from error
     # The webhook standardises the models before it validates them.
-    models = standardised(cluster.spec.resource_models)
+    models = standardise(cluster.spec.resource_models)
     return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, resource_models=models))
 
 

@@ -21,7 +21,7 @@ from podium.estimator.amounts import upstream_pod_usage
 from podium.estimator.claims import Claims
 from podium.estimator.component_sets import SetPlacement, without_assumed
 from podium.estimator.errors import EstimateError
-from podium.estimator.explain import NodeEstimate, explained
+from podium.estimator.explain import NodeEstimate, explain_nodes
 from podium.estimator.free_capacity import ClusterCapacity
 from podium.estimator.quota import RESOURCE_QUOTAS, ResourceQuota, replicas_within, sets_within
 from podium.estimator.replicas import max_available_replicas
@@ -166,31 +166,31 @@ class MemberCluster:
         return self._capacity
 
     def max_available_replicas(
-        self, requirements: ReplicaRequirements | None, assumed: Sequence[AssumedWorkload] = ()
+        self, requirements: ReplicaRequirements | None, assumed_workloads: Sequence[AssumedWorkload] = ()
     ) -> int:
-        """How many replicas fit into the cluster.
+        """Return how many replicas fit into the cluster.
 
         Raises:
             EstimateError: an amount cannot be read.
         """
         if not len(self.snapshot()):
             return 0
-        assumed = self._honoured(assumed)
+        assumed_workloads = self._workloads_honoured(assumed_workloads)
         try:
-            by_nodes = max_available_replicas(self.capacity(), requirements, assumed)
-            return min(by_nodes, self._within_quotas(requirements, assumed))
+            by_nodes = max_available_replicas(self.capacity(), requirements, assumed_workloads)
+            return min(by_nodes, self._within_quotas(requirements, assumed_workloads))
         except FieldError as error:
             raise EstimateError(f"failed to estimate replicas: {error}") from error
 
     @property
     def is_accurate(self) -> bool:
-        """Whether the member supports accurate estimates."""
+        """Return whether the member supports accurate estimates."""
         return self._view is not None
 
     def replicas_in_steps(
         self,
         requirements: ReplicaRequirements | None,
-        assumed: Sequence[AssumedWorkload],
+        assumed_workloads: Sequence[AssumedWorkload],
         workload: ObjectReference | None,
         is_over: Callable[[], bool] = lambda: False,
     ) -> EstimateSteps:
@@ -204,40 +204,42 @@ class MemberCluster:
             EstimateError: an amount cannot be read, or an attempt failed.
         """
         assert self._view is not None, "this member answers only as upstream does"
-        assumed = self._honoured(assumed)
+        assumed_workloads = self._workloads_honoured(assumed_workloads)
         try:
-            bound = self._within_quotas(requirements, assumed)
-            made = self._made_by(workload)
-            replica = replica_of(requirements) if made is None else replica_as_asked(made, requirements)
+            limit = self._within_quotas(requirements, assumed_workloads)
+            template_pod = self._made_by(workload)
+            replica = replica_of(requirements) if template_pod is None else replica_as_asked(template_pod, requirements)
             filter_requests(replica.spec)
         except FieldError as error:
             raise EstimateError(f"failed to estimate replicas: {error}") from error
-        count = yield from self._view.replicas_in_steps(replica, _on_their_way(assumed), is_over)
-        return min(count, bound)
+        count = yield from self._view.replicas_in_steps(replica, _on_their_way(assumed_workloads), is_over)
+        return min(count, limit)
 
-    def _within_quotas(self, requirements: ReplicaRequirements | None, assumed: Sequence[AssumedWorkload]) -> int:
+    def _within_quotas(
+        self, requirements: ReplicaRequirements | None, assumed_workloads: Sequence[AssumedWorkload]
+    ) -> int:
         if not self._gates.resource_quota_estimate:
             return MAX_INT32
-        return replicas_within(self.quotas.values(), requirements, assumed)
+        return replicas_within(self.quotas.values(), requirements, assumed_workloads)
 
     def _made_by(self, workload: ObjectReference | None) -> Pod | None:
         """A pod made from the workload's present template."""
         if workload is None:
             return None
-        found: Templated | None = None
+        template_owner: Templated | None = None
         match workload.kind, f"{workload.namespace}/{workload.name}":
             case "Deployment", key:
-                found = self.deployments.get(key)
+                template_owner = self.deployments.get(key)
                 # The template of the replica set has the pod-template-hash label that the pods have.
-                if found is not None:
-                    found = new_replica_set(found, self.replica_sets.values()) or found
+                if template_owner is not None:
+                    template_owner = new_replica_set(template_owner, self.replica_sets.values()) or template_owner
             case "ReplicaSet", key:
-                found = self.replica_sets.get(key)
+                template_owner = self.replica_sets.get(key)
             case "StatefulSet", key:
-                found = self.stateful_sets.get(key)
+                template_owner = self.stateful_sets.get(key)
             case "Job", key:
-                found = self.jobs.get(key)
-        return pod_made_by(found) if found is not None else None
+                template_owner = self.jobs.get(key)
+        return pod_made_by(template_owner) if template_owner is not None else None
 
     def explain_replicas(self, requirements: ReplicaRequirements | None) -> list[NodeEstimate]:
         """The part of each node in `max_available_replicas`. Quotas are not included, since they limit the sum.
@@ -246,7 +248,7 @@ class MemberCluster:
             EstimateError: an amount cannot be read.
         """
         try:
-            return explained(self.snapshot(), self._claims, requirements)
+            return explain_nodes(self.snapshot(), self._claims, requirements)
         except FieldError as error:
             raise EstimateError(f"failed to estimate replicas: {error}") from error
 
@@ -254,17 +256,17 @@ class MemberCluster:
         self,
         components: Sequence[Component | None],
         namespace: str = "",
-        assumed: Sequence[AssumedWorkload] = (),
+        assumed_workloads: Sequence[AssumedWorkload] = (),
     ) -> int:
-        """How many complete sets of the components fit into the cluster.
+        """Return how many complete sets of the components fit into the cluster.
 
         Raises:
             EstimateError: an amount cannot be read.
         """
-        return self.prepare_component_sets(components, namespace, assumed)()
+        return self.prepare_component_sets(components, namespace, assumed_workloads)()
 
     def prepare_component_sets(
-        self, components: Sequence[Component | None], namespace: str, assumed: Sequence[AssumedWorkload]
+        self, components: Sequence[Component | None], namespace: str, assumed_workloads: Sequence[AssumedWorkload]
     ) -> Callable[[], int]:
         """Like `max_available_component_sets`, but return a function that does the work and can run in a thread.
 
@@ -273,20 +275,20 @@ class MemberCluster:
         """
         if not len(self.snapshot()):
             return lambda: 0
-        assumed = self._honoured(assumed)
+        assumed_workloads = self._workloads_honoured(assumed_workloads)
         try:
-            bound = MAX_INT32
+            limit = MAX_INT32
             if self._gates.resource_quota_estimate:
-                bound = sets_within(self.quotas.values(), namespace, components, assumed)
+                limit = sets_within(self.quotas.values(), namespace, components, assumed_workloads)
             if not components:
-                return lambda: bound
-            placement = SetPlacement(without_assumed(self.capacity(), assumed, components), components)
+                return lambda: limit
+            placement = SetPlacement(without_assumed(self.capacity(), assumed_workloads, components), components)
         except FieldError as error:
             raise EstimateError(f"failed to estimate component sets: {error}") from error
-        return lambda: placement.run(bound)
+        return lambda: placement.run(limit)
 
     def unschedulable_replicas(self, workload: ObjectReference | None, threshold_s: float, now_s: float) -> int:
-        """How many replicas of a deployment have been unschedulable for longer than the threshold.
+        """Return how many replicas of a deployment have been unschedulable for longer than the threshold.
 
         Raises:
             EstimateError: there is no such workload, or it is of another kind.
@@ -304,25 +306,25 @@ class MemberCluster:
         )
 
     def _pods_owned_by_any_of(self, deployment: Deployment) -> Iterable[Pod]:
-        for each in self.replica_sets.values():
-            if controller_uid(each.metadata) == deployment.metadata.uid:
-                yield from self._pods_of.get(each.metadata.uid, {}).values()
+        for replica_set in self.replica_sets.values():
+            if controller_uid(replica_set.metadata) == deployment.metadata.uid:
+                yield from self._pods_of.get(replica_set.metadata.uid, {}).values()
 
-    def _honoured(self, assumed: Sequence[AssumedWorkload]) -> Sequence[AssumedWorkload]:
-        return assumed if self._gates.scheduling_overcommit_protection else ()
+    def _workloads_honoured(self, assumed_workloads: Sequence[AssumedWorkload]) -> Sequence[AssumedWorkload]:
+        return assumed_workloads if self._gates.scheduling_overcommit_protection else ()
 
 
-def _on_their_way(assumed: Iterable[AssumedWorkload]) -> list[Pod]:
+def _on_their_way(assumed_workloads: Iterable[AssumedWorkload]) -> list[Pod]:
     """The pods of assumed workloads, at most as many as are ever placed."""
     pods: list[Pod] = []
-    for workload in assumed:
+    for workload in assumed_workloads:
         for component in workload.components:
             if component is None:
                 continue
-            needed = component.replica_requirements or ComponentReplicaRequirements()
+            requirements = component.replica_requirements or ComponentReplicaRequirements()
             like = ReplicaRequirements(
-                node_claim=needed.node_claim,
-                resource_request=needed.resource_request,
+                node_claim=requirements.node_claim,
+                resource_request=requirements.resource_request,
                 namespace=workload.namespace,
             )
             count = min(component.replicas, PLACED_MAX - len(pods))

@@ -14,7 +14,9 @@ NO_ANSWER: Final = -1
 """The answer for a cluster that an estimator could not query."""
 
 
-def merged(clusters: Iterable[str], answers: Iterable[Mapping[str, int] | None], replicas: int) -> dict[str, int]:
+def merge_answers(
+    clusters: Iterable[str], answers: Iterable[Mapping[str, int] | None], replicas: int
+) -> dict[str, int]:
     """For each cluster the smallest answer of the estimators, or the workload's `replicas` if none limits it.
 
     Args:

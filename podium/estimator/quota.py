@@ -63,9 +63,11 @@ RESOURCE_QUOTAS: Final = ResourceType("ResourceQuota", "/api/v1/resourcequotas",
 
 
 def replicas_within(
-    quotas: Iterable[ResourceQuota], requirements: ReplicaRequirements | None, assumed: Sequence[AssumedWorkload] = ()
+    quotas: Iterable[ResourceQuota],
+    requirements: ReplicaRequirements | None,
+    assumed_workloads: Sequence[AssumedWorkload] = (),
 ) -> int:
-    """How many replicas the quotas allow; MAX_INT32 if none limits them.
+    """Return how many replicas the quotas allow; MAX_INT32 if none limits them.
 
     An empty namespace stands for all namespaces.
 
@@ -74,88 +76,90 @@ def replicas_within(
     """
     if requirements is None:
         return MAX_INT32
-    namespace, wanted = requirements.namespace, demands(requirements.resource_request)
-    on_the_way = _components_in(namespace, assumed)
-    bound = MAX_INT32
+    namespace, needs = requirements.namespace, demands(requirements.resource_request)
+    on_the_way = _components_in(namespace, assumed_workloads)
+    limit = MAX_INT32
     for quota in quotas:
         if namespace and quota.metadata.namespace != namespace:
             continue
         selectors = _selectors(quota)
         if selectors and not _counts(selectors, requirements.priority_class_name):
             continue
-        bound = min(bound, _divided(quota, wanted, _counted(selectors, on_the_way)))
-    return bound
+        limit = min(limit, _sets_within(quota, needs, _count_matching(selectors, on_the_way)))
+    return limit
 
 
 def sets_within(
     quotas: Iterable[ResourceQuota],
     namespace: str,
     components: Sequence[Component | None],
-    assumed: Sequence[AssumedWorkload] = (),
+    assumed_workloads: Sequence[AssumedWorkload] = (),
 ) -> int:
-    """How many sets the quotas of the namespace allow; MAX_INT32 if none limits them.
+    """Return how many sets the quotas of the namespace allow; MAX_INT32 if none limits them.
 
     Raises:
         FieldError: an amount cannot be read.
     """
     if not namespace or not components:
         return MAX_INT32
-    on_the_way = _components_in(namespace, assumed)
-    bound = MAX_INT32
+    on_the_way = _components_in(namespace, assumed_workloads)
+    limit = MAX_INT32
     for quota in quotas:
-        if quota.metadata.namespace == namespace and (counted := _counted(_selectors(quota), components)):
-            together = [Demand(name, amount) for name, amount in _sum(counted).items() if amount > 0]
-            bound = min(bound, _divided(quota, together, _counted(_selectors(quota), on_the_way)))
-    return bound
+        if quota.metadata.namespace == namespace and (members := _count_matching(_selectors(quota), components)):
+            together = [Demand(name, amount) for name, amount in _sum(members).items() if amount > 0]
+            limit = min(limit, _sets_within(quota, together, _count_matching(_selectors(quota), on_the_way)))
+    return limit
 
 
 # ---------------------------------------------------------------- scopes
 
 
 def _selectors(quota: ResourceQuota) -> list[ScopedResourceSelectorRequirement]:
-    found = [ScopedResourceSelectorRequirement(scope_name=scope, operator="Exists") for scope in quota.spec.scopes]
+    requirements = [
+        ScopedResourceSelectorRequirement(scope_name=scope, operator="Exists") for scope in quota.spec.scopes
+    ]
     selector = quota.spec.scope_selector
-    return [*found, *selector.match_expressions] if selector is not None else found
+    return [*requirements, *selector.match_expressions] if selector is not None else requirements
 
 
 def _counts(selectors: Iterable[ScopedResourceSelectorRequirement], priority_class: str) -> bool:
-    return any(_matches(each, priority_class) for each in selectors)
+    return any(_matches(selector, priority_class) for selector in selectors)
 
 
 def _matches(selector: ScopedResourceSelectorRequirement, priority_class: str) -> bool:
-    """Whether the scope matches. Only PriorityClass can match, since nothing else is known of a replica."""
+    """Return whether the scope matches. Only PriorityClass can match, since nothing else is known of a replica."""
     if selector.scope_name != _PRIORITY_CLASS:
         return False
     requirement = LabelSelectorRequirement(key=_PRIORITY_CLASS, operator=selector.operator, values=selector.values)
     try:
-        compiled = compile_selector(LabelSelector(match_expressions=(requirement,)))
+        compiled_selector = compile_selector(LabelSelector(match_expressions=(requirement,)))
     except FieldError:
         return False
-    return compiled.matches({_PRIORITY_CLASS: priority_class} if priority_class else {})
+    return compiled_selector.matches({_PRIORITY_CLASS: priority_class} if priority_class else {})
 
 
-def _components_in(namespace: str, assumed: Iterable[AssumedWorkload]) -> list[Component]:
+def _components_in(namespace: str, assumed_workloads: Iterable[AssumedWorkload]) -> list[Component]:
     return [
         component
-        for workload in assumed
+        for workload in assumed_workloads
         if workload.namespace == namespace
         for component in workload.components
         if component is not None and component.replica_requirements is not None
     ]
 
 
-def _counted(
+def _count_matching(
     selectors: Sequence[ScopedResourceSelectorRequirement], components: Iterable[Component | None]
 ) -> list[Component | None]:
     """The components that a quota with these scopes counts; all of them if it has no scope."""
     if not selectors:
         return list(components)
     return [
-        each
-        for each in components
-        if each is not None
-        and each.replica_requirements is not None
-        and _counts(selectors, each.replica_requirements.priority_class_name)
+        component
+        for component in components
+        if component is not None
+        and component.replica_requirements is not None
+        and _counts(selectors, component.replica_requirements.priority_class_name)
     ]
 
 
@@ -174,29 +178,29 @@ def _sum(components: Iterable[Component | None]) -> dict[str, int]:
     return total
 
 
-def _divided(quota: ResourceQuota, wanted: Iterable[Demand], on_the_way: Iterable[Component | None]) -> int:
-    """How many times the demands fit into the quota's remaining amounts, less the assumed workloads."""
+def _sets_within(quota: ResourceQuota, needs: Iterable[Demand], on_the_way: Iterable[Component | None]) -> int:
+    """Return how many times the demands fit into the quota's remaining amounts, less the assumed workloads."""
     free = _free(quota)
     for name, amount in _sum(on_the_way).items():
         if name in free:
             free[name] -= amount
             if free[name] < 0:
                 return 0
-    return min((max(free[name], 0) // amount for name, amount in wanted if name in free), default=MAX_INT32)
+    return min((max(free[name], 0) // amount for name, amount in needs if name in free), default=MAX_INT32)
 
 
 def _free(quota: ResourceQuota) -> dict[str, int]:
     """The remaining amounts, for resources with both a limit and a use. `requests.X` takes precedence over `X`."""
-    hard, used = quota.status.hard, quota.status.used
+    hard, usage = quota.status.hard, quota.status.used
     free: dict[str, int] = {}
     for name in sorted(hard, key=lambda name: name.startswith(_REQUESTS)):
         plain = name.removeprefix(_REQUESTS)
-        if name in used and (plain in (CPU, MEMORY) or is_extended_resource(plain)):
-            left = _left(hard, used, name)
-            free[plain] = left.milli_value if plain == CPU else left.value
+        if name in usage and (plain in (CPU, MEMORY) or is_extended_resource(plain)):
+            remainder = _remaining(hard, usage, name)
+            free[plain] = remainder.milli_value if plain == CPU else remainder.value
     return free
 
 
-def _left(hard: Mapping[str, str | int | float], used: Mapping[str, str | int | float], name: str) -> Quantity:
-    taken = exact(used[name], f"status.used[{name}]")
-    return exact(hard[name], f"status.hard[{name}]") + Quantity(-taken.unscaled, taken.exponent, taken.wide)
+def _remaining(hard: Mapping[str, str | int | float], usage: Mapping[str, str | int | float], name: str) -> Quantity:
+    amount = exact(usage[name], f"status.used[{name}]")
+    return exact(hard[name], f"status.hard[{name}]") + Quantity(-amount.unscaled, amount.exponent, amount.wide)

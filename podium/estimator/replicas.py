@@ -1,4 +1,4 @@
-"""How many equal replicas fit.
+"""Counts the equal replicas that fit.
 
 Source: karmada pkg/estimator/server/framework/plugins/noderesource/noderesource.go, v1.18.
 """
@@ -11,11 +11,11 @@ from podium.cluster import IntArray
 from podium.estimator.amounts import demands
 from podium.estimator.component_sets import without_assumed
 from podium.estimator.free_capacity import FreeCapacity, fitting
-from podium.estimator.requirements import AssumedWorkload, Requirements, saturated
+from podium.estimator.requirements import AssumedWorkload, Requirements, saturate
 
 
 def replicas_by_node(capacity: FreeCapacity, requirements: Requirements | None) -> IntArray:
-    """How many replicas fit on each node. Without requirements a replica uses only a pod slot on any node.
+    """Return how many replicas fit on each node. Without requirements a replica uses only a pod slot on any node.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -28,13 +28,17 @@ def replicas_by_node(capacity: FreeCapacity, requirements: Requirements | None) 
 
 
 def max_available_replicas(
-    capacity: FreeCapacity, requirements: Requirements | None, assumed: Sequence[AssumedWorkload] = ()
+    capacity: FreeCapacity, requirements: Requirements | None, assumed_workloads: Sequence[AssumedWorkload] = ()
 ) -> int:
-    """How many replicas fit beside the assumed workloads.
+    """Return how many replicas fit beside the assumed workloads.
 
     Raises:
         FieldError: an amount cannot be read.
     """
-    return saturated(
-        int(replicas_by_node(without_assumed(capacity, assumed) if assumed else capacity, requirements).sum())
+    return saturate(
+        int(
+            replicas_by_node(
+                without_assumed(capacity, assumed_workloads) if assumed_workloads else capacity, requirements
+            ).sum()
+        )
     )

@@ -85,7 +85,7 @@ class ObjectReference(Value, frozen=True):
     name: str = ""
 
 
-def saturated(count: int) -> int:
+def saturate(count: int) -> int:
     """The count, limited to the largest int32.
 
     Differs: upstream's sum over nodes wraps around.

@@ -45,18 +45,18 @@ def _memory(amount_bytes: int) -> str:
     return f"{amount_bytes // _GIB}Gi" if amount_bytes < INT64_MAX and amount_bytes else str(amount_bytes)
 
 
-def standardised(models: Iterable[ResourceModel]) -> tuple[ResourceModel, ...]:
+def standardise(models: Iterable[ResourceModel]) -> tuple[ResourceModel, ...]:
     """The models sorted by grade, with the first minimum set to 0 and the last maximum to MaxInt64."""
-    ordered = sorted(models, key=lambda model: model.grade)
+    models_by_grade = sorted(models, key=lambda model: model.grade)
     result = []
-    for index, model in enumerate(ordered):
+    for index, model in enumerate(models_by_grade):
         ranges = tuple(
             ResourceModelRange(
-                name=each.name,
-                min="0" if index == 0 else each.min,
-                max=str(INT64_MAX) if index == len(ordered) - 1 else each.max,
+                name=model_range.name,
+                min="0" if index == 0 else model_range.min,
+                max=str(INT64_MAX) if index == len(models_by_grade) - 1 else model_range.max,
             )
-            for each in model.ranges
+            for model_range in model.ranges
         )
         result.append(ResourceModel(grade=model.grade, ranges=ranges))
     return tuple(result)
@@ -72,35 +72,35 @@ def fault_of(models: Sequence[ResourceModel]) -> str | None:
         FieldError: a bound cannot be read.
     """
     for index, model in enumerate(models):
-        before = models[index - 1] if index else None
-        if before is not None and model.grade == before.grade:
+        previous = models[index - 1] if index else None
+        if previous is not None and model.grade == previous.grade:
             return "The grade of each models should not be the same"
-        if before is not None and len(before.ranges) != len(model.ranges):
+        if previous is not None and len(previous.ranges) != len(model.ranges):
             return "The number of resource types should be the same"
-        for place, each in enumerate(model.ranges):
-            fault = _fault_of_range(each, before.ranges[place] if before is not None else None)
-            if fault is None and index == len(models) - 1 and _bound(each.max).value != INT64_MAX:
+        for place, model_range in enumerate(model.ranges):
+            fault = _fault_of_range(model_range, previous.ranges[place] if previous is not None else None)
+            if fault is None and index == len(models) - 1 and _quantity(model_range.max).value != INT64_MAX:
                 fault = "The max value of each resource in the last model should be MaxInt64"
             if fault is not None:
                 return fault
     return None
 
 
-def _fault_of_range(each: ResourceModelRange, before: ResourceModelRange | None) -> str | None:
-    low, high = _bound(each.min), _bound(each.max)
+def _fault_of_range(model_range: ResourceModelRange, previous: ResourceModelRange | None) -> str | None:
+    low, high = _quantity(model_range.min), _quantity(model_range.max)
     if not high > low:
         return "The max value of each resource must be greater than the min value"
-    if before is None:
+    if previous is None:
         return "The min value of each resource in the first model should be 0" if low.unscaled else None
-    if before.name != each.name:
+    if previous.name != model_range.name:
         return "The resource types of each models should be the same"
-    if (_bound(before.max), quantity_format(before.max)) != (low, quantity_format(each.min)):
+    if (_quantity(previous.max), quantity_format(previous.max)) != (low, quantity_format(model_range.min)):
         # Upstream compares the internal representations, which differ between "1" and "1000m".
         return "Model intervals for resources must be contiguous and non-overlapping"
     return None
 
 
-def _bound(raw: RawQuantity) -> Quantity:
+def _quantity(raw: RawQuantity) -> Quantity:
     return exact(raw, "resourceModels")
 
 
@@ -116,11 +116,14 @@ def grade_nodes(snapshot: Snapshot, models: Sequence[ResourceModel]) -> tuple[Al
     Raises:
         FieldError: an amount cannot be read, or the models have no ranges.
     """
-    resources = [each.name for each in models[0].ranges] if models else []
+    resources = [model_range.name for model_range in models[0].ranges] if models else []
     if models and not resources:
         raise FieldError("spec.resourceModels[0].ranges", "Required value")
     bounds = {
-        name: [_bound(each.min) for model in models for each in model.ranges if each.name == name] for name in resources
+        name: [
+            _quantity(model_range.min) for model in models for model_range in model.ranges if model_range.name == name
+        ]
+        for name in resources
     }
     counts = np.zeros(len(models), np.int64)
     for row in sorted(snapshot.order.tolist(), key=snapshot.name):
@@ -128,8 +131,8 @@ def grade_nodes(snapshot: Snapshot, models: Sequence[ResourceModel]) -> tuple[Al
             break
         node = snapshot.nodes[row]
         assert node is not None
-        left = {name: _left(snapshot, row, node, name) for name in resources}
-        index = min(_last_at_most(bounds[name], left[name]) for name in resources)
+        amounts = {name: _remaining(snapshot, row, node, name) for name in resources}
+        index = min(_last_at_most(bounds[name], amounts[name]) for name in resources)
         if index >= 0:
             counts[index] += 1
     return tuple(
@@ -137,15 +140,15 @@ def grade_nodes(snapshot: Snapshot, models: Sequence[ResourceModel]) -> tuple[Al
     )
 
 
-def _left(snapshot: Snapshot, row: int, node: Node, name: str) -> Quantity:
+def _remaining(snapshot: Snapshot, row: int, node: Node, name: str) -> Quantity:
     raw: Mapping[str, RawQuantity] = node.status.allocatable
     allocatable = exact(raw.get(name, "0"), f"status.allocatable[{name}]")
     if name not in raw:
         return allocatable
-    taken = int(snapshot.pod_count[row] if name == PODS else snapshot.requested(name)[row])
-    return allocatable + Quantity(-taken, -3 if name == CPU else 0, wide=False)
+    usage = int(snapshot.pod_count[row] if name == PODS else snapshot.requested(name)[row])
+    return allocatable + Quantity(-usage, -3 if name == CPU else 0, wide=False)
 
 
 def _last_at_most(bounds: Sequence[Quantity], amount: Quantity) -> int:
     """The index of the last bound that is not greater than the amount, or -1."""
-    return max((index for index, bound in enumerate(bounds) if not bound > amount), default=-1)
+    return max((index for index, lower in enumerate(bounds) if not lower > amount), default=-1)

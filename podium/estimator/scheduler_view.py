@@ -75,7 +75,9 @@ class SchedulerView:
         if self._waiting.pop(pod.uid, None) is not None:
             self._nominated.delete(pod)
 
-    def replicas_in_steps(self, replica: Pod, assumed: Iterable[Pod], is_over: Callable[[], bool]) -> EstimateSteps:
+    def replicas_in_steps(
+        self, replica: Pod, assumed_pods: Iterable[Pod], is_over: Callable[[], bool]
+    ) -> EstimateSteps:
         """Compute in steps how many such pods would be bound after the pending pods and the assumed ones."""
         waiting = [pod for pod in self._waiting.values() if not pod.is_terminating]
-        return replicas_in_steps(self._engine, self._framework, replica, [*waiting, *assumed], PLACED_MAX, is_over)
+        return replicas_in_steps(self._engine, self._framework, replica, [*waiting, *assumed_pods], PLACED_MAX, is_over)

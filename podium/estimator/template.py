@@ -57,7 +57,7 @@ def pod_made_by(workload: Templated) -> Pod | None:
         return None
 
 
-def replica_as_asked(made: Pod, asked: ReplicaRequirements | None) -> Pod:
+def replica_as_asked(template_pod: Pod, requirements: ReplicaRequirements | None) -> Pod:
     """The pod with the requested amounts and node claim where these differ from its template.
 
     They differ while a change of the workload has not reached the member yet. The question is newer then.
@@ -65,30 +65,31 @@ def replica_as_asked(made: Pod, asked: ReplicaRequirements | None) -> Pod:
     Raises:
         FieldError: an amount cannot be read.
     """
-    if asked is None or _is_asked(made, asked):
-        return made
-    wanted, spec = replica_of(asked).spec, made.spec
+    if requirements is None or _is_asked(template_pod, requirements):
+        return template_pod
+    spec_requested, spec = replica_of(requirements).spec, template_pod.spec
     affinity = replace(
-        spec.affinity or Affinity(), node_affinity=wanted.affinity.node_affinity if wanted.affinity else None
+        spec.affinity or Affinity(),
+        node_affinity=spec_requested.affinity.node_affinity if spec_requested.affinity else None,
     )
-    changed = replace(
+    spec_changed = replace(
         spec,
-        containers=(*wanted.containers, *map(_without_amounts, spec.containers)),
+        containers=(*spec_requested.containers, *map(_without_amounts, spec.containers)),
         init_containers=tuple(map(_without_amounts, spec.init_containers)),
         resources=None,
         overhead={},
-        node_selector=wanted.node_selector,
+        node_selector=spec_requested.node_selector,
         affinity=affinity,
-        tolerations=wanted.tolerations,
+        tolerations=spec_requested.tolerations,
     )
-    return Pod(metadata=made.metadata, spec=changed)
+    return Pod(metadata=template_pod.metadata, spec=spec_changed)
 
 
-def _is_asked(made: Pod, asked: ReplicaRequirements) -> bool:
-    known = requirements_of(made)
-    if dict(demands(known.resource_request)) != dict(demands(asked.resource_request)):
+def _is_asked(template_pod: Pod, requirements: ReplicaRequirements) -> bool:
+    requirements_known = requirements_of(template_pod)
+    if dict(demands(requirements_known.resource_request)) != dict(demands(requirements.resource_request)):
         return False
-    return (asked.node_claim or NodeClaim()) == known.node_claim
+    return (requirements.node_claim or NodeClaim()) == requirements_known.node_claim
 
 
 def _without_amounts(container: Container) -> Container:

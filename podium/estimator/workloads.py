@@ -71,7 +71,7 @@ def unschedulable_pods(
     threshold_s: float,
     now_s: float,
 ) -> int:
-    """How many pods of the deployment's newest template have been unschedulable for longer than the threshold.
+    """Return how many pods of the deployment's newest template have been unschedulable for longer than the threshold.
 
     Raises:
         EstimateError: the deployment's selector cannot be read.
@@ -97,13 +97,17 @@ def new_replica_set(deployment: Deployment, replica_sets: Iterable[TemplatedRepl
     """The oldest replica set controlled by the deployment that has the deployment's template."""
     template = _plain(deployment.spec.template)
     own = [
-        each
-        for each in replica_sets
-        if each.metadata.namespace == deployment.metadata.namespace
-        and controller_uid(each.metadata) == deployment.metadata.uid
-        and _plain(each.spec.template) == template
+        replica_set
+        for replica_set in replica_sets
+        if replica_set.metadata.namespace == deployment.metadata.namespace
+        and controller_uid(replica_set.metadata) == deployment.metadata.uid
+        and _plain(replica_set.spec.template) == template
     ]
-    return min(own, key=lambda each: (each.metadata.creation_timestamp or "", each.metadata.name), default=None)
+    return min(
+        own,
+        key=lambda replica_set: (replica_set.metadata.creation_timestamp or "", replica_set.metadata.name),
+        default=None,
+    )
 
 
 def controller_uid(metadata: ObjectMeta) -> str | None:
@@ -125,7 +129,7 @@ def _is_unschedulable_since_before(pod: Pod, moment_s: float) -> bool:
 def _plain(content: Any, field: str = "") -> Any:
     """A template in the form for comparison: without the hash and empty fields, and with amounts as numbers."""
     if isinstance(content, list):
-        return [_plain(each) for each in content]
+        return [_plain(item) for item in content]
     if not isinstance(content, dict):
         return content
     if field in _AMOUNTS:

@@ -1,4 +1,4 @@
-"""What the containers of a pod request together, and what they are limited to.
+"""Sums the requests and the limits of a pod's containers.
 
 Source: component-helpers resource/helpers.go (v0.36); KEP-753 (sidecars), KEP-2837 (pod-level resources).
 """
@@ -14,7 +14,7 @@ from podium.sandbox.quantities import canonical_text, parse_quantity, sum_text
 Json = dict[str, Any]
 
 
-def container_sums(spec: Json, which: str) -> dict[str, str]:
+def container_sums(spec: Json, field: str) -> dict[str, str]:
     """The requests or limits of all containers together: init containers run one by one, sidecars go on.
 
     Raises:
@@ -22,50 +22,50 @@ def container_sums(spec: Json, which: str) -> dict[str, str]:
     """
     total: dict[str, str] = {}
     for container in items_at(spec, "containers"):
-        total = _added(total, mapping_at(container, "resources", which))
+        total = _sum(total, mapping_at(container, "resources", field))
     sidecars: dict[str, str] = {}
-    most: dict[str, str] = {}
+    peak: dict[str, str] = {}
     for container in items_at(spec, "initContainers"):
-        amounts = mapping_at(container, "resources", which)
+        amounts = mapping_at(container, "resources", field)
         if container.get("restartPolicy") == "Always":
-            total, sidecars = _added(total, amounts), _added(sidecars, amounts)
-            most = _larger(most, sidecars)
+            total, sidecars = _sum(total, amounts), _sum(sidecars, amounts)
+            peak = _larger(peak, sidecars)
         else:
-            most = _larger(most, _added(sidecars, amounts))
-    return _larger(total, most)
+            peak = _larger(peak, _sum(sidecars, amounts))
+    return _larger(total, peak)
 
 
-def pod_amounts(spec: Json, which: str) -> dict[str, str]:
+def pod_amounts(spec: Json, field: str) -> dict[str, str]:
     """The requests or limits of the pod as a whole: its own, else those of its containers together.
 
     Raises:
         ValueError: an amount is not a quantity.
     """
-    own = mapping_at(spec, "resources", which)
-    return container_sums(spec, which) | {name: amount for name, amount in own.items() if is_pod_level(name)}
+    own = mapping_at(spec, "resources", field)
+    return container_sums(spec, field) | {name: amount for name, amount in own.items() if is_pod_level(name)}
 
 
 def is_pod_level(name: str) -> bool:
-    """Whether a pod as a whole may request this resource."""
+    """Return whether a pod as a whole may request this resource."""
     return name in ("cpu", "memory") or is_hugepages(name)
 
 
 def is_hugepages(name: str) -> bool:
-    """Whether this resource is huge pages."""
+    """Return whether this resource is huge pages."""
     return name.startswith("hugepages-")
 
 
-def _added(amounts: dict[str, str], more: Json) -> dict[str, str]:
+def _sum(amounts: dict[str, str], addition: Json) -> dict[str, str]:
     return amounts | {
         name: sum_text([amounts[name], amount]) if name in amounts else canonical_text(amount)
-        for name, amount in more.items()
+        for name, amount in addition.items()
     }
 
 
-def _larger(amounts: dict[str, str], others: dict[str, str]) -> dict[str, str]:
+def _larger(amounts: dict[str, str], other_amounts: dict[str, str]) -> dict[str, str]:
     none = Fraction(-1)
     return amounts | {
         name: amount
-        for name, amount in others.items()
+        for name, amount in other_amounts.items()
         if parse_quantity(amount) > (parse_quantity(amounts[name]) if name in amounts else none)
     }

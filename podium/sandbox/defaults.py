@@ -48,7 +48,7 @@ def _pod_level(spec: Json) -> None:
     A hugepages limit defaults to the containers' sum. If there is any limit, the requests of cpu and memory default to
     the containers' sums, and what is still missing then to the limits.
     """
-    limits, requests = (dict(mapping_at(spec, "resources", which)) for which in ("limits", "requests"))
+    limits, requests = (dict(mapping_at(spec, "resources", field)) for field in ("limits", "requests"))
     if not limits and not requests:
         return
     try:
@@ -62,8 +62,8 @@ def _pod_level(spec: Json) -> None:
         of_containers = {name: amount for name, amount in sums.items() if name in ("cpu", "memory")}
         of_limits = {name: amount for name, amount in limits.items() if is_pod_level(name)}
         requests = of_limits | of_containers | requests
-    filled = {which: amounts for which, amounts in (("limits", limits), ("requests", requests)) if amounts}
-    spec["resources"] = spec["resources"] | filled
+    filled_fields = {field: amounts for field, amounts in (("limits", limits), ("requests", requests)) if amounts}
+    spec["resources"] = spec["resources"] | filled_fields
 
 
 def _containers(spec: Json) -> Iterable[Json]:
@@ -154,8 +154,8 @@ def _stateful_set(stateful_set: Json) -> None:
     strategy = spec["updateStrategy"] = dict(mapping_at(spec, "updateStrategy"))
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
         strategy["rollingUpdate"] = {"partition": 0} | mapping_at(strategy, "rollingUpdate")
-    retained = {"whenDeleted": "Retain", "whenScaled": "Retain"}
-    spec["persistentVolumeClaimRetentionPolicy"] = retained | mapping_at(spec, "persistentVolumeClaimRetentionPolicy")
+    retention = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    spec["persistentVolumeClaimRetentionPolicy"] = retention | mapping_at(spec, "persistentVolumeClaimRetentionPolicy")
 
 
 def _daemon_set(daemon_set: Json) -> None:
@@ -167,7 +167,7 @@ def _daemon_set(daemon_set: Json) -> None:
         strategy["rollingUpdate"] = limits | mapping_at(strategy, "rollingUpdate")
 
 
-def _replicated(workload: Json) -> None:
+def _default_replicas(workload: Json) -> None:
     workload.setdefault("spec", {}).setdefault("replicas", 1)
 
 
@@ -196,8 +196,8 @@ def _claim_template(template: Json) -> None:
 
 def exact_requests(request: Json) -> list[Json]:
     """The alternatives of a request for devices: its `exactly`, or its `firstAvailable`."""
-    listed = [request.get("exactly"), *(request.get("firstAvailable") or ())]
-    return [each for each in listed if isinstance(each, dict)]
+    alternatives = [request.get("exactly"), *(request.get("firstAvailable") or ())]
+    return [alternative for alternative in alternatives if isinstance(alternative, dict)]
 
 
 _SETTERS: dict[str, Callable[[Json], None]] = {
@@ -213,9 +213,9 @@ _SETTERS: dict[str, Callable[[Json], None]] = {
     "secrets": _secret,
     "limitranges": _limit_range,
     "deployments.apps": _deployment,
-    "replicasets.apps": _replicated,
+    "replicasets.apps": _default_replicas,
     "statefulsets.apps": _stateful_set,
     "daemonsets.apps": _daemon_set,
-    "replicationcontrollers": _replicated,
+    "replicationcontrollers": _default_replicas,
     "jobs.batch": _job,
 }

@@ -1,4 +1,4 @@
-"""When a deleted object is removed: finalizers keep any object, a grace period keeps a pod that has a node.
+"""Decides when a deleted object is removed: finalizers keep any object, a grace period keeps a pod that has a node.
 
 Source: apiserver pkg/registry/rest/delete.go, kubernetes pkg/registry/core/pod/strategy.go (v1.36).
 """
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def is_finished(metadata: Json) -> bool:
-    """Whether an object that is being deleted can be removed now."""
+    """Return whether an object that is being deleted can be removed now."""
     return (
         "deletionTimestamp" in metadata
         and not metadata.get("finalizers")
@@ -23,7 +23,7 @@ def is_finished(metadata: Json) -> bool:
     )
 
 
-def marked(resource: ResourceType, obj: Json, options: Json, now: datetime) -> Json | None:
+def mark(resource: ResourceType, obj: Json, options: Json, time: datetime) -> Json | None:
     """The object marked as being deleted, or None if it can be removed at once.
 
     Raises:
@@ -35,7 +35,7 @@ def marked(resource: ResourceType, obj: Json, options: Json, now: datetime) -> J
         return None
     if "deletionTimestamp" in metadata and grace_s >= (metadata.get("deletionGracePeriodSeconds") or 0):
         return obj | {"metadata": dict(metadata)}
-    when = now + timedelta(seconds=grace_s)
+    when = time + timedelta(seconds=grace_s)
     marks = {
         "deletionTimestamp": when.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "deletionGracePeriodSeconds": grace_s,
@@ -50,9 +50,9 @@ def _grace_period_s(resource: ResourceType, obj: Json, options: Json) -> int:
     spec, phase = obj.get("spec") or {}, (obj.get("status") or {}).get("phase")
     if not spec.get("nodeName") or phase in ("Failed", "Succeeded"):
         return 0
-    asked = options.get("gracePeriodSeconds")
-    if asked is None:
-        asked = spec.get("terminationGracePeriodSeconds", 30)
-    if not isinstance(asked, int):
+    grace_s = options.get("gracePeriodSeconds")
+    if grace_s is None:
+        grace_s = spec.get("terminationGracePeriodSeconds", 30)
+    if not isinstance(grace_s, int):
         raise bad_request("gracePeriodSeconds is not a number")
-    return max(0, asked)
+    return max(0, grace_s)

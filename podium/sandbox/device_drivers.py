@@ -98,11 +98,11 @@ class DeviceDrivers:
     def _publish(self, kind: DeviceKind, change: Change) -> None:
         node = change.record.obj["metadata"]
         key = ("", _slice_name(node["name"], kind))
-        published = self._store.collection(_SLICES).records.get(key)
+        record = self._store.collection(_SLICES).records.get(key)
         if change.type == DELETED:
-            if published is not None:
-                self._store.delete_record(_SLICES, published, {})
-        elif published is None:
+            if record is not None:
+                self._store.delete_record(_SLICES, record, {})
+        elif record is None:
             self._store.create(resource_slice(node, kind, self._published))
             self._published += 1
 

@@ -59,16 +59,16 @@ def answer(path: str, *, aggregated: bool) -> Json | None:
     if path == "/version":
         return VERSION
     if path == "/api":
-        return _aggregated(["v1"]) if aggregated else {"kind": "APIVersions", "versions": ["v1"]}
+        return _aggregated_discovery(["v1"]) if aggregated else {"kind": "APIVersions", "versions": ["v1"]}
     if path == "/apis":
-        named = [group_version for group_version in group_versions() if "/" in group_version]
+        named_groups = [group_version for group_version in group_versions() if "/" in group_version]
         return (
-            _aggregated(named)
+            _aggregated_discovery(named_groups)
             if aggregated
             else {
                 "kind": "APIGroupList",
                 "apiVersion": "v1",
-                "groups": [_group(name) for name in named],
+                "groups": [_group(name) for name in named_groups],
             }
         )
     if path == "/openapi/v3":
@@ -118,9 +118,10 @@ def _resource_list(group_version: str) -> Json:
             entry["categories"] = list(resource.categories)
         entries.append(entry)
         for name in resource.subresources:
-            shown = _SUBRESOURCE_KINDS.get(name, {"kind": resource.kind, "verbs": ["get", "patch", "update"]})
+            subresource = _SUBRESOURCE_KINDS.get(name, {"kind": resource.kind, "verbs": ["get", "patch", "update"]})
             entries.append(
-                {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced} | shown
+                {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced}
+                | subresource
             )
     for plural, kind, namespaced in _REVIEWS.get(group_version, ()):
         entries.append(
@@ -129,7 +130,7 @@ def _resource_list(group_version: str) -> Json:
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": entries}
 
 
-def _aggregated(names: list[str]) -> Json:
+def _aggregated_discovery(names: list[str]) -> Json:
     items = []
     for group_version in names:
         group, _, version = group_version.rpartition("/")
@@ -153,13 +154,13 @@ def _aggregated_type(resource: ResourceType) -> Json:
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     subresources = []
     for name in resource.subresources:
-        shown = _SUBRESOURCE_KINDS.get(name, {"kind": resource.kind, "verbs": ["get", "patch", "update"]})
+        subresource = _SUBRESOURCE_KINDS.get(name, {"kind": resource.kind, "verbs": ["get", "patch", "update"]})
         response_kind = {
-            "group": shown.get("group", resource.group),
-            "version": shown.get("version", resource.version),
-            "kind": shown["kind"],
+            "group": subresource.get("group", resource.group),
+            "version": subresource.get("version", resource.version),
+            "kind": subresource["kind"],
         }
-        subresources.append({"subresource": name, "responseKind": response_kind, "verbs": shown["verbs"]})
+        subresources.append({"subresource": name, "responseKind": response_kind, "verbs": subresource["verbs"]})
     return {
         "resource": resource.plural,
         "responseKind": kind,

@@ -155,8 +155,8 @@ class Sandbox:
         """
         if self._listener is not None:
             loop = asyncio.get_running_loop()
-            for each in self._listener.sockets:
-                loop.remove_reader(each.fileno())
+            for listener_socket in self._listener.sockets:
+                loop.remove_reader(listener_socket.fileno())
             loop.call_soon(self._listener.close)
             self._listener = None
 

@@ -24,8 +24,8 @@ class Cause:
 
     def as_json(self) -> Json:
         """The cause as an entry of `Status.details.causes`."""
-        shown = {"reason": self.reason, "message": self.message}
-        return shown | {"field": self.field} if self.field else shown
+        cause = {"reason": self.reason, "message": self.message}
+        return cause | {"field": self.field} if self.field else cause
 
 
 class ApiError(Exception):
@@ -107,8 +107,8 @@ def stale(resource: ResourceType, name: str) -> ApiError:
 
 def invalid(resource: ResourceType, name: str, causes: Sequence[Cause]) -> ApiError:
     """422: the object is invalid. Every invalid field is a cause."""
-    listed = [f"{cause.field}: {cause.message}" for cause in causes]
-    text = listed[0] if len(listed) == 1 else "[" + ", ".join(listed) + "]"
+    descriptions = [f"{cause.field}: {cause.message}" for cause in causes]
+    text = descriptions[0] if len(descriptions) == 1 else "[" + ", ".join(descriptions) + "]"
     details = {
         "name": name,
         "group": resource.group,

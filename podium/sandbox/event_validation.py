@@ -35,9 +35,9 @@ def validate_new_event(resource: ResourceType, event: Json) -> list[Cause]:
 
 
 def _modern_event(event: Json) -> Iterator[Cause]:
-    for field, shown in _REQUIRED_OF_EVENTS.items():
+    for field, label in _REQUIRED_OF_EVENTS.items():
         if not event.get(field):
-            yield Cause(shown, "Required value", "FieldValueRequired")
+            yield Cause(label, "Required value", "FieldValueRequired")
     for field, limit in (("action", 128), ("reason", 128), ("reportingInstance", 128), ("message", 1024)):
         if len(str(event.get(field) or "").encode()) > limit:
             yield Cause(field, f"Invalid value: can have at most {limit} characters")

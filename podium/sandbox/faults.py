@@ -38,7 +38,7 @@ _REASONS = {
 
 
 class Target(TypedDict, total=False):
-    """Which requests a rule matches, as the fields of `Fault` of these names."""
+    """The requests that a rule matches, as the fields of `Fault` of these names."""
 
     verb: str
     resource: str
@@ -62,7 +62,7 @@ class Fault:
     body: str = ""
 
     def matches(self, request: ResourceRequest) -> bool:
-        """Whether the rule matches this request and is not used up."""
+        """Return whether the rule matches this request and is not used up."""
         return (
             self.times != 0
             and self.verb in ("", request.verb)
@@ -187,10 +187,10 @@ class Faults:
 
     def _end_watches(self, how: str, resource: str) -> int:
         plural = resource_named(resource).plural if resource else ""
-        ended = [watch for watch in self.watches if plural in ("", watch.resource.plural)]
-        for watch in ended:
+        watches = [watch for watch in self.watches if plural in ("", watch.resource.plural)]
+        for watch in watches:
             watch.end(how)
-        return len(ended)
+        return len(watches)
 
 
 _COMMANDS = (

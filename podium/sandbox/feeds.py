@@ -45,10 +45,12 @@ class Feed:
 
     def _all(self) -> list[Change]:
         records = self._collection.records
-        gone = [
-            Change(DELETED, known, known) for key, known in self._known.items() if _uid(records.get(key)) != _uid(known)
+        deletions = [
+            Change(DELETED, previous, previous)
+            for key, previous in self._known.items()
+            if _uid(records.get(key)) != _uid(previous)
         ]
-        return gone + [Change(ADDED, record, None) for record in records.values()]
+        return deletions + [Change(ADDED, record, None) for record in records.values()]
 
 
 def _uid(record: Record | None) -> str | None:

@@ -26,7 +26,7 @@ _ESCAPED: Final = "\\,="
 
 @dataclass(frozen=True, slots=True)
 class SelectableField:
-    """Where a stored object holds the value of a field label.
+    """The place in a stored object that holds the value of a field label.
 
     Args:
         paths: the value is that of the first path at which the object has one.
@@ -61,7 +61,7 @@ def _same(*labels: str, absent: str = "") -> dict[str, SelectableField]:
     return {label: _field(label, absent=absent) for label in labels}
 
 
-def _unsupported(label: str) -> str:
+def _unsupported_label(label: str) -> str:
     return f"field label not supported: {label}"
 
 
@@ -70,7 +70,7 @@ class SelectableFields:
     """The field labels of one resource in one API version, and the words that refuse any other label."""
 
     fields: Mapping[str, SelectableField]
-    refusal: Callable[[str], str] = _unsupported
+    refusal: Callable[[str], str] = _unsupported_label
 
 
 _NAME: Final = _same("metadata.name")
@@ -79,10 +79,10 @@ _REFERENCE: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resource
 
 
 def _default_refusal(label: str) -> str:
-    return f'{_quoted(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+    return f'{_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
-def _quoted(label: str) -> str:
+def _quote(label: str) -> str:
     return json.dumps(label, ensure_ascii=False)
 
 
@@ -122,7 +122,7 @@ _SELECTABLE: Final[dict[tuple[str, str], SelectableFields]] = {
     ),
     ("batch/v1", "jobs"): SelectableFields(
         _NAMESPACED | {"status.successful": _field("status.succeeded", absent="0")},
-        lambda label: f"field label {_quoted(label)} not supported for Job",
+        lambda label: f"field label {_quote(label)} not supported for Job",
     ),
     ("resource.k8s.io/v1", "resourceslices"): SelectableFields(
         _NAME | _same("spec.nodeName", "spec.driver"),
@@ -134,7 +134,7 @@ _SELECTABLE: Final[dict[tuple[str, str], SelectableFields]] = {
 
 
 def selectable_fields(resource: ResourceType) -> SelectableFields:
-    """What lists and watches of a resource can be restricted by: at least the name."""
+    """Return the fields that can restrict lists and watches of a resource: at least the name."""
     return _SELECTABLE.get((resource.api_version, resource.plural), _DEFAULT)
 
 
@@ -147,7 +147,7 @@ class FieldRequirement:
     equal: bool
 
     def matches(self, obj: Json) -> bool:
-        """Whether the field's text equals (or differs from) the value."""
+        """Return whether the field's text equals (or differs from) the value."""
         return (self.field.text(obj) == self.value) is self.equal
 
 
@@ -184,10 +184,10 @@ def _parsed_term(term: str, text: str) -> tuple[str, str, str]:
     if parts is None:
         raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
     label, operator, value = parts.groups()
-    return label, operator, _unescaped(value)
+    return label, operator, _unescape(value)
 
 
-def _unescaped(value: str) -> str:
+def _unescape(value: str) -> str:
     characters = iter(value)
     plain = []
     for character in characters:

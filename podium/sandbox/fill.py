@@ -88,7 +88,7 @@ def _node(index: int, chance: random.Random) -> Json:
     allocatable = capacity | {"cpu": f"{cpus * 1000 - 100}m", "memory": f"{memory_gib * 1024 - 512}Mi"}
     if gpus:
         capacity[GPU] = allocatable[GPU] = str(gpus)
-    held = chance.sample(sorted(_IMAGES), k=chance.randrange(1, len(_IMAGES)))
+    images = chance.sample(sorted(_IMAGES), k=chance.randrange(1, len(_IMAGES)))
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -114,7 +114,7 @@ def _node(index: int, chance: random.Random) -> Json:
                 "operatingSystem": "linux",
                 "architecture": "amd64",
             },
-            "images": [{"names": [image], "sizeBytes": _IMAGES[image] * _MEBI} for image in held],
+            "images": [{"names": [image], "sizeBytes": _IMAGES[image] * _MEBI} for image in images],
         },
     }
 
@@ -182,11 +182,11 @@ def _pod(index: int, scheduler_name: str) -> Json:
     if kind in (3, 11):
         spec["nodeSelector"] = {"disk": "ssd"}
     elif kind in (5, 13, 17):
-        spec["affinity"] = _required("disk", "In", "ssd")
+        spec["affinity"] = _required_term("disk", "In", "ssd")
     elif kind in (7, 19):
-        spec["affinity"] = _required("topology.kubernetes.io/zone", "NotIn", ZONES[index % 3])
+        spec["affinity"] = _required_term("topology.kubernetes.io/zone", "NotIn", ZONES[index % 3])
     elif kind in (1, 9, 15, 21):
-        spec["affinity"] = _preferred("topology.kubernetes.io/zone", ZONES[index % 3])
+        spec["affinity"] = _preferred_term("topology.kubernetes.io/zone", ZONES[index % 3])
     elif kind in (4, 14):
         spec["containers"][0]["ports"] = [{"containerPort": 8080, "hostPort": 20_000 + index // 25, "protocol": "TCP"}]
     elif kind == 12:
@@ -201,12 +201,12 @@ def _pod(index: int, scheduler_name: str) -> Json:
     return pod
 
 
-def _required(key: str, operator: str, value: str) -> Json:
+def _required_term(key: str, operator: str, value: str) -> Json:
     terms = [{"matchExpressions": [{"key": key, "operator": operator, "values": [value]}]}]
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
 
-def _preferred(key: str, value: str) -> Json:
+def _preferred_term(key: str, value: str) -> Json:
     preference = {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
     terms = [{"weight": 50, "preference": preference}]
     return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}

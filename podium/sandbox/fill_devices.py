@@ -33,13 +33,13 @@ def device_claims_and_pods(
     for kind in kinds:
         forms = [form for form in _FORMS if form != "pair" or kind.count >= _COUNT_MIN_FOR_PAIRS]
         claims += [_template(f"{form}-{kind.name}", _devices(form, kind)) for form in ("one", "best", "pair")]
-        left, index = min(nodes * kind.count // 2, room), 0
-        while (left := left - _DEVICES_OF[form := forms[index % len(forms)]]) >= 0:
+        remainder, index = min(nodes * kind.count // 2, room), 0
+        while (remainder := remainder - _DEVICES_OF[form := forms[index % len(forms)]]) >= 0:
             pods.append(_pod(f"{form}-{kind.name}-{index:04d}", _entry(form, kind, index), scheduler_name))
             if form == "shared":
-                shared = f"shared-{kind.name}-{index:04d}"
-                claims.append(_claim(shared, _devices("one", kind)))
-                pods.append(_pod(f"{shared}-too", {"resourceClaimName": shared}, scheduler_name))
+                claim_name = f"shared-{kind.name}-{index:04d}"
+                claims.append(_claim(claim_name, _devices("one", kind)))
+                pods.append(_pod(f"{claim_name}-too", {"resourceClaimName": claim_name}, scheduler_name))
             index += 1
     return claims, pods
 

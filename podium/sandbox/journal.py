@@ -30,11 +30,11 @@ class Record:
 
     def encoded(self, view: str, shape: Callable[[Json], Json] | None = None) -> bytes:
         """The object as JSON in the shape of the view named `view`."""
-        found = self._encoded.get(view)
-        if found is None:
-            found = orjson.dumps(shape(self.obj) if shape else self.obj)
-            self._encoded[view] = found
-        return found
+        encoding = self._encoded.get(view)
+        if encoding is None:
+            encoding = orjson.dumps(shape(self.obj) if shape else self.obj)
+            self._encoded[view] = encoding
+        return encoding
 
 
 class Change:

@@ -73,15 +73,15 @@ class Kubelets:
             if timer is not None:
                 timer.cancel()
 
-    def _plan(self, record: Record, now: float) -> None:
+    def _plan(self, record: Record, time_s: float) -> None:
         step = _next_step(record.obj)
         delay_s = self._delays_s.get(step)
         if delay_s is not None:
-            heapq.heappush(self._due, (now + delay_s, next(self._order), record.key, step))
+            heapq.heappush(self._due, (time_s + delay_s, next(self._order), record.key, step))
 
-    def _work(self, now: float) -> None:
+    def _work(self, time_s: float) -> None:
         records = self._store.collection(_PODS).records
-        while self._due and self._due[0][0] <= now:
+        while self._due and self._due[0][0] <= time_s:
             _, _, key, step = heapq.heappop(self._due)
             record = records.get(key)
             if record is None or _next_step(record.obj) != step:
@@ -95,20 +95,20 @@ class Kubelets:
 
     def _start(self, record: Record) -> None:
         pod = record.obj
-        now = timestamp(self._store.now())
+        time = timestamp(self._store.now())
         number = next(self._addresses)
         address = f"10.{64 + (number >> 16) % 64}.{(number >> 8) % 256}.{number % 256}"
         spec, status = pod.get("spec") or {}, pod.get("status") or {}
         conditions = status.get("conditions") or []
         for kind in ("Initialized", "ContainersReady", "Ready"):
-            conditions = with_condition(conditions, {"type": kind, "status": "True", "lastTransitionTime": now})
+            conditions = with_condition(conditions, {"type": kind, "status": "True", "lastTransitionTime": time})
         running = {
             "phase": "Running",
             "conditions": conditions,
-            "startTime": now,
+            "startTime": time,
             "podIP": address,
             "podIPs": [{"ip": address}],
-            "containerStatuses": [_running(container, now) for container in spec.get("containers") or ()],
+            "containerStatuses": [_running_state(container, time) for container in spec.get("containers") or ()],
         }
         self._store.replace_record(
             _PODS,
@@ -123,12 +123,12 @@ class Kubelets:
     def _succeed(self, record: Record) -> None:
         pod = record.obj
         status = pod.get("status") or {}
-        now = timestamp(self._store.now())
+        time = timestamp(self._store.now())
         conditions = status.get("conditions") or []
         for kind in ("ContainersReady", "Ready"):
-            ended = {"type": kind, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
-            conditions = with_condition(conditions, ended)
-        containers = [_ended(container, now) for container in status.get("containerStatuses") or ()]
+            condition = {"type": kind, "status": "False", "reason": "PodCompleted", "lastTransitionTime": time}
+            conditions = with_condition(conditions, condition)
+        containers = [_terminated_state(container, time) for container in status.get("containerStatuses") or ()]
         ending: Json = {"phase": "Succeeded", "conditions": conditions, "containerStatuses": containers}
         self._store.replace_record(_PODS, record, pod | {"metadata": dict(pod["metadata"]), "status": status | ending})
 
@@ -142,15 +142,15 @@ class Kubelets:
             self._report_ready(record)
 
     def _report_ready(self, record: Record) -> None:
-        now = timestamp(self._store.now())
+        time = timestamp(self._store.now())
         status = record.obj.get("status") or {}
         ready = {
             "type": "Ready",
             "status": "True",
             "reason": "KubeletReady",
             "message": "the stand-in kubelet is ready",
-            "lastHeartbeatTime": now,
-            "lastTransitionTime": now,
+            "lastHeartbeatTime": time,
+            "lastTransitionTime": time,
         }
         conditions = with_condition(status.get("conditions") or [], ready)
         self._store.replace_record(
@@ -172,11 +172,11 @@ def _next_step(pod: Json) -> str:
         return _END if metadata.get("deletionGracePeriodSeconds") else ""
     if phase in (None, "Pending"):
         return _START
-    is_of_job = any(each.get("kind") == "Job" for each in metadata.get("ownerReferences") or ())
+    is_of_job = any(owner.get("kind") == "Job" for owner in metadata.get("ownerReferences") or ())
     return _SUCCEED if phase == "Running" and is_of_job else ""
 
 
-def _running(container: Json, now: str) -> Json:
+def _running_state(container: Json, time: str) -> Json:
     return {
         "name": container.get("name", ""),
         "image": container.get("image", ""),
@@ -184,10 +184,10 @@ def _running(container: Json, now: str) -> Json:
         "ready": True,
         "started": True,
         "restartCount": 0,
-        "state": {"running": {"startedAt": now}},
+        "state": {"running": {"startedAt": time}},
     }
 
 
-def _ended(container: Json, now: str) -> Json:
-    state = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}}
+def _terminated_state(container: Json, time: str) -> Json:
+    state = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": time, "finishedAt": time}}
     return container | {"ready": False, "started": False, "state": state}

@@ -57,20 +57,27 @@ def new_metadata(resource: ResourceType, namespace: str | None, obj: Json, chanc
     return metadata
 
 
-def updated_metadata(resource: ResourceType, before: Json, obj: Json) -> Json:
+def updated_metadata(resource: ResourceType, previous: Json, obj: Json) -> Json:
     """The metadata after an update. Immutable fields keep their values.
 
     Raises:
         ApiError: 400, the name differs; 409, the uid differs or the resourceVersion is not the present one.
     """
-    given = obj.get("metadata") or {}
-    name = before["name"]
-    if given.get("name", name) != name:
-        raise bad_request(f"the name of the object ({given['name']}) does not match the name on the URL ({name})")
-    if given.get("resourceVersion") not in (None, "", "0", before["resourceVersion"]):
+    new_metadata = obj.get("metadata") or {}
+    name = previous["name"]
+    if new_metadata.get("name", name) != name:
+        raise bad_request(
+            f"the name of the object ({new_metadata['name']}) does not match the name on the URL ({name})"
+        )
+    if new_metadata.get("resourceVersion") not in (None, "", "0", previous["resourceVersion"]):
         raise stale(resource, name)
-    if given.get("uid") not in (None, "", before.get("uid")):
-        why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {before.get('uid')}"
+    if new_metadata.get("uid") not in (None, "", previous.get("uid")):
+        why = (
+            f"Precondition failed: UID in precondition: {new_metadata['uid']}, "
+            f"UID in object meta: {previous.get('uid')}"
+        )
         raise conflict(resource, name, why)
-    metadata = {field: value for field, value in given.items() if field not in _FIXED and field != "managedFields"}
-    return metadata | {field: before[field] for field in _FIXED if field in before}
+    metadata = {
+        field: value for field, value in new_metadata.items() if field not in _FIXED and field != "managedFields"
+    }
+    return metadata | {field: previous[field] for field in _FIXED if field in previous}

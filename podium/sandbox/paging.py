@@ -30,9 +30,9 @@ def list_page(
     limit = int(query["limit"]) if query.get("limit", "").isdecimal() else 0
     token = query.get("continue", "")
     if token:
-        revision, after = _decode(token)
+        revision, last_key = _decode(token)
     else:
-        revision, after = (
+        revision, last_key = (
             _revision_asked_for(query.get("resourceVersion", ""), query.get("resourceVersionMatch", ""), present),
             None,
         )
@@ -43,7 +43,7 @@ def list_page(
             raise expired("The provided continue parameter is too old to display a consistent list result.") from None
         raise
     keys = collection.sorted_keys() if records is collection.records else sorted(records)
-    start = bisect_right(keys, after) if after else 0
+    start = bisect_right(keys, last_key) if last_key else 0
     return _page(records, keys, start, selection, limit, revision)
 
 
@@ -57,8 +57,8 @@ def _page(
             continue
         if limit and len(page) == limit:
             token = _encode(revision, page[-1].key)
-            whole = selection.namespace is None and not selection.selective
-            return page, ListMeta(revision, token, len(keys) - position if whole else None)
+            is_whole = selection.namespace is None and not selection.selective
+            return page, ListMeta(revision, token, len(keys) - position if is_whole else None)
         page.append(record)
     return page, ListMeta(revision)
 
@@ -68,12 +68,12 @@ def _revision_asked_for(revision: str, rule: str, present: int) -> int:
         raise bad_request(f"resourceVersion: Invalid value: {revision!r}")
     if rule not in ("", "Exact", "NotOlderThan") or (rule and not revision):
         raise ApiError(422, "Invalid", f"resourceVersionMatch: Invalid value: {rule!r}")
-    asked = int(revision or 0)
-    if asked > present:
-        message = f"Timeout: Too large resource version: {asked}, current: {present}"
+    requested_version = int(revision or 0)
+    if requested_version > present:
+        message = f"Timeout: Too large resource version: {requested_version}, current: {present}"
         cause = Cause("", "Too large resource version", "ResourceVersionTooLarge")
         raise ApiError(504, "Timeout", message, details={"causes": [cause.as_json()]}, retry_after_s=1)
-    return asked if rule == "Exact" and asked else present
+    return requested_version if rule == "Exact" and requested_version else present
 
 
 def _encode(revision: int, key: Key) -> str:
@@ -82,8 +82,8 @@ def _encode(revision: int, key: Key) -> str:
 
 def _decode(token: str) -> tuple[int, Key]:
     try:
-        found = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        namespace, name = found["after"]
-        return int(found["rv"]), (str(namespace), str(name))
+        fields = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        namespace, name = fields["after"]
+        return int(fields["rv"]), (str(namespace), str(name))
     except (binascii.Error, ValueError, KeyError, TypeError):
         raise bad_request("continue key is not valid") from None

@@ -22,8 +22,8 @@ def apply_patch(target: Json, patch: Any, how: str, kind: str) -> Json:
         return json_patch(target, patch)
     if not isinstance(patch, dict):
         raise bad_request("the patch is not an object")
-    merged: Json = merge_patch(target, patch) if how == "merge" else strategic_merge(target, patch, kind)
-    return merged
+    patched: Json = merge_patch(target, patch) if how == "merge" else strategic_merge(target, patch, kind)
+    return patched
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -131,12 +131,12 @@ def _set(document: Any, path: list[str], value: Any) -> Any:
 
 
 def _remove(document: Any, path: list[str]) -> tuple[Any, Any]:
-    removed = _lookup(document, path)
+    value = _lookup(document, path)
     if not path:
-        return None, removed
+        return None, value
     parent, last = _lookup(document, path[:-1]), path[-1]
     del parent[int(last) if isinstance(parent, list) else last]
-    return document, removed
+    return document, value
 
 
 def _impossible(message: str) -> ApiError:

@@ -27,11 +27,11 @@ def misfit_amounts(path: str, spec: Json) -> Iterator[Cause]:
     for group in ("containers", "initContainers"):
         for index, container in enumerate(items_at(spec, group)):
             yield from _requests_beyond_limits(f"{path}.{group}[{index}].resources", mapping_at(container, "resources"))
-    whole = mapping_at(spec, "resources")
-    if not whole:
+    pod_resources = mapping_at(spec, "resources")
+    if not pod_resources:
         return
-    yield from _requests_beyond_limits(f"{path}.resources", whole)
-    requests, limits = mapping_at(whole, "requests"), mapping_at(whole, "limits")
+    yield from _requests_beyond_limits(f"{path}.resources", pod_resources)
+    requests, limits = mapping_at(pod_resources, "requests"), mapping_at(pod_resources, "limits")
     for name, total in container_sums(spec, "requests").items():
         if name in requests and parse_quantity(total) > parse_quantity(requests[name]):
             why = f"must be greater than or equal to aggregate container requests of {total}"
@@ -78,13 +78,13 @@ def _label_keys(path: str, term: Json) -> Iterator[Cause]:
             why = "Forbidden: must not be specified when labelSelector is not set"
             yield Cause(f"{path}.{name}", why, "FieldValueForbidden")
     keys = texts_at(term, "matchLabelKeys")
-    selected = set(mapping_at(selector, "matchLabels"))
+    labels = set(mapping_at(selector, "matchLabels"))
     for expression in items_at(selector, "matchExpressions"):
         key = str(expression.get("key", ""))
-        if key in keys and key in selected:
+        if key in keys and key in labels:
             why = f'Invalid value: "{key}": exists in both matchLabelKeys and labelSelector'
             yield Cause(f"{path}[{keys.index(key)}]", why)
-        selected.add(str(key))
+        labels.add(str(key))
     mismatched = texts_at(term, "mismatchLabelKeys")
     for index, key in enumerate(keys):
         if key in mismatched:

@@ -34,12 +34,12 @@ def bind(store: Store, namespace: str, name: str, binding: Json) -> Json:
     record = store.record(_PODS, namespace, name)
     pod = record.obj
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
-    given = mapping(binding, "metadata")
-    _check_bindable(metadata, spec, given)
+    binding_metadata = mapping(binding, "metadata")
+    _check_bindable(metadata, spec, binding_metadata)
     metadata = metadata | {
-        field: (metadata.get(field) or {}) | mapping(given, field)
+        field: (metadata.get(field) or {}) | mapping(binding_metadata, field)
         for field in ("annotations", "labels")
-        if given.get(field)
+        if binding_metadata.get(field)
     }
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
     status = {field: value for field, value in status.items() if field != "nominatedNodeName"}
@@ -59,12 +59,15 @@ def bind(store: Store, namespace: str, name: str, binding: Json) -> Json:
     return _SUCCESS
 
 
-def _check_bindable(metadata: Json, spec: Json, given: Json) -> None:
+def _check_bindable(metadata: Json, spec: Json, binding_metadata: Json) -> None:
     name = metadata["name"]
-    if given.get("uid") and given["uid"] != metadata.get("uid"):
-        why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {metadata.get('uid')}"
+    if binding_metadata.get("uid") and binding_metadata["uid"] != metadata.get("uid"):
+        why = (
+            f"Precondition failed: UID in precondition: {binding_metadata['uid']}, "
+            f"UID in object meta: {metadata.get('uid')}"
+        )
         raise conflict(_PODS, name, why)
-    if given.get("resourceVersion") and given["resourceVersion"] != metadata["resourceVersion"]:
+    if binding_metadata.get("resourceVersion") and binding_metadata["resourceVersion"] != metadata["resourceVersion"]:
         raise conflict(_PODS, name, "Precondition failed: resourceVersion does not match")
     if "deletionTimestamp" in metadata:
         raise _binding_conflict(name, f"pod {name} is being deleted, cannot be assigned to a host")
@@ -86,8 +89,8 @@ def with_condition(conditions: list[Json], condition: Json) -> list[Json]:
         if present.get("type") != condition["type"]:
             result.append(present)
         elif present.get("status") == condition["status"]:
-            kept = present.get("lastTransitionTime") or condition.get("lastTransitionTime")
-            condition = condition | {"lastTransitionTime": kept}
+            transition_time = present.get("lastTransitionTime") or condition.get("lastTransitionTime")
+            condition = condition | {"lastTransitionTime": transition_time}
     return [*result, condition]
 
 
@@ -129,8 +132,8 @@ def _budgets_of(store: Store, pod: Json) -> list[Record]:
 
 def _take_disruption(store: Store, budget: Record, pod_name: str) -> None:
     status = budget.obj.get("status") or {}
-    allowed = status.get("disruptionsAllowed", 0)
-    if allowed <= 0:
+    disruptions_allowed = status.get("disruptionsAllowed", 0)
+    if disruptions_allowed <= 0:
         name = budget.obj["metadata"]["name"]
         needs = f"needs {status.get('desiredHealthy', 0)} healthy pods and has {status.get('currentHealthy', 0)}"
         message = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -138,6 +141,6 @@ def _take_disruption(store: Store, budget: Record, pod_name: str) -> None:
         # No Retry-After: kubectl drain would wait ten times that long, inside one request, before it prints anything.
         raise too_many_requests(message, None, [cause])
     disrupted = (status.get("disruptedPods") or {}) | {pod_name: timestamp(store.now())}
-    new_status = status | {"disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
+    new_status = status | {"disruptionsAllowed": disruptions_allowed - 1, "disruptedPods": disrupted}
     metadata = dict(budget.obj["metadata"])
     store.replace_record(_BUDGETS, budget, budget.obj | {"metadata": metadata, "status": new_status})

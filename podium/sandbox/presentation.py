@@ -76,13 +76,13 @@ class Presentation:
     def _table(self, records: Sequence[Record], metadata: Json) -> Json:
         rows = []
         for record in records:
-            shown: Json | None = None
+            content: Json | None = None
             if self.include_object == "Metadata":
-                shown = metadata_only(record.obj)
+                content = metadata_only(record.obj)
             elif self.include_object == "Object":
                 shape = shape_of(self.resource)
-                shown = shape(record.obj) if shape else record.obj
-            rows.append((record.obj, shown))
+                content = shape(record.obj) if shape else record.obj
+            rows.append((record.obj, content))
         return table(self.resource, rows, metadata, self.now())
 
 
@@ -94,10 +94,10 @@ def negotiate(accept: str, include_object: str, resource: ResourceType, now: Cal
     """
     for entry in accept.split(","):
         media, *parameters = (part.strip() for part in entry.split(";"))
-        wanted = dict(part.split("=", 1) for part in parameters if "=" in part).get("as", "")
+        kind = dict(part.split("=", 1) for part in parameters if "=" in part).get("as", "")
         if media not in ("application/json", "application/*", "*/*", "application/yaml", "text/html", ""):
             continue
         form = {"Table": "table", "PartialObjectMetadata": "metadata", "PartialObjectMetadataList": "metadata"}
-        if not wanted or wanted in form:
-            return Presentation(resource, form.get(wanted, "object"), include_object or "Metadata", now)
+        if not kind or kind in form:
+            return Presentation(resource, form.get(kind, "object"), include_object or "Metadata", now)
     raise ApiError(406, "NotAcceptable", "only the following media types are accepted: application/json")

@@ -29,12 +29,12 @@ def decode_object(body: bytes) -> Json:
     if not body.startswith(MAGIC):
         raise ValueError("not Kubernetes protobuf")
     envelope = _message(body[len(MAGIC) :], ENVELOPE)
-    named = envelope.get("type", {})
-    schema = SCHEMAS.get(named.get("kind", ""))
+    type_meta = envelope.get("type", {})
+    schema = SCHEMAS.get(type_meta.get("kind", ""))
     if schema is None:
-        raise ValueError(f"{named.get('kind', 'this kind')} is read as JSON only")
-    decoded: Json = named | _message(envelope.get("raw", b""), schema)
-    return decoded
+        raise ValueError(f"{type_meta.get('kind', 'this kind')} is read as JSON only")
+    manifest: Json = type_meta | _message(envelope.get("raw", b""), schema)
+    return manifest
 
 
 def _message(body: bytes, schema: Schema) -> Json:
@@ -73,10 +73,10 @@ def _value(value: int | bytes, kind: Type) -> Any:
         case "quantity":
             return _message(_bytes(value), _QUANTITY).get("text", "0")
         case "int-or-string":
-            either = _message(_bytes(value), _INT_OR_STRING)
-            return either.get("text", "") if either.get("is_text") else either.get("number", 0)
+            fields = _message(_bytes(value), _INT_OR_STRING)
+            return fields.get("text", "") if fields.get("is_text") else fields.get("number", 0)
         case _:
-            return _signed(value)
+            return _as_signed(value)
 
 
 def _fields(body: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -118,7 +118,7 @@ def _bytes(value: int | bytes) -> bytes:
     return value
 
 
-def _signed(value: int | bytes) -> int:
+def _as_signed(value: int | bytes) -> int:
     if not isinstance(value, int):
         raise ValueError("text stands where a number should be")  # noqa: TRY004
     return value - (1 << 64) if value >= 1 << 63 else value

@@ -27,10 +27,10 @@ def parse_quantity(value: object) -> Fraction:
         ValueError: the value is not a quantity.
     """
     number_like = isinstance(value, str | int | float) and not isinstance(value, bool)
-    found = _QUANTITY.fullmatch(str(value)) if number_like else None
-    if found is None:
+    match = _QUANTITY.fullmatch(str(value)) if number_like else None
+    if match is None:
         raise ValueError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
-    number, binary, decimal, exponent = found.groups()
+    number, binary, decimal, exponent = match.groups()
     scale = Fraction(1)
     if binary:
         scale = Fraction(_BINARY[binary])
@@ -65,7 +65,7 @@ def sum_text(values: Iterable[object]) -> str:
 
 
 class _Form(Enum):
-    """How a quantity is written: with a suffix of 1000 or 1024, or with an exponent."""
+    """The form in which a quantity is written: with a suffix of 1000 or 1024, or with an exponent."""
 
     DECIMAL = auto()
     BINARY = auto()
@@ -88,8 +88,8 @@ def _text(amount: Fraction, form: _Form) -> str:
         amount = -(-amount // _LEAST) * _LEAST  # Smaller parts are rounded up.
     if not amount:
         return "0"
-    whole = [(scale, prefix) for prefix, scale in scales.items() if (amount / scale).denominator == 1]
-    scale, prefix = max(whole)
+    suffixes = [(scale, prefix) for prefix, scale in scales.items() if (amount / scale).denominator == 1]
+    scale, prefix = max(suffixes)
     if form is _Form.EXPONENT and prefix:
         prefix = f"e{_EXPONENTS[prefix]}"
     return f"{amount / scale}{prefix}"

@@ -40,7 +40,7 @@ class ResourceRequest:
 
     @property
     def dry_run(self) -> bool:
-        """Whether the write must not be persisted."""
+        """Return whether the write must not be persisted."""
         return self.query.get("dryRun") == "All"
 
 
@@ -52,19 +52,19 @@ def parse_request(method: str, path: str, query: Mapping[str, str]) -> ResourceR
     """
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) >= 3:
-        group, version, rest = "", parts[1], parts[2:]
+        group, version, segments = "", parts[1], parts[2:]
     elif parts[0] == "apis" and len(parts) >= 4:
-        group, version, rest = parts[1], parts[2], parts[3:]
+        group, version, segments = parts[1], parts[2], parts[3:]
     else:
         raise path_not_found()
     namespace = None
-    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
-        namespace, rest = rest[1], rest[2:]
-    resource = BY_PATH.get((group, version, rest[0]))
-    if resource is None or len(rest) > 3 or (namespace is not None and not resource.namespaced):
+    if segments[0] == "namespaces" and len(segments) > 2 and segments[2] not in ("status", "finalize"):
+        namespace, segments = segments[1], segments[2:]
+    resource = BY_PATH.get((group, version, segments[0]))
+    if resource is None or len(segments) > 3 or (namespace is not None and not resource.namespaced):
         raise path_not_found()
-    name = rest[1] if len(rest) > 1 else None
-    subresource = rest[2] if len(rest) > 2 else None
+    name = segments[1] if len(segments) > 1 else None
+    subresource = segments[2] if len(segments) > 2 else None
     if resource.storage == "pods" and subresource in _OF_RUNNING_CONTAINERS:
         raise ApiError(501, "NotImplemented", f"the sandbox runs no containers, so its pods have no {subresource}")
     if subresource is not None and subresource not in resource.subresources:
@@ -109,6 +109,7 @@ async def read_body(request: web.BaseRequest) -> Any:
     if "protobuf" in content_type or "cbor" in content_type:
         return _read_protobuf(body, content_type)
     try:
+        # Not by podium's own reader: the sandbox shares no code with what it tests.
         return yaml.safe_load(body) if content_type.endswith("yaml") else orjson.loads(body)
     except RecursionError:
         raise nested_too_deep() from None

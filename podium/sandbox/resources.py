@@ -31,7 +31,7 @@ class ResourceType:
 
     @property
     def has_status(self) -> bool:
-        """Whether the type has a status subresource."""
+        """Return whether the type has a status subresource."""
         return "status" in self.subresources
 
 

@@ -43,7 +43,7 @@ _STATUS: dict[str, Callable[[Json, Tokens], Json]] = {
 
 
 def is_review(path: str) -> bool:
-    """Whether the path belongs to a review."""
+    """Return whether the path belongs to a review."""
     return _name(path) in _STATUS
 
 

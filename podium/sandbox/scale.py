@@ -19,7 +19,7 @@ Json = dict[str, Any]
 _SHOWN_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def shown(record: Record) -> Json:
+def scale_of(record: Record) -> Json:
     """The `Scale` of a workload."""
     metadata, spec = record.obj["metadata"], record.obj.get("spec") or {}
     selector = spec.get("selector") or {}
@@ -35,7 +35,7 @@ def shown(record: Record) -> Json:
     }
 
 
-def replaced(store: Store, resource: ResourceType, record: Record, scale: Json) -> Record:
+def replace_replicas(store: Store, resource: ResourceType, record: Record, scale: Json) -> Record:
     """Set the replicas of a workload from a `Scale`.
 
     Raises:
@@ -45,7 +45,9 @@ def replaced(store: Store, resource: ResourceType, record: Record, scale: Json) 
     if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 0:
         why = f'Invalid value: "{replicas}": must be greater than or equal to 0'
         raise invalid(resource, record.key[1], [Cause("spec.replicas", why)])
-    given = mapping(scale, "metadata")
-    metadata = record.obj["metadata"] | {name: given[name] for name in ("uid", "resourceVersion") if given.get(name)}
+    scale_metadata = mapping(scale, "metadata")
+    metadata = record.obj["metadata"] | {
+        name: scale_metadata[name] for name in ("uid", "resourceVersion") if scale_metadata.get(name)
+    }
     spec = (record.obj.get("spec") or {}) | {"replicas": replicas}
     return store.update_record(resource, record, record.obj | {"metadata": metadata, "spec": spec})

@@ -29,7 +29,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels satisfy this condition. A missing label satisfies notin and absent."""
+        """Return whether the labels satisfy this condition. A missing label satisfies notin and absent."""
         value = labels.get(self.key)
         match self.operator:
             case "in":
@@ -45,10 +45,10 @@ class Requirement:
 
     def _compares(self, value: str | None) -> bool:
         try:
-            left, right = int(value or ""), int(next(iter(self.values)))
+            value_on_node, right = int(value or ""), int(next(iter(self.values)))
         except ValueError:
             return False
-        return left > right if self.operator == "gt" else left < right
+        return value_on_node > right if self.operator == "gt" else value_on_node < right
 
 
 def parse_label_selector(text: str) -> tuple[Requirement, ...]:
@@ -72,7 +72,7 @@ def parse_label_selector(text: str) -> tuple[Requirement, ...]:
 
 
 def match_label_selector(selector: Json, labels: Mapping[str, str]) -> bool:
-    """Whether labels match a `LabelSelector` object; an empty selector matches everything."""
+    """Return whether labels match a `LabelSelector` object; an empty selector matches everything."""
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     operators = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
@@ -100,11 +100,11 @@ def _tokens(text: str) -> list[str]:
     tokens, position = [], 0
     text = text.strip()
     while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None:  # pragma: no cover - the last alternative takes every other character
+        match = _TOKEN.match(text, position)
+        if match is None:  # pragma: no cover - the last alternative takes every other character
             raise _unparsable(text, f"unexpected character at {position}")
-        tokens.append(found[1])
-        position = found.end()
+        tokens.append(match[1])
+        position = match.end()
     return tokens
 
 
@@ -149,8 +149,8 @@ def _value_set(tokens: list[str], position: int, text: str) -> tuple[frozenset[s
 
 def _word(tokens: list[str], position: int, text: str) -> str:
     if position >= len(tokens) or not re.match(r"[^=!<>,()]", tokens[position]):
-        found = tokens[position] if position < len(tokens) else ""
-        raise _unparsable(text, f"found '{found}', expected: identifier")
+        token = tokens[position] if position < len(tokens) else ""
+        raise _unparsable(text, f"found '{token}', expected: identifier")
     return tokens[position]
 
 
@@ -175,11 +175,11 @@ class Selection:
 
     @property
     def selective(self) -> bool:
-        """Whether objects can move in and out of the selection."""
+        """Return whether objects can move in and out of the selection."""
         return bool(self.labels or self.fields)
 
     def matches(self, obj: Json) -> bool:
-        """Whether the object is in the selection."""
+        """Return whether the object is in the selection."""
         metadata = obj["metadata"]
         if self.namespace is not None and metadata.get("namespace") != self.namespace:
             return False

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from podium.sandbox import discovery, pods, reviews, scale
+from podium.sandbox import discovery, pods, reviews
 from podium.sandbox.errors import ApiError, bad_request
 from podium.sandbox.faults import Faults
 from podium.sandbox.field_selectors import name_requirement
@@ -17,6 +17,7 @@ from podium.sandbox.paging import list_page
 from podium.sandbox.patches import apply_patch
 from podium.sandbox.presentation import Presentation, negotiate
 from podium.sandbox.requests import PATCH_TYPES, ResourceRequest, parse_request, path_not_found, read_body, read_object
+from podium.sandbox.scale import replace_replicas, scale_of
 from podium.sandbox.selectors import Selection, selection
 from podium.sandbox.store import Store
 from podium.sandbox.tokens import Tokens
@@ -90,11 +91,11 @@ class ApiServer:
             raise fault.error()
         if fault := self._faults.take("invalid", request):
             return web.Response(status=fault.code, body=fault.body.encode(), content_type="text/html")
-        lost, torn = self._faults.take("lost", request), self._faults.take("torn", request)
+        lost_fault, torn = self._faults.take("lost", request), self._faults.take("torn", request)
         accept = http.headers.get("Accept", "")
         presentation = negotiate(accept, request.query.get("includeObject", ""), request.resource, self._store.now)
         response = await self._verbs[request.verb](Call(http, request, presentation))
-        if lost is not None and http.transport is not None:
+        if lost_fault is not None and http.transport is not None:
             http.transport.abort()
         if torn is not None and isinstance(response, web.Response):
             return await _send_half(http, response)
@@ -104,7 +105,7 @@ class ApiServer:
         request = call.request
         record = self._store.record(request.resource, request.namespace, request.name or "")
         if request.subresource == "scale":
-            return _json(scale.shown(record))
+            return _json(scale_of(record))
         return _raw(call.presentation.one(record))
 
     async def _list(self, call: Call) -> web.StreamResponse:
@@ -165,7 +166,7 @@ class ApiServer:
         record = self._store.record(request.resource, request.namespace, request.name or "")
         with self._store.dry_run(request.dry_run):
             if request.subresource == "scale":
-                return _json(scale.shown(scale.replaced(self._store, request.resource, record, body)))
+                return _json(scale_of(replace_replicas(self._store, request.resource, record, body)))
             obj = to_stored(request.resource, body)
             return _raw(
                 call.presentation.one(self._store.update_record(request.resource, record, obj, request.subresource))
@@ -178,9 +179,9 @@ class ApiServer:
         if not how:
             raise ApiError(415, "UnsupportedMediaType", f"unknown patch type {call.http.content_type!r}")
         with self._store.dry_run(request.dry_run):
-            return self._patched(call, how, body)
+            return self._apply_patch(call, how, body)
 
-    def _patched(self, call: Call, how: str, body: Any) -> web.StreamResponse:
+    def _apply_patch(self, call: Call, how: str, body: Any) -> web.StreamResponse:
         request, store = call.request, self._store
         resource, name = request.resource, request.name or ""
         key = (request.namespace or "" if resource.namespaced else "", name)
@@ -190,16 +191,16 @@ class ApiServer:
             return _raw(call.presentation.one(record), 201)
         record = store.record(resource, request.namespace, name)
         if request.subresource == "scale":
-            wanted = apply_patch(scale.shown(record), body, how, "Scale")
-            return _json(scale.shown(scale.replaced(store, resource, record, wanted)))
+            new_scale = apply_patch(scale_of(record), body, how, "Scale")
+            return _json(scale_of(replace_replicas(store, resource, record, new_scale)))
         return _raw(call.presentation.one(store.patch_record(resource, record, body, how, request.subresource)))
 
     async def _delete(self, call: Call) -> web.StreamResponse:
         request, options = call.request, await _delete_options(call)
         record = self._store.record(request.resource, request.namespace, request.name or "")
         with self._store.dry_run(request.dry_run):
-            last, gone = self._store.delete_record(request.resource, record, options)
-        if not gone or request.resource.storage in ("pods", "namespaces"):
+            last, is_gone = self._store.delete_record(request.resource, record, options)
+        if not is_gone or request.resource.storage in ("pods", "namespaces"):
             return _raw(call.presentation.one(last))
         metadata = last.obj["metadata"]
         details = {
@@ -212,11 +213,11 @@ class ApiServer:
 
     async def _delete_collection(self, call: Call) -> web.StreamResponse:
         request, options = call.request, await _delete_options(call)
-        whole = replace(
+        whole_selection = replace(
             request, query={name: value for name, value in request.query.items() if name.endswith("Selector")}
         )
         collection = self._store.collection(request.resource)
-        records, meta = list_page(collection, _selection(request), whole, self._store.revision)
+        records, meta = list_page(collection, _selection(request), whole_selection, self._store.revision)
         with self._store.dry_run(request.dry_run):
             for record in records:
                 self._store.delete_record(request.resource, record, options)
@@ -262,28 +263,28 @@ async def _send_half(http: web.BaseRequest, answer: web.Response) -> web.StreamR
 
 def _selection(request: ResourceRequest) -> Selection:
     query = request.query
-    found = selection(
+    objects = selection(
         request.resource, request.namespace, query.get("labelSelector", ""), query.get("fieldSelector", "")
     )
     if request.name is not None:
-        return replace(found, fields=(*found.fields, name_requirement(request.name)))
-    return found
+        return replace(objects, fields=(*objects.fields, name_requirement(request.name)))
+    return objects
 
 
 async def _delete_options(call: Call) -> Json:
     options = await read_object(call.http)
-    asked = call.request.query.get("gracePeriodSeconds", "")
-    if asked.isdecimal():
-        options.setdefault("gracePeriodSeconds", int(asked))
+    grace_text = call.request.query.get("gracePeriodSeconds", "")
+    if grace_text.isdecimal():
+        options.setdefault("gracePeriodSeconds", int(grace_text))
     return options
 
 
 def _check_kind(request: ResourceRequest, body: Json) -> None:
     resource = request.resource
-    given = body.get("apiVersion", resource.api_version), body.get("kind", resource.kind)
-    if given != (resource.api_version, resource.kind):
+    type_meta = body.get("apiVersion", resource.api_version), body.get("kind", resource.kind)
+    if type_meta != (resource.api_version, resource.kind):
         raise bad_request(
-            f"the API version and kind in the data ({given[0]}, {given[1]}) do not match the expected "
+            f"the API version and kind in the data ({type_meta[0]}, {type_meta[1]}) do not match the expected "
             f"({resource.api_version}, {resource.kind})"
         )
 

@@ -85,10 +85,10 @@ class Store:
         Raises:
             ApiError: 404.
         """
-        found = self.collection(resource).records.get(_key(resource, namespace, name))
-        if found is None:
+        record = self.collection(resource).records.get(_key(resource, namespace, name))
+        if record is None:
             raise not_found(resource, name)
-        return found
+        return record
 
     def get(self, resource: str | ResourceType, name: str, namespace: str | None = None) -> Json:
         """One object; the namespace is "default" unless given.
@@ -97,7 +97,7 @@ class Store:
             ApiError: 404.
         """
         kind = _resolve(resource)
-        return _shown(kind, self.record(kind, namespace, name))
+        return _view_of(kind, self.record(kind, namespace, name))
 
     def list(
         self,
@@ -109,10 +109,10 @@ class Store:
     ) -> list[Json]:
         """The selected objects of one namespace, or of all."""
         kind = _resolve(resource)
-        chosen = selection(kind, namespace, label_selector, field_selector)
+        chosen_objects = selection(kind, namespace, label_selector, field_selector)
         collection = self.collection(kind)
         records = (collection.records[key] for key in collection.sorted_keys())
-        return [_shown(kind, record) for record in records if chosen.matches(record.obj)]
+        return [_view_of(kind, record) for record in records if chosen_objects.matches(record.obj)]
 
     # --- writing ---------------------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ class Store:
             ApiError: 400, 403, 409 or 422.
         """
         resource = _type_of(obj)
-        return _shown(resource, self.create_record(resource, namespace, _copy(obj)))
+        return _view_of(resource, self.create_record(resource, namespace, _copy(obj)))
 
     def create_record(self, resource: ResourceType, namespace: str | None, obj: Json) -> Record:
         """Like `create`, but takes ownership of the object instead of copying it."""
@@ -170,10 +170,10 @@ class Store:
             metadata.setdefault("namespace", "default")
         key = _key(resource, metadata.get("namespace"), metadata["name"])
         previous = self.collection(resource).records.get(key)
-        kept = previous.obj["metadata"] if previous else {}
-        metadata.setdefault("uid", kept.get("uid") or self._new_uid())
-        metadata.setdefault("creationTimestamp", kept.get("creationTimestamp") or timestamp(self.now()))
-        return _shown(resource, self._commit(resource, MODIFIED if previous else ADDED, key, obj, previous))
+        previous_metadata = previous.obj["metadata"] if previous else {}
+        metadata.setdefault("uid", previous_metadata.get("uid") or self._new_uid())
+        metadata.setdefault("creationTimestamp", previous_metadata.get("creationTimestamp") or timestamp(self.now()))
+        return _view_of(resource, self._commit(resource, MODIFIED if previous else ADDED, key, obj, previous))
 
     def update(self, obj: Json, *, subresource: str | None = None) -> Json:
         """Replace an object, or its status with `subresource="status"`.
@@ -184,20 +184,20 @@ class Store:
         resource = _type_of(obj)
         metadata = obj["metadata"]
         record = self.record(resource, metadata.get("namespace"), metadata["name"])
-        return _shown(resource, self.update_record(resource, record, to_stored(resource, _copy(obj)), subresource))
+        return _view_of(resource, self.update_record(resource, record, to_stored(resource, _copy(obj)), subresource))
 
     def update_record(self, resource: ResourceType, old: Record, obj: Json, subresource: str | None = None) -> Record:
         """Replace a record by `obj` (in stored form), limited to the fields of `subresource`."""
-        before, obj = old.obj, without_nulls(obj)
+        previous, obj = old.obj, without_nulls(obj)
         check_shape(resource, obj)
-        metadata = updated_metadata(resource, before["metadata"], obj)
+        metadata = updated_metadata(resource, previous["metadata"], obj)
         if subresource == "status":
-            kept = {name: value for name, value in before.items() if name not in ("metadata", "status")}
-            obj = kept | {"metadata": metadata, "status": obj.get("status") or {}}
+            other_fields = {name: value for name, value in previous.items() if name not in ("metadata", "status")}
+            obj = other_fields | {"metadata": metadata, "status": obj.get("status") or {}}
         else:
-            obj = self._updated_main(resource, before, _copy(obj | {"metadata": metadata}))
-        if subresource is None and obj.get("spec") != before.get("spec"):
-            obj["metadata"]["generation"] = before["metadata"].get("generation", 0) + 1
+            obj = self._updated_main(resource, previous, _copy(obj | {"metadata": metadata}))
+        if subresource is None and obj.get("spec") != previous.get("spec"):
+            obj["metadata"]["generation"] = previous["metadata"].get("generation", 0) + 1
         return self.replace_record(resource, old, obj)
 
     def replace_record(self, resource: ResourceType, old: Record, obj: Json) -> Record:
@@ -236,7 +236,7 @@ class Store:
             ApiError: 400, 404, 409, 422.
         """
         kind = _resolve(resource)
-        return _shown(kind, self.patch_record(kind, self.record(kind, namespace, name), patch, how, subresource))
+        return _view_of(kind, self.patch_record(kind, self.record(kind, namespace, name), patch, how, subresource))
 
     def patch_record(
         self, resource: ResourceType, old: Record, patch: Any, how: str, subresource: str | None
@@ -279,18 +279,18 @@ class Store:
         if resource.storage == "namespaces" and metadata["name"] in _IMMORTAL_NAMESPACES:
             why = "this namespace may not be deleted"
             raise ApiError(403, "Forbidden", f'namespaces "{metadata["name"]}" is forbidden: {why}')
-        for field, wanted in mapping(options, "preconditions").items():
-            if wanted and metadata.get(field) != wanted:
-                why = f"the {field} in the precondition ({wanted}) does not match the {field} in record"
+        for field, value in mapping(options, "preconditions").items():
+            if value and metadata.get(field) != value:
+                why = f"the {field} in the precondition ({value}) does not match the {field} in record"
                 raise conflict(resource, metadata["name"], f"Precondition failed: {why} ({metadata.get(field)})")
         if options.get("propagationPolicy") == "Orphan" or options.get("orphanDependents"):
             self._orphan_dependents(metadata["uid"])
-        marked = deletion.marked(resource, record.obj, options, self.now())
-        if marked is None:
+        marked_object = deletion.mark(resource, record.obj, options, self.now())
+        if marked_object is None:
             if resource.storage == "namespaces" and not self._dry_run:
                 self._empty_namespace(metadata["name"])
             return self.remove_record(resource, record), True
-        return self.replace_record(resource, record, marked), False
+        return self.replace_record(resource, record, marked_object), False
 
     def compact(self, keep: int = 0) -> None:
         """Drop history, so that older resourceVersions are answered with 410."""
@@ -321,21 +321,21 @@ class Store:
             self.collection(resource).commit(Change(kind, record, previous))
         return record
 
-    def _updated_main(self, resource: ResourceType, before: Json, obj: Json) -> Json:
+    def _updated_main(self, resource: ResourceType, previous: Json, obj: Json) -> Json:
         if resource.has_status:
             obj.pop("status", None)
-            if "status" in before:
-                obj["status"] = before["status"]
+            if "status" in previous:
+                obj["status"] = previous["status"]
         defaults.set_defaults(resource, obj)
         causes = validate(resource, obj)
         if resource.storage == "pods":
-            admission.admit_pod_update(obj, before)
-            causes += validate_pod_update(before, obj)
+            admission.admit_pod_update(obj, previous)
+            causes += validate_pod_update(previous, obj)
         elif resource.storage == "resourceclaims.resource.k8s.io":
-            causes += validate_claim_update(before, obj)
+            causes += validate_claim_update(previous, obj)
         if causes:
-            raise invalid(resource, before["metadata"]["name"], causes)
-        if resource.storage == "persistentvolumeclaims" and "deletionTimestamp" not in before["metadata"]:
+            raise invalid(resource, previous["metadata"]["name"], causes)
+        if resource.storage == "persistentvolumeclaims" and "deletionTimestamp" not in previous["metadata"]:
             admission.demand_allowed(resource, obj, self._lookup)
         return obj
 
@@ -344,10 +344,10 @@ class Store:
             for record in list(self.collection(resource).records.values()):
                 metadata = record.obj["metadata"]
                 references = metadata.get("ownerReferences") or ()
-                kept = [each for each in references if each.get("uid") != owner_uid]
-                if len(kept) < len(references):
-                    freed = metadata | {"ownerReferences": kept}
-                    self.replace_record(resource, record, record.obj | {"metadata": freed})
+                references_kept = [reference for reference in references if reference.get("uid") != owner_uid]
+                if len(references_kept) < len(references):
+                    metadata_without_owner = metadata | {"ownerReferences": references_kept}
+                    self.replace_record(resource, record, record.obj | {"metadata": metadata_without_owner})
 
     def _empty_namespace(self, namespace: str) -> None:
         for resource in RESOURCES:
@@ -391,10 +391,10 @@ def _type_of(obj: Json) -> ResourceType:
 
 
 def _copy(obj: Json) -> Json:
-    copied: Json = orjson.loads(orjson.dumps(obj))
-    return copied
+    copy: Json = orjson.loads(orjson.dumps(obj))
+    return copy
 
 
-def _shown(resource: ResourceType, record: Record) -> Json:
+def _view_of(resource: ResourceType, record: Record) -> Json:
     obj: Json = orjson.loads(record.encoded(resource.api_version, shape_of(resource)))
     return obj

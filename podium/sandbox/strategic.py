@@ -49,8 +49,8 @@ def _merge_map(target: Json, patch: Json, keys: dict[str, str]) -> Json:
     if directive == "delete":
         return {}
     result: Json = {} if directive == "replace" else dict(target)
-    if (retained := patch.get("$retainKeys")) is not None:
-        result = {name: value for name, value in result.items() if name in retained}
+    if (names_retained := patch.get("$retainKeys")) is not None:
+        result = {name: value for name, value in result.items() if name in names_retained}
     for name, value in patch.items():
         if name.startswith(_DELETE_PRIMITIVE):
             field = name.removeprefix(_DELETE_PRIMITIVE)
@@ -85,8 +85,8 @@ def _merge_list(name: str, current: list[Any], patch: list[Any], keys: dict[str,
     directives = [item for item in patch if "$patch" in item]
     if any(item["$patch"] == "replace" for item in directives):
         return [_merge_map({}, item, keys) for item in plain]
-    deleted = [item.get(key) for item in directives if item["$patch"] == "delete"]
-    result = [item for item in current if item.get(key) not in deleted]
+    deleted_keys = [item.get(key) for item in directives if item["$patch"] == "delete"]
+    result = [item for item in current if item.get(key) not in deleted_keys]
     positions = {item.get(key): index for index, item in enumerate(result)}
     for item in plain:
         position = positions.get(item.get(key))
@@ -102,8 +102,8 @@ def _reorder(result: Json, name: str, order: list[Any], keys: dict[str, str]) ->
     items, key = result.get(name), keys.get(name)
     if not isinstance(items, list):
         return
-    wanted = [entry.get(key) if isinstance(entry, dict) else entry for entry in order]
-    rank = {entry: index for index, entry in enumerate(wanted)}
+    order_keys = [entry.get(key) if isinstance(entry, dict) else entry for entry in order]
+    rank = {entry: index for index, entry in enumerate(order_keys)}
 
     def position(item: Any) -> int:
         return rank.get(item.get(key) if isinstance(item, dict) else item, len(rank))

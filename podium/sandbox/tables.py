@@ -26,7 +26,7 @@ class Column:
     type: str = "string"
 
 
-def table(resource: ResourceType, rows: Sequence[tuple[Json, Json | None]], metadata: Json, now: datetime) -> Json:
+def table(resource: ResourceType, rows: Sequence[tuple[Json, Json | None]], metadata: Json, time: datetime) -> Json:
     """Build a `Table` from pairs of a stored object and the object to embed in its row."""
     columns = COLUMNS.get(resource.storage, _NAME_AND_AGE)
     return {
@@ -34,7 +34,9 @@ def table(resource: ResourceType, rows: Sequence[tuple[Json, Json | None]], meta
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
         "columnDefinitions": [_definition(column) for column in columns],
-        "rows": [{"cells": [column.cell(obj, now) for column in columns], "object": shown} for obj, shown in rows],
+        "rows": [
+            {"cells": [column.cell(obj, time) for column in columns], "object": row_object} for obj, row_object in rows
+        ],
     }
 
 
@@ -50,15 +52,15 @@ def _definition(column: Column) -> Json:
 
 def human_duration(seconds: float) -> str:
     """Format a duration as kubectl formats ages: 59s, 5m30s, 3h, 2d4h, 1y20d."""
-    left = int(seconds)
-    if left < -1:
+    remainder = int(seconds)
+    if remainder < -1:
         return "<invalid>"
-    left = max(left, 0)
-    minutes, hours, days = left // 60, left // 3600, left // 86400
-    if left < 120:
-        return f"{left}s"
+    remainder = max(remainder, 0)
+    minutes, hours, days = remainder // 60, remainder // 3600, remainder // 86400
+    if remainder < 120:
+        return f"{remainder}s"
     if minutes < 10:
-        return _two(minutes, "m", left % 60, "s")
+        return _two(minutes, "m", remainder % 60, "s")
     if minutes < 180:
         return f"{minutes}m"
     if hours < 8:
@@ -82,28 +84,28 @@ def _moment(text: Any) -> datetime:
     return datetime.fromisoformat(str(text).replace("Z", "+00:00"))
 
 
-def _since(text: Any, now: datetime) -> str:
+def _since(text: Any, time: datetime) -> str:
     try:
         moment = _moment(text)
     except ValueError:
         return "<unknown>"
-    return human_duration((now - moment).total_seconds())
+    return human_duration((time - moment).total_seconds())
 
 
 def _field(path: str, default: Any = "<none>") -> Callable[[Json, datetime], Any]:
     parts = path.split(".")
 
     def cell(obj: Json, _now: datetime) -> Any:
-        found: Any = obj
+        value: Any = obj
         for part in parts:
-            found = found.get(part) if isinstance(found, dict) else None
-        return default if found in (None, "") else found
+            value = value.get(part) if isinstance(value, dict) else None
+        return default if value in (None, "") else value
 
     return cell
 
 
-def _age(obj: Json, now: datetime) -> str:
-    return _since(obj["metadata"].get("creationTimestamp"), now)
+def _age(obj: Json, time: datetime) -> str:
+    return _since(obj["metadata"].get("creationTimestamp"), time)
 
 
 def _statuses(pod: Json) -> list[Json]:
@@ -152,13 +154,13 @@ def _node_address(kind: str) -> Callable[[Json, datetime], str]:
     return cell
 
 
-def _event_last_seen(event: Json, now: datetime) -> str:
+def _event_last_seen(event: Json, time: datetime) -> str:
     series = (event.get("series") or {}).get("lastObservedTime")
-    return _since(series or event.get("lastTimestamp") or event.get("eventTime"), now)
+    return _since(series or event.get("lastTimestamp") or event.get("eventTime"), time)
 
 
-def _event_first_seen(event: Json, now: datetime) -> str:
-    return _since(event.get("firstTimestamp") or event.get("eventTime"), now)
+def _event_first_seen(event: Json, time: datetime) -> str:
+    return _since(event.get("firstTimestamp") or event.get("eventTime"), time)
 
 
 def _event_object(event: Json, _now: datetime) -> str:
@@ -183,23 +185,23 @@ def _ready_of_wanted(workload: Json, _now: datetime) -> str:
 
 def _job_status(job: Json, _now: datetime) -> str:
     conditions = (job.get("status") or {}).get("conditions") or ()
-    ended = [each["type"] for each in conditions if each.get("type") in ("Complete", "Failed")]
-    if not ended and (job.get("spec") or {}).get("suspend"):
+    end_types = [condition["type"] for condition in conditions if condition.get("type") in ("Complete", "Failed")]
+    if not end_types and (job.get("spec") or {}).get("suspend"):
         return "Suspended"
-    return ended[0] if ended else "Running"
+    return end_types[0] if end_types else "Running"
 
 
 def _job_completions(job: Json, _now: datetime) -> str:
-    spec, succeeded = job.get("spec") or {}, (job.get("status") or {}).get("succeeded", 0)
-    return f"{succeeded}/{spec.get('completions') or '1 of ' + str(spec.get('parallelism', 1))}"
+    spec, successes = job.get("spec") or {}, (job.get("status") or {}).get("succeeded", 0)
+    return f"{successes}/{spec.get('completions') or '1 of ' + str(spec.get('parallelism', 1))}"
 
 
-def _job_duration(job: Json, now: datetime) -> str:
+def _job_duration(job: Json, time: datetime) -> str:
     status = job.get("status") or {}
     if "startTime" not in status:
         return ""
-    ended = status.get("completionTime")
-    return _since(status["startTime"], _moment(ended) if ended else now)
+    end = status.get("completionTime")
+    return _since(status["startTime"], _moment(end) if end else time)
 
 
 def _node_selector(daemon_set: Json, _now: datetime) -> str:

@@ -44,7 +44,7 @@ class Tokens:
 
     @property
     def admits_everybody(self) -> bool:
-        """Whether requests need no token."""
+        """Return whether requests need no token."""
         return self._admin_token is None
 
     def user_of(self, token: str) -> Json | None:
@@ -54,8 +54,8 @@ class Tokens:
             return ADMIN if self._admin_token in (None, token) else None
         if claims["exp"] <= self._now().timestamp():
             return None
-        bound = claims["kubernetes.io"]
-        namespace, account = bound["namespace"], bound["serviceaccount"]
+        binding = claims["kubernetes.io"]
+        namespace, account = binding["namespace"], binding["serviceaccount"]
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
         return {"username": claims["sub"], "uid": account["uid"], "groups": groups}
 
@@ -68,11 +68,11 @@ class Tokens:
         spec, metadata = mapping(request, "spec"), account["metadata"]
         lifetime_s = _lifetime_s(spec, metadata["name"])
         audiences = spec.get("audiences") or [ISSUER]
-        now = self._now()
+        time = self._now()
         claims = {
             "aud": audiences,
-            "exp": int(now.timestamp()) + lifetime_s,
-            "iat": int(now.timestamp()),
+            "exp": int(time.timestamp()) + lifetime_s,
+            "iat": int(time.timestamp()),
             "iss": ISSUER,
             "kubernetes.io": {
                 "namespace": metadata["namespace"],
@@ -80,21 +80,21 @@ class Tokens:
             },
             "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
         }
-        expires = (now + timedelta(seconds=lifetime_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        expires = (time + timedelta(seconds=lifetime_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
             "kind": "TokenRequest",
             "apiVersion": "authentication.k8s.io/v1",
             "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
             "spec": {"audiences": audiences, "expirationSeconds": lifetime_s},
-            "status": {"token": self._signed(claims), "expirationTimestamp": expires},
+            "status": {"token": self._sign(claims), "expirationTimestamp": expires},
         }
 
-    def _signed(self, claims: Json) -> str:
-        body = f"{_encoded(orjson.dumps(_HEADER))}.{_encoded(orjson.dumps(claims))}"
+    def _sign(self, claims: Json) -> str:
+        body = f"{_encode(orjson.dumps(_HEADER))}.{_encode(orjson.dumps(claims))}"
         return f"{body}.{self._signature(body)}"
 
     def _signature(self, body: str) -> str:
-        return _encoded(hmac.digest(self._key, body.encode(errors="replace"), hashlib.sha256))
+        return _encode(hmac.digest(self._key, body.encode(errors="replace"), hashlib.sha256))
 
     def _claims(self, token: str) -> Json | None:
         """The claims of a token; None if it was not issued here."""
@@ -117,5 +117,5 @@ def _lifetime_s(spec: Json, name: str) -> int:
     return lifetime_s
 
 
-def _encoded(body: bytes) -> str:
+def _encode(body: bytes) -> str:
     return urlsafe_b64encode(body).rstrip(b"=").decode()

@@ -100,13 +100,13 @@ def check_shape(resource: ResourceType, obj: Json) -> None:
     Raises:
         ApiError: 400, with the path of the first wrong field.
     """
-    for path, wanted in (_SHAPES | _SHAPES_BY_STORAGE.get(resource.storage, {})).items():
-        found: object = obj
+    for path, shape in (_SHAPES | _SHAPES_BY_STORAGE.get(resource.storage, {})).items():
+        value: object = obj
         for part in path:
-            found = found.get(part) if isinstance(found, dict) else None
-        misfit = found is not None and not isinstance(found, wanted)
-        if misfit or (isinstance(found, list) and not all(isinstance(item, dict) for item in found)):
-            name = "object" if wanted is dict else "list of objects"
+            value = value.get(part) if isinstance(value, dict) else None
+        misfit = value is not None and not isinstance(value, shape)
+        if misfit or (isinstance(value, list) and not all(isinstance(item, dict) for item in value)):
+            name = "object" if shape is dict else "list of objects"
             raise bad_request(
                 f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
                 f"{'.'.join(path)} is no {name}"
@@ -119,10 +119,10 @@ def mapping(body: Json, field: str) -> Json:
     Raises:
         ApiError: 400.
     """
-    found = body.get(field)
-    if found is not None and not isinstance(found, dict):
+    value = body.get(field)
+    if value is not None and not isinstance(value, dict):
         raise bad_request(f"{field} is not an object")
-    return found or {}
+    return value or {}
 
 
 def validate(resource: ResourceType, obj: Json) -> list[Cause]:
@@ -144,19 +144,25 @@ def _template(workload: Json) -> tuple[str, Json]:
 
 def validate_pod_update(old: Json, new: Json) -> list[Cause]:
     """The immutable fields that an update of a pod changes."""
-    before, after = old.get("spec") or {}, new.get("spec") or {}
+    old_spec, new_spec = old.get("spec") or {}, new.get("spec") or {}
     changeable = set(_CHANGEABLE_POD_FIELDS)
-    if before.get("schedulingGates"):
+    if old_spec.get("schedulingGates"):
         changeable |= _CHANGEABLE_WHILE_GATED
-    fixed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} - changeable
-    if _frozen_containers(before) != _frozen_containers(after):
-        fixed.add("containers")
+    changed_fields = {
+        name for name in old_spec.keys() | new_spec.keys() if old_spec.get(name) != new_spec.get(name)
+    } - changeable
+    if _frozen_containers(old_spec) != _frozen_containers(new_spec):
+        changed_fields.add("containers")
     message = "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
     message += "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
     message += "existing tolerations),`spec.terminationGracePeriodSeconds`"
-    causes = [Cause("spec", f"{message} (changed: {', '.join(sorted(fixed))})", "FieldValueForbidden")] if fixed else []
-    present = before.get("schedulingGates") or ()
-    for index, gate in enumerate(after.get("schedulingGates") or ()):
+    causes = (
+        [Cause("spec", f"{message} (changed: {', '.join(sorted(changed_fields))})", "FieldValueForbidden")]
+        if changed_fields
+        else []
+    )
+    present = old_spec.get("schedulingGates") or ()
+    for index, gate in enumerate(new_spec.get("schedulingGates") or ()):
         if gate not in present:
             why = "Forbidden: only deletion is allowed, but found new scheduling gate"
             causes.append(Cause(f"spec.schedulingGates[{index}].name", why, "FieldValueForbidden"))
@@ -171,8 +177,8 @@ def validate_claim_update(old: Json, new: Json) -> list[Cause]:
 
 
 def _frozen_containers(spec: Json) -> list[Json]:
-    listed = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    return [{name: value for name, value in item.items() if name != "image"} for item in listed]
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    return [{name: value for name, value in item.items() if name != "image"} for item in containers]
 
 
 def _metadata(resource: ResourceType, metadata: Json) -> Iterator[Cause]:
@@ -209,8 +215,8 @@ def pod_spec(path: str, spec: Json) -> Iterator[Cause]:
         for index, container in enumerate(spec.get(field) or ()):
             yield from _container(f"{path}.{field}[{index}]", container)
     yield from _quantities(f"{path}.overhead", spec.get("overhead"))
-    for which in ("requests", "limits"):
-        yield from _quantities(f"{path}.resources.{which}", mapping_at(spec, "resources", which))
+    for resource_field in ("requests", "limits"):
+        yield from _quantities(f"{path}.resources.{resource_field}", mapping_at(spec, "resources", resource_field))
     yield from misused_label_keys(path, spec)
     for index, toleration in enumerate(spec.get("tolerations") or ()):
         yield from _toleration(f"{path}.tolerations[{index}]", toleration)
@@ -222,8 +228,8 @@ def _container(path: str, container: Json) -> Iterator[Cause]:
     if not container.get("image"):
         yield Cause(f"{path}.image", "Required value", "FieldValueRequired")
     resources = container.get("resources") or {}
-    for which in ("requests", "limits"):
-        yield from _quantities(f"{path}.resources.{which}", resources.get(which))
+    for field in ("requests", "limits"):
+        yield from _quantities(f"{path}.resources.{field}", resources.get(field))
 
 
 def _toleration(path: str, toleration: Json) -> Iterator[Cause]:
@@ -238,8 +244,8 @@ def _toleration(path: str, toleration: Json) -> Iterator[Cause]:
 
 
 def _node(node: Json) -> Iterator[Cause]:
-    for which in ("capacity", "allocatable"):
-        yield from _quantities(f"status.{which}", node["status"].get(which))
+    for field in ("capacity", "allocatable"):
+        yield from _quantities(f"status.{field}", node["status"].get(field))
     for index, taint in enumerate(node["spec"].get("taints") or ()):
         if taint.get("effect") not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
             why = f'Unsupported value: "{taint.get("effect", "")}"'
@@ -309,11 +315,11 @@ def _device_requests(path: str, spec: Json) -> Iterator[Cause]:
         if not alternatives or (request.get("exactly") and request.get("firstAvailable")):
             why = "Required value: exactly one of `exactly` or `firstAvailable` is required"
             yield Cause(where, why, "FieldValueRequired")
-        for each in alternatives:
-            if not each.get("deviceClassName"):
+        for alternative in alternatives:
+            if not alternative.get("deviceClassName"):
                 yield Cause(f"{where}.deviceClassName", "Required value", "FieldValueRequired")
-            if each["allocationMode"] not in ("ExactCount", "All"):
-                why = f'Unsupported value: "{each["allocationMode"]}": supported values: "All", "ExactCount"'
+            if alternative["allocationMode"] not in ("ExactCount", "All"):
+                why = f'Unsupported value: "{alternative["allocationMode"]}": supported values: "All", "ExactCount"'
                 yield Cause(f"{where}.allocationMode", why, "FieldValueNotSupported")
 
 
@@ -334,8 +340,8 @@ def _limit_range(limit_range: Json) -> Iterator[Cause]:
         if item.get("type") not in ("Container", "Pod", "PersistentVolumeClaim"):
             why = f'Unsupported value: "{item.get("type", "")}"'
             yield Cause(f"{path}.type", why, "FieldValueNotSupported")
-        for which in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio"):
-            yield from _quantities(f"{path}.{which}", item.get(which))
+        for field in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio"):
+            yield from _quantities(f"{path}.{field}", item.get(field))
 
 
 def _runtime_class(runtime_class: Json) -> Iterator[Cause]:

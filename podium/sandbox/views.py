@@ -40,8 +40,8 @@ def without_nulls(value: Any, depth: int = 0) -> Any:
     if depth > _DEPTH_MAX:
         raise nested_too_deep()
     if isinstance(value, list):
-        return [without_nulls(each, depth + 1) for each in value]
-    return {name: without_nulls(each, depth + 1) for name, each in value.items() if each is not None}
+        return [without_nulls(item, depth + 1) for item in value]
+    return {name: without_nulls(item, depth + 1) for name, item in value.items() if item is not None}
 
 
 def to_stored(resource: ResourceType, obj: Json) -> Json:
@@ -57,8 +57,8 @@ def shape_of(resource: ResourceType) -> Callable[[Json], Json] | None:
 
 
 def _as_events_v1(obj: Json) -> Json:
-    shown = {_CORE_TO_EVENTS.get(name, name): value for name, value in obj.items()}
-    return shown | {"apiVersion": "events.k8s.io/v1"}
+    fields = {_CORE_TO_EVENTS.get(name, name): value for name, value in obj.items()}
+    return fields | {"apiVersion": "events.k8s.io/v1"}
 
 
 def metadata_only(obj: Json) -> Json:

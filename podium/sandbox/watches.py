@@ -51,7 +51,7 @@ class Watch:
 
     @property
     def cut(self) -> bool:
-        """Whether a fault requires the connection to be cut instead of closed in order."""
+        """Return whether a fault requires the connection to be cut instead of closed in order."""
         return self._ending in ("drop", "mid-line")
 
     def end(self, how: str) -> None:
@@ -91,10 +91,10 @@ class Watch:
             if self._alarm is not None:
                 self._alarm.cancel()
 
-    def _next_bookmark(self, now: float, end_at: float) -> float:
+    def _next_bookmark(self, time_s: float, end_at: float) -> float:
         """The time of the next bookmark: one per interval, and one shortly before the end for the next watch."""
-        regular_at, last_at = now + self._bookmark_interval_s, end_at - _BOOKMARK_BEFORE_END_S
-        return min(regular_at, last_at) if last_at > now else regular_at
+        regular_at, last_at = time_s + self._bookmark_interval_s, end_at - _BOOKMARK_BEFORE_END_S
+        return min(regular_at, last_at) if last_at > time_s else regular_at
 
     def _ring(self) -> None:
         # The timer may fire slightly early (uvloop's clock counts milliseconds). Then it is set again.
@@ -134,12 +134,12 @@ class Watch:
                 if matches(record.obj):
                     yield self._line(kind, record)
                 continue
-            now = kind != DELETED and matches(record.obj)
-            before = previous is not None and matches(previous.obj)
-            if now:
-                yield self._line(MODIFIED if before else ADDED, record)
-            elif before and previous is not None:
-                yield self._line(DELETED, record if kind == DELETED else _departed(previous, record))
+            matches_now = kind != DELETED and matches(record.obj)
+            matched_before = previous is not None and matches(previous.obj)
+            if matches_now:
+                yield self._line(MODIFIED if matched_before else ADDED, record)
+            elif matched_before and previous is not None:
+                yield self._line(DELETED, record if kind == DELETED else _departed_record(previous, record))
 
     def _line(self, kind: str, record: Record) -> bytes:
         return _HEAD[kind] + self._presentation.one(record) + b"}\n"
@@ -149,7 +149,7 @@ class Watch:
         return b'{"type":"BOOKMARK","object":' + obj + b"}\n"
 
 
-def _departed(previous: Record, record: Record) -> Record:
+def _departed_record(previous: Record, record: Record) -> Record:
     metadata = previous.obj["metadata"] | {"resourceVersion": str(record.revision)}
     return Record(record.key, previous.obj | {"metadata": metadata}, record.revision)
 
@@ -169,10 +169,10 @@ class _Options:
         self.revision = query.get("resourceVersion", "")
         if not (self.revision.isdecimal() or self.revision == ""):
             raise bad_request(f"resourceVersion: Invalid value: {self.revision!r}")
-        sent = query.get("sendInitialEvents")
-        self.initial_events = None if sent is None else flag(query, "sendInitialEvents")
+        initial_events = query.get("sendInitialEvents")
+        self.initial_events = None if initial_events is None else flag(query, "sendInitialEvents")
         match_rule = query.get("resourceVersionMatch")
-        if (sent is None) is not (match_rule is None) or match_rule not in (None, "NotOlderThan"):
+        if (initial_events is None) is not (match_rule is None) or match_rule not in (None, "NotOlderThan"):
             message = "sendInitialEvents requires resourceVersionMatch=NotOlderThan, and the other way round"
             raise ApiError(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {message}')
         timeout = query.get("timeoutSeconds", "")

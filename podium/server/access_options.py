@@ -13,7 +13,10 @@ OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
 
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
-    """Where users are reviewed, and how long verdicts are cached. An empty kubeconfig means podium's own connection."""
+    """Says where users are reviewed, and how long verdicts are cached.
+
+    An empty kubeconfig means podium's own connection.
+    """
 
     authentication_kubeconfig: str = ""
     authentication_skip_lookup: bool = False

@@ -66,7 +66,7 @@ Address = tuple[str, int]
 
 
 class ProcessMetrics(ElectionMetrics, Protocol):
-    """What every process counts."""
+    """The metrics of any process, as far as the shell counts them."""
 
     def count_unexpected_error(self, where: Literal["handler", "task"], name: str) -> None:
         """An unexpected exception was caught."""
@@ -107,7 +107,7 @@ async def connect(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Election:
-    """How the replicas of a process elect their leader.
+    """The settings by which the replicas of a process elect their leader.
 
     Attributes:
         namespace, name: of the Lease.
@@ -132,7 +132,7 @@ async def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What one process adds to the shell.
+    """The parts that one process adds to the shell.
 
     Attributes:
         begin: called once everything is synced and this process leads. The tasks that it returns run from then on.
@@ -205,7 +205,7 @@ class Process:
 
     @property
     def _may_write(self) -> Callable[[], bool] | None:
-        """Whether this process leads, for its sessions; None if it needs no leader."""
+        """Return whether this process leads, for its sessions; None if it needs no leader."""
         return None if self._term is None else self._term.may_write
 
     def _log_start(self, title: str) -> None:

@@ -36,7 +36,7 @@ Stack: TypeAlias = tuple[Call, ...]
 Document: TypeAlias = dict[str, Any]
 
 
-def cpu_profile(thread_id: int, seconds: float, stopped: Event) -> Document:
+def cpu_profile(thread_id: int, seconds: float, stop: Event) -> Document:
     """Look at the thread's stack 100 times a second, and count the CPU time that it used in between.
 
     Cost: about 2 % of a core, of a thread that is always busy. A stack is seen where the thread lets others run, which
@@ -45,7 +45,7 @@ def cpu_profile(thread_id: int, seconds: float, stopped: Event) -> Document:
     clock = time.pthread_getcpuclockid(thread_id)
     usage: Counter[Stack] = Counter()
     before_s, ends_s = time.clock_gettime(clock), time.monotonic() + seconds
-    while time.monotonic() < ends_s and not stopped.wait(_PERIOD_S):
+    while time.monotonic() < ends_s and not stop.wait(_PERIOD_S):
         frame = sys._current_frames().get(thread_id)
         now_s = time.clock_gettime(clock)
         if frame is not None and now_s > before_s:
@@ -54,7 +54,7 @@ def cpu_profile(thread_id: int, seconds: float, stopped: Event) -> Document:
     return _document(f"CPU time of the event loop in {seconds:g} s", "seconds", usage)
 
 
-def memory_profile(seconds: float, stopped: Event) -> Document:
+def memory_profile(seconds: float, stop: Event) -> Document:
     """Trace allocations for that time; what was not freed meanwhile is shown, by the lines that allocated it.
 
     Cost: while it lasts, an attempt takes about 16 times as long.
@@ -63,16 +63,16 @@ def memory_profile(seconds: float, stopped: Event) -> Document:
     if not was_tracing:
         tracemalloc.start(_ALLOCATION_DEPTH)
     try:
-        stopped.wait(seconds)
+        stop.wait(seconds)
         snapshot = tracemalloc.take_snapshot()
     finally:
         if not was_tracing:
             tracemalloc.stop()
     sizes = {
         tuple(
-            Call(f"{frame.filename}:{frame.lineno}", frame.filename, frame.lineno) for frame in each.traceback
-        ): each.size
-        for each in snapshot.statistics("traceback")
+            Call(f"{frame.filename}:{frame.lineno}", frame.filename, frame.lineno) for frame in statistic.traceback
+        ): statistic.size
+        for statistic in snapshot.statistics("traceback")
     }
     return _document(f"Memory allocated in {seconds:g} s and not freed", "bytes", sizes)
 

@@ -1,4 +1,4 @@
-"""Which TLS versions and cipher suites are served, configured by kube-scheduler's flags.
+"""Limits the TLS versions and cipher suites that are served, by kube-scheduler's flags.
 
 Source: component-base/cli/flag/ciphersuites_flag.go (1.36.2)
 Differs: nothing below TLS 1.2, and no suite without forward secrecy and authenticated encryption; upstream has both.

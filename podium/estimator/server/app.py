@@ -51,7 +51,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to serve. `address` is `host:port`. The endpoints listen on a host ("" for any) and a port, or are disabled.
+    """The settings of a server.
+
+    `address` is `host:port`. The endpoints listen on a host ("" for any) and a port, or are disabled.
     Without `tls` the server uses plain text.
 
     `is_accurate`: whether live members give accurate estimates. Members that never change have their own view, or none.
@@ -106,9 +108,9 @@ class EstimatorApp(Process):
         self._log_start("Starting podium's estimator")
         credentials = ReloadingCertificates(options.tls).credentials() if options.tls is not None else None
         live = [await self._live(source) for source in self._sources]
-        served: dict[str, Served] = {name: StaticMember(cluster) for name, cluster in self._still.items()}
-        served |= {member.cluster.name: member for member in live}
-        members = Members(served, options.on_unsynced)
+        members_by_name: dict[str, Served] = {name: StaticMember(cluster) for name, cluster in self._still.items()}
+        members_by_name |= {member.cluster.name: member for member in live}
+        members = Members(members_by_name, options.on_unsynced)
         follows = {f"member {member.cluster.name}": member.run for member in live}
         if self._folder is not None:
             folder = Folder(self._folder, members, self._from_file, options.look_s)
@@ -117,7 +119,7 @@ class EstimatorApp(Process):
         service = EstimatorService(members, self.metrics, self._clock)
 
         def not_listed() -> str | None:
-            missing = members.unsynced()
+            missing = members.unsynced_names()
             return f"not listed yet: {missing}" if missing else None
 
         async with (

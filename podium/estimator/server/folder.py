@@ -86,8 +86,8 @@ class Folder:
             self._followed.pop(name).scope.cancel()
             self._members.let_go(name)
         for name, (path, content) in contents.items():
-            followed = self._followed.get(name)
-            if followed is None or followed.content != content:
+            member_file = self._followed.get(name)
+            if member_file is None or member_file.content != content:
                 await self._follow(name, path, content)
 
     async def _follow(self, name: str, path: Path, content: bytes) -> None:
@@ -97,27 +97,27 @@ class Folder:
             self._report(name, str(error))
             return
         self._reported.pop(name, None)
-        before, self._followed[name] = self._followed.get(name), _Followed(content, member)
-        if before is not None:
-            before.scope.cancel()
+        previous, self._followed[name] = self._followed.get(name), _Followed(content, member)
+        if previous is not None:
+            previous.scope.cancel()
         self._members.put(name, member)
         self._not_started.append(self._followed[name])
         log.info("Watching member", cluster=name, file=str(path))
 
     def _start(self, group: TaskGroup) -> None:
-        for followed in self._not_started:
-            group.start_soon(self._run, followed, name=f"member {followed.member.cluster.name}")
+        for member_file in self._not_started:
+            group.start_soon(self._run, member_file, name=f"member {member_file.member.cluster.name}")
         self._not_started.clear()
 
-    async def _run(self, followed: _Followed) -> None:
-        with followed.scope:
-            await followed.member.run()
+    async def _run(self, member_file: _Followed) -> None:
+        with member_file.scope:
+            await member_file.member.run()
 
-    def _report(self, what: str, fault: str) -> None:
+    def _report(self, subject: str, fault: str) -> None:
         """Log a fault unless it was already logged for this file."""
-        if self._reported.get(what) != fault:
-            self._reported[what] = fault
-            log.error("Kubeconfig cannot be used", member=what, error=fault)
+        if self._reported.get(subject) != fault:
+            self._reported[subject] = fault
+            log.error("Kubeconfig cannot be used", member=subject, error=fault)
 
 
 def _contents(directory: Path) -> dict[str, tuple[Path, bytes]]:

@@ -43,17 +43,17 @@ class InTurns:
         ends_s = clock.monotonic() + QUESTION_S_MAX
         async with self._locks[cluster]:
             with closing(begin(lambda: clock.monotonic() >= ends_s)) as steps:
-                count = await self._finished(steps)
+                count = await self._run_to_end(steps)
         if clock.monotonic() >= ends_s:
             log.warning("Estimate stopped at its time limit", cluster=cluster, replicas=count)
         return count
 
-    async def _finished(self, steps: EstimateSteps) -> int:
+    async def _run_to_end(self, steps: EstimateSteps) -> int:
         turns = Turns(self._clock)
         while True:
             try:
                 next(steps)
-            except StopIteration as done:
-                return int(done.value)
+            except StopIteration as stop:
+                return int(stop.value)
             if turns.is_over():
                 await turns.next()

@@ -36,8 +36,8 @@ ItemT = TypeVar("ItemT", bound=KubeObject)
 class _Follow(Generic[ItemT]):
     """Implements `podium.client.informer.Handler` with two functions: one for present objects, one for deleted ones."""
 
-    def __init__(self, put: Callable[[ItemT], None], drop: Callable[[ItemT], None], cluster: str) -> None:
-        self._put = put
+    def __init__(self, store: Callable[[ItemT], None], drop: Callable[[ItemT], None], cluster: str) -> None:
+        self._put = store
         self._drop = drop
         self._cluster = cluster
 
@@ -105,7 +105,7 @@ class LiveMember:
         """Fresh while all kinds are listed and no watch fails."""
         if not self._informers.synced:
             return Freshness.UNKNOWN
-        failing = any(each.is_failing for each in self._informers.statistics().values())
+        failing = any(statistics.is_failing for statistics in self._informers.statistics().values())
         return Freshness.STALE if failing else Freshness.FRESH
 
     async def run(self) -> None:
@@ -115,8 +115,8 @@ class LiveMember:
             await self._informers.wait_synced()
             garbage_collection.exempt_present_objects()
 
-    def _follow(self, resource: Any, put: Callable[[Any], None], drop: Callable[[Any], None]) -> None:
-        self._informers.informer(resource).add_handler(_Follow(put, drop, self._name))
+    def _follow(self, resource: Any, store: Callable[[Any], None], drop: Callable[[Any], None]) -> None:
+        self._informers.informer(resource).add_handler(_Follow(store, drop, self._name))
 
     def _report_broken(self, item: Node | Pod, error: FieldError) -> None:
         kind = kind_of(item)

@@ -16,7 +16,7 @@ _NAMES_SHOWN: Final = 3
 
 
 class Freshness(enum.Enum):
-    """How reliable the known state of a cluster is."""
+    """The reliability of a cluster's known state."""
 
     UNKNOWN = enum.auto()
     """The cluster has never been listed completely."""
@@ -26,7 +26,7 @@ class Freshness(enum.Enum):
 
 
 class OnUnsynced(enum.Enum):
-    """What to answer for a cluster whose state is not fresh."""
+    """The answer for a cluster whose state is not fresh."""
 
     LAST_KNOWN = "last-known"
     ERROR = "error"
@@ -43,7 +43,7 @@ class Served(Protocol):
 
     @property
     def freshness(self) -> Freshness:
-        """How reliable that state is."""
+        """The reliability of that state."""
         ...
 
 
@@ -59,9 +59,9 @@ class StaticMember:
 class _Superseding:
     """A member with new informers. Its earlier state answers until these have listed everything."""
 
-    def __init__(self, before: Served, now: Served) -> None:
-        self._before: Served | None = before
-        self._now = now
+    def __init__(self, earlier: Served, current: Served) -> None:
+        self._before: Served | None = earlier
+        self._now = current
 
     def _current(self) -> Served:
         if self._now.freshness is not Freshness.UNKNOWN:
@@ -91,21 +91,23 @@ class _Gone:
 class Members:
     """All member clusters, by their names in Karmada."""
 
-    def __init__(self, served: Mapping[str, Served], on_unsynced: OnUnsynced = OnUnsynced.LAST_KNOWN) -> None:
-        self._served = dict(served)
+    def __init__(self, members: Mapping[str, Served], on_unsynced: OnUnsynced = OnUnsynced.LAST_KNOWN) -> None:
+        self._served = dict(members)
         self._on_unsynced = on_unsynced
 
-    def put(self, name: str, served: Served) -> None:
+    def put(self, name: str, member: Served) -> None:
         """Serve a member from now on. An earlier member of that name answers until the new one is listed."""
-        before = self._served.get(name)
-        is_known = before is not None and before.freshness is not Freshness.UNKNOWN
-        self._served[name] = _Superseding(_Gone(before.cluster), served) if before is not None and is_known else served
+        earlier = self._served.get(name)
+        is_known = earlier is not None and earlier.freshness is not Freshness.UNKNOWN
+        self._served[name] = (
+            _Superseding(_Gone(earlier.cluster), member) if earlier is not None and is_known else member
+        )
 
     def let_go(self, name: str) -> None:
         """Stop watching a member. If it was ever listed, it is treated like one whose API server cannot be reached."""
-        before = self._served.pop(name)
-        if before.freshness is not Freshness.UNKNOWN:
-            self._served[name] = _Gone(before.cluster)
+        earlier = self._served.pop(name)
+        if earlier.freshness is not Freshness.UNKNOWN:
+            self._served[name] = _Gone(earlier.cluster)
 
     def __len__(self) -> int:
         """The number of served members."""
@@ -117,24 +119,24 @@ class Members:
         Raises:
             EstimateError: the cluster is not served, or its state is not fresh and the answer is to be an error.
         """
-        served = self._served.get(name)
-        if served is None:
+        member = self._served.get(name)
+        if member is None:
             raise EstimateError(f"cluster name does not match, got: {name}, desire: {self._names()}")
-        freshness = served.freshness
+        freshness = member.freshness
         if freshness is Freshness.FRESH:
-            return served.cluster
+            return member.cluster
         if self._on_unsynced is OnUnsynced.MAX:
             return None
         if self._on_unsynced is OnUnsynced.LAST_KNOWN and freshness is Freshness.STALE:
-            return served.cluster
-        what = "has not been listed yet" if freshness is Freshness.UNKNOWN else "cannot be reached"
-        raise EstimateError(f"cluster {name} {what}")
+            return member.cluster
+        state = "has not been listed yet" if freshness is Freshness.UNKNOWN else "cannot be reached"
+        raise EstimateError(f"cluster {name} {state}")
 
     def _names(self) -> str:
         names = sorted(self._served)
-        shown = ", ".join(names[:_NAMES_SHOWN])
-        return shown if len(names) <= _NAMES_SHOWN else f"{shown} or another of {len(names)}"
+        sample = ", ".join(names[:_NAMES_SHOWN])
+        return sample if len(names) <= _NAMES_SHOWN else f"{sample} or another of {len(names)}"
 
-    def unsynced(self) -> list[str]:
+    def unsynced_names(self) -> list[str]:
         """The clusters that have never been listed."""
-        return sorted(name for name, each in self._served.items() if each.freshness is Freshness.UNKNOWN)
+        return sorted(name for name, member in self._served.items() if member.freshness is Freshness.UNKNOWN)

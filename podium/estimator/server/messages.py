@@ -121,7 +121,7 @@ class ReplicasRequest:
 
     cluster: str
     requirements: ReplicaRequirements | None
-    assumed: tuple[AssumedWorkload, ...]
+    assumed_workloads: tuple[AssumedWorkload, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class SetsRequest:
     cluster: str
     components: tuple[Component, ...]
     namespace: str
-    assumed: tuple[AssumedWorkload, ...]
+    assumed_workloads: tuple[AssumedWorkload, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +169,15 @@ def _add_field(message: _Message, owner: str, field: str, number: int, kind: str
         _add_field(nested, entry, "key", 1, "string")
         _add_field(nested, entry, "value", 2, kind.strip("<>"))
         kind = f"{owner}.{entry}"
-    added = message.field.add(name=field, number=number)
-    added.label = added.LABEL_REPEATED if repeated else added.LABEL_OPTIONAL
-    scalar = {"string": added.TYPE_STRING, "bytes": added.TYPE_BYTES, "int32": added.TYPE_INT32}
+    message_field = message.field.add(name=field, number=number)
+    message_field.label = message_field.LABEL_REPEATED if repeated else message_field.LABEL_OPTIONAL
+    scalar = {"string": message_field.TYPE_STRING, "bytes": message_field.TYPE_BYTES, "int32": message_field.TYPE_INT32}
     plain = kind.lstrip("*")
     if plain in scalar or plain == "int64":
-        added.type = scalar.get(plain, added.TYPE_INT64)
+        message_field.type = scalar.get(plain, message_field.TYPE_INT64)
     else:
-        added.type = added.TYPE_MESSAGE
-        added.type_name = f".{_PACKAGE}.{plain}"
+        message_field.type = message_field.TYPE_MESSAGE
+        message_field.type_name = f".{_PACKAGE}.{plain}"
 
 
 CLASSES: Final = _classes()
@@ -192,17 +192,17 @@ def read_replicas_request(content: bytes) -> ReplicasRequest:
     Raises:
         MessageError, PartError: the request, or an object in it, cannot be read.
     """
-    message = _parsed("MaxAvailableReplicasRequest", content)
-    needed = message.replicaRequirements if message.HasField("replicaRequirements") else None
+    message = _parse("MaxAvailableReplicasRequest", content)
+    fields = message.replicaRequirements if message.HasField("replicaRequirements") else None
     requirements = None
-    if needed is not None:
+    if fields is not None:
         requirements = ReplicaRequirements(
-            node_claim=_claim(needed),
-            resource_request=_request(needed),
-            namespace=needed.namespace,
-            priority_class_name=needed.priorityClassName,
+            node_claim=_claim(fields),
+            resource_request=_request(fields),
+            namespace=fields.namespace,
+            priority_class_name=fields.priorityClassName,
         )
-    return ReplicasRequest(message.cluster, requirements, _assumed(message))
+    return ReplicasRequest(message.cluster, requirements, _workloads_of(message))
 
 
 def read_sets_request(content: bytes) -> SetsRequest:
@@ -211,8 +211,8 @@ def read_sets_request(content: bytes) -> SetsRequest:
     Raises:
         MessageError, PartError: the request, or an object in it, cannot be read.
     """
-    message = _parsed("MaxAvailableComponentSetsRequest", content)
-    return SetsRequest(message.cluster, _components(message.components), message.namespace, _assumed(message))
+    message = _parse("MaxAvailableComponentSetsRequest", content)
+    return SetsRequest(message.cluster, _components(message.components), message.namespace, _workloads_of(message))
 
 
 def read_unschedulable_request(content: bytes) -> UnschedulableRequest:
@@ -221,23 +221,23 @@ def read_unschedulable_request(content: bytes) -> UnschedulableRequest:
     Raises:
         MessageError: the request cannot be read.
     """
-    message = _parsed("UnschedulableReplicasRequest", content)
+    message = _parse("UnschedulableReplicasRequest", content)
     workload = None
     if message.HasField("resource"):
-        found = message.resource
+        resource = message.resource
         workload = ObjectReference(
-            api_version=found.apiVersion, kind=found.kind, namespace=found.namespace, name=found.name
+            api_version=resource.apiVersion, kind=resource.kind, namespace=resource.namespace, name=resource.name
         )
     return UnschedulableRequest(message.cluster, workload, message.unschedulableThreshold / _NANOSECONDS)
 
 
 def workload_named(text: str) -> ObjectReference | None:
     """Parse the workload that a client names in the gRPC metadata `object`; None if it names none."""
-    found = _WORKLOAD.fullmatch(text)
-    return ObjectReference(kind=found[1], namespace=found[2], name=found[3]) if found is not None else None
+    match = _WORKLOAD.fullmatch(text)
+    return ObjectReference(kind=match[1], namespace=match[2], name=match[3]) if match is not None else None
 
 
-def _parsed(name: str, content: bytes) -> _Message:
+def _parse(name: str, content: bytes) -> _Message:
     try:
         return CLASSES[name].FromString(content)
     except DecodeError as error:
@@ -251,19 +251,19 @@ def _part(name: str, content: bytes, field: str) -> _Message:
         raise PartError(f"failed to unmarshal {field}: {error}") from error
 
 
-def _request(needed: _Message) -> ResourceList:
-    if needed.resourceRequestBytes:
+def _request(requirements: _Message) -> ResourceList:
+    if requirements.resourceRequestBytes:
         return {
             name: _part("Quantity", content, f"resource request {name}").string
-            for name, content in needed.resourceRequestBytes.items()
+            for name, content in requirements.resourceRequestBytes.items()
         }
-    return {name: quantity.string for name, quantity in needed.resourceRequest.items()}
+    return {name: quantity.string for name, quantity in requirements.resourceRequest.items()}
 
 
-def _claim(needed: _Message) -> NodeClaim | None:
-    if not needed.HasField("nodeClaim"):
+def _claim(requirements: _Message) -> NodeClaim | None:
+    if not requirements.HasField("nodeClaim"):
         return None
-    claim = needed.nodeClaim
+    claim = requirements.nodeClaim
     affinity = None
     if claim.nodeAffinityBytes:
         affinity = _selector(_part("NodeSelector", claim.nodeAffinityBytes, "node affinity"))
@@ -274,8 +274,10 @@ def _claim(needed: _Message) -> NodeClaim | None:
         hard_node_affinity=affinity,
         node_selector=dict(claim.nodeSelector),
         tolerations=tuple(
-            Toleration(key=each.key, operator=each.operator, value=each.value, effect=each.effect)
-            for each in tolerations or claim.tolerations
+            Toleration(
+                key=toleration.key, operator=toleration.operator, value=toleration.value, effect=toleration.effect
+            )
+            for toleration in tolerations or claim.tolerations
         ),
     )
 
@@ -293,30 +295,35 @@ def _selector(selector: _Message) -> NodeSelector:
 
 def _expressions(expressions: Iterable[_Message]) -> tuple[NodeSelectorRequirement, ...]:
     return tuple(
-        NodeSelectorRequirement(key=each.key, operator=each.operator, values=tuple(each.values)) for each in expressions
+        NodeSelectorRequirement(key=expression.key, operator=expression.operator, values=tuple(expression.values))
+        for expression in expressions
     )
 
 
 def _components(components: Iterable[_Message]) -> tuple[Component, ...]:
     return tuple(
-        Component(name=each.name, replicas=each.replicas, replica_requirements=_component_requirements(each))
-        for each in components
+        Component(
+            name=component.name, replicas=component.replicas, replica_requirements=_component_requirements(component)
+        )
+        for component in components
     )
 
 
 def _component_requirements(component: _Message) -> ComponentReplicaRequirements | None:
     if not component.HasField("replicaRequirements"):
         return None
-    needed = component.replicaRequirements
+    requirements = component.replicaRequirements
     return ComponentReplicaRequirements(
-        node_claim=_claim(needed), resource_request=_request(needed), priority_class_name=needed.priorityClassName
+        node_claim=_claim(requirements),
+        resource_request=_request(requirements),
+        priority_class_name=requirements.priorityClassName,
     )
 
 
-def _assumed(message: _Message) -> tuple[AssumedWorkload, ...]:
+def _workloads_of(message: _Message) -> tuple[AssumedWorkload, ...]:
     return tuple(
-        AssumedWorkload(namespace=each.namespace, components=_components(each.components))
-        for each in message.assumedWorkloads
+        AssumedWorkload(namespace=workload.namespace, components=_components(workload.components))
+        for workload in message.assumedWorkloads
     )
 
 

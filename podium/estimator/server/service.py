@@ -63,10 +63,10 @@ class _Remembered(Generic[RequestT]):
         self._known: OrderedDict[bytes, RequestT] = OrderedDict()
 
     def __call__(self, content: bytes) -> RequestT:
-        known = self._known.get(content)
-        if known is not None:
+        decoded_request = self._known.get(content)
+        if decoded_request is not None:
             self._known.move_to_end(content)
-            return known
+            return decoded_request
         request = self._read(content)
         if len(content) <= _REMEMBERED_BYTES_MAX:
             self._known[content] = request
@@ -131,9 +131,9 @@ class EstimatorService:
         steps.append((_SNAPSHOT_DONE, self._clock.monotonic()))
         if cluster.is_accurate:
             workload = workload_named(_object(context))
-            begin = partial(cluster.replicas_in_steps, request.requirements, request.assumed, workload)
+            begin = partial(cluster.replicas_in_steps, request.requirements, request.assumed_workloads, workload)
             return replicas_response(await self._in_turns.run(cluster.name, begin))
-        return replicas_response(cluster.max_available_replicas(request.requirements, request.assumed))
+        return replicas_response(cluster.max_available_replicas(request.requirements, request.assumed_workloads))
 
     async def _sets(self, content: bytes, context: _Context, steps: list[Step]) -> bytes:
         del context
@@ -157,10 +157,10 @@ class EstimatorService:
 
 
 async def _estimated_sets(cluster: MemberCluster, request: SetsRequest) -> int:
-    count = len(request.components) + sum(len(each.components) for each in request.assumed)
+    count = len(request.components) + sum(len(workload.components) for workload in request.assumed_workloads)
     if count > COMPONENTS_MAX:
         raise EstimateError(f"failed to estimate component sets: {count} components are more than {COMPONENTS_MAX}")
-    estimate = cluster.prepare_component_sets(request.components, request.namespace, request.assumed)
+    estimate = cluster.prepare_component_sets(request.components, request.namespace, request.assumed_workloads)
     return estimate() if count <= _COMPONENTS_ON_THE_LOOP else await asyncio.to_thread(estimate)
 
 

@@ -1,4 +1,4 @@
-"""What the API server does to pods and claims on their creation, beyond the defaults of their types.
+"""Does what the API server does to pods and claims on their creation, beyond the defaults of their types.
 
 Owns: the admission plugins that change objects, those that refuse them, and what the registry of pods fills in. Must
 never: change a stored object.

@@ -23,7 +23,9 @@ def set_default_class(claim: Json, lookup: Lookup) -> None:
     """Name the default StorageClass in a claim that names none, in place: of several the newest, then the first."""
     if "storageClassName" in claim["spec"] or _BETA_CLASS in mapping_at(claim, "metadata", "annotations"):
         return
-    defaults = [each["metadata"] for each in lookup.all_of("storageclasses") if _is_default(each)]
+    defaults = [
+        storage_class["metadata"] for storage_class in lookup.all_of("storageclasses") if _is_default(storage_class)
+    ]
     newest = max((metadata.get("creationTimestamp") or "" for metadata in defaults), default="")
     names = [metadata["name"] for metadata in defaults if (metadata.get("creationTimestamp") or "") == newest]
     if names:

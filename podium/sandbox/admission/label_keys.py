@@ -30,12 +30,12 @@ def affinity_terms(spec: Json) -> Iterator[tuple[str, Json]]:
     """The terms of pod affinity and anti-affinity, each with its path within the spec."""
     for kind in ("podAffinity", "podAntiAffinity"):
         affinity = mapping_at(spec, "affinity", kind)
-        preferred = "preferredDuringSchedulingIgnoredDuringExecution"
-        for index, item in enumerate(items_at(affinity, preferred)):
-            yield f"affinity.{kind}.{preferred}[{index}].podAffinityTerm", mapping_at(item, "podAffinityTerm")
-        required = "requiredDuringSchedulingIgnoredDuringExecution"
-        for index, term in enumerate(items_at(affinity, required)):
-            yield f"affinity.{kind}.{required}[{index}]", term
+        preferred_field = "preferredDuringSchedulingIgnoredDuringExecution"
+        for index, item in enumerate(items_at(affinity, preferred_field)):
+            yield f"affinity.{kind}.{preferred_field}[{index}].podAffinityTerm", mapping_at(item, "podAffinityTerm")
+        required_field = "requiredDuringSchedulingIgnoredDuringExecution"
+        for index, term in enumerate(items_at(affinity, required_field)):
+            yield f"affinity.{kind}.{required_field}[{index}]", term
 
 
 def _merge(term: Json, labels: Json, names: tuple[str, ...]) -> None:
@@ -43,11 +43,11 @@ def _merge(term: Json, labels: Json, names: tuple[str, ...]) -> None:
     selector = term.get("labelSelector")
     if not isinstance(selector, dict):
         return
-    added = [
+    requirements = [
         {"key": key, "operator": _OPERATORS[name], "values": [labels[key]]}
         for name in names
         for key in texts_at(term, name)
         if key in labels
     ]
-    if added:
-        selector["matchExpressions"] = [*items_at(selector, "matchExpressions"), *added]
+    if requirements:
+        selector["matchExpressions"] = [*items_at(selector, "matchExpressions"), *requirements]

@@ -52,11 +52,11 @@ def demand_pod_within(pod: Json, lookup: Lookup) -> None:
         reasons = [
             reason
             for item in items_at(limit_range, "spec", "limits")
-            for requests, limits in _constrained(pod["spec"], str(item.get("type")))
+            for requests, limits in _constrained_resources(pod["spec"], str(item.get("type")))
             for reason in _violations(item, requests, limits)
         ]
         if reasons:
-            raise forbidden(_PODS, pod, _joined(reasons))
+            raise forbidden(_PODS, pod, _join(reasons))
 
 
 def demand_claim_within(claim: Json, lookup: Lookup) -> None:
@@ -74,14 +74,14 @@ def demand_claim_within(claim: Json, lookup: Lookup) -> None:
             for reason in (*_below(item, requests, {}), *_requests_above(item, requests))
         ]
         if reasons:
-            raise forbidden(_CLAIMS, claim, _joined(reasons))
+            raise forbidden(_CLAIMS, claim, _join(reasons))
 
 
 def _limit_ranges(obj: Json, lookup: Lookup) -> list[Json]:
     return lookup.all_of("limitranges", obj["metadata"]["namespace"])
 
 
-def _joined(reasons: list[str]) -> str:
+def _join(reasons: list[str]) -> str:
     distinct = list(dict.fromkeys(reasons))
     return f"[{', '.join(distinct)}]" if len(distinct) > 1 else distinct[0]
 
@@ -89,16 +89,16 @@ def _joined(reasons: list[str]) -> str:
 def _fill(container: Json, title: str, defaults: dict[str, Json]) -> Iterator[str]:
     """Set what the container lacks. Yields what was set."""
     resources = dict(mapping_at(container, "resources"))
-    for which, noun in (("requests", "request"), ("limits", "limit")):
-        own = mapping_at(resources, which)
-        missing = {name: amount for name, amount in defaults[which].items() if name not in own}
+    for field, noun in (("requests", "request"), ("limits", "limit")):
+        own = mapping_at(resources, field)
+        missing = {name: amount for name, amount in defaults[field].items() if name not in own}
         if missing:
-            resources[which] = own | missing
+            resources[field] = own | missing
             yield f"{', '.join(sorted(missing))} {noun} for {title} {container.get('name', '')}"
     container["resources"] = resources
 
 
-def _constrained(spec: Json, kind: str) -> Iterable[tuple[Json, Json]]:
+def _constrained_resources(spec: Json, kind: str) -> Iterable[tuple[Json, Json]]:
     """The requests and limits to which items of that type apply."""
     if kind == "Pod":
         return [(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))]
@@ -118,47 +118,47 @@ def _violations(item: Json, requests: Json, limits: Json) -> Iterator[str]:
 
 
 def _below(item: Json, requests: Json, limits: Json) -> Iterator[str]:
-    for name, enforced in mapping_at(item, "min").items():
-        least = f"minimum {name} usage per {item.get('type')} is {canonical_text(enforced)}"
+    for name, limit_value in mapping_at(item, "min").items():
+        least = f"minimum {name} usage per {item.get('type')} is {canonical_text(limit_value)}"
         request, limit = requests.get(name), limits.get(name)
         if request is None:
             yield f"{least}.  No request is specified"
-        elif parse_quantity(request) < parse_quantity(enforced):
+        elif parse_quantity(request) < parse_quantity(limit_value):
             yield f"{least}, but request is {canonical_text(request)}"
-        elif limit is not None and parse_quantity(limit) < parse_quantity(enforced):
+        elif limit is not None and parse_quantity(limit) < parse_quantity(limit_value):
             yield f"{least}, but limit is {canonical_text(limit)}"
 
 
 def _requests_above(item: Json, requests: Json) -> Iterator[str]:
-    """What a claim, which has no limits, requests above the maximum."""
-    for name, enforced in mapping_at(item, "max").items():
-        most = f"maximum {name} usage per {item.get('type')} is {canonical_text(enforced)}"
+    """Return what a claim, which has no limits, requests above the maximum."""
+    for name, limit in mapping_at(item, "max").items():
+        message = f"maximum {name} usage per {item.get('type')} is {canonical_text(limit)}"
         request = requests.get(name)
         if request is None:
-            yield f"{most}.  No request is specified"
-        elif parse_quantity(request) > parse_quantity(enforced):
-            yield f"{most}, but request is {canonical_text(request)}"
+            yield f"{message}.  No request is specified"
+        elif parse_quantity(request) > parse_quantity(limit):
+            yield f"{message}, but request is {canonical_text(request)}"
 
 
 def _above(item: Json, requests: Json, limits: Json) -> Iterator[str]:
-    for name, enforced in mapping_at(item, "max").items():
-        most = f"maximum {name} usage per {item.get('type')} is {canonical_text(enforced)}"
+    for name, limit_value in mapping_at(item, "max").items():
+        message = f"maximum {name} usage per {item.get('type')} is {canonical_text(limit_value)}"
         request, limit = requests.get(name), limits.get(name)
         if limit is None:
-            yield f"{most}.  No limit is specified"
-        elif parse_quantity(limit) > parse_quantity(enforced):
-            yield f"{most}, but limit is {canonical_text(limit)}"
-        elif request is not None and parse_quantity(request) > parse_quantity(enforced):
-            yield f"{most}, but request is {canonical_text(request)}"
+            yield f"{message}.  No limit is specified"
+        elif parse_quantity(limit) > parse_quantity(limit_value):
+            yield f"{message}, but limit is {canonical_text(limit)}"
+        elif request is not None and parse_quantity(request) > parse_quantity(limit_value):
+            yield f"{message}, but request is {canonical_text(request)}"
 
 
 def _ratio_violations(item: Json, requests: Json, limits: Json) -> Iterator[str]:
-    for name, enforced in mapping_at(item, "maxLimitRequestRatio").items():
-        most = f"{name} max limit to request ratio per {item.get('type')} is {canonical_text(enforced)}"
+    for name, limit_value in mapping_at(item, "maxLimitRequestRatio").items():
+        message = f"{name} max limit to request ratio per {item.get('type')} is {canonical_text(limit_value)}"
         request, limit = (parse_quantity(amounts.get(name, "0")) for amounts in (requests, limits))
         if not request:
-            yield f"{most}, but no request is specified or request is 0"
+            yield f"{message}, but no request is specified or request is 0"
         elif not limit:
-            yield f"{most}, but no limit is specified or limit is 0"
-        elif limit / request > parse_quantity(enforced):
-            yield f"{most}, but provided ratio is {float(limit / request):f}"
+            yield f"{message}, but no limit is specified or limit is 0"
+        elif limit / request > parse_quantity(limit_value):
+            yield f"{message}, but provided ratio is {float(limit / request):f}"

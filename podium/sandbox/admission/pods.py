@@ -35,7 +35,7 @@ def set_priority(pod: Json, lookup: Lookup) -> None:
             raise forbidden(_PODS, pod, f"no PriorityClass with name {name} was found")
     else:
         classes = lookup.all_of("priorityclasses")
-        priority_class = next((each for each in classes if each.get("globalDefault")), None)
+        priority_class = next((candidate for candidate in classes if candidate.get("globalDefault")), None)
     if priority_class is not None:
         spec["priorityClassName"] = priority_class["metadata"]["name"]
         spec["priority"] = priority_class.get("value", 0)
@@ -50,17 +50,17 @@ def prepare_pod(pod: Json) -> None:
     pod["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
         message = "Scheduling is blocked due to non-empty scheduling gates"
-        gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": message}
-        pod["status"]["conditions"] = [gated | {"lastProbeTime": None, "lastTransitionTime": None}]
+        condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": message}
+        pod["status"]["conditions"] = [condition | {"lastProbeTime": None, "lastTransitionTime": None}]
     merge_label_keys(spec, mapping_at(pod, "metadata", "labels"))
 
 
-def admit_pod_update(pod: Json, before: Json) -> None:
+def admit_pod_update(pod: Json, previous: Json) -> None:
     """Apply admission to an update of a pod, in place: an update cannot remove the priority."""
     spec = pod["spec"]
     for name in ("priority", "preemptionPolicy"):
-        if name in (before.get("spec") or {}):
-            spec.setdefault(name, before["spec"][name])
+        if name in (previous.get("spec") or {}):
+            spec.setdefault(name, previous["spec"][name])
     add_node_lost_tolerations(spec)
 
 
@@ -80,9 +80,9 @@ def _speaks_about(toleration: Json, key: str) -> bool:
 def qos_class(spec: Json) -> str:
     """Guaranteed, Burstable or BestEffort, from the cpu and memory of the pod as a whole, or of its containers."""
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    whole = mapping_at(spec, "resources")
-    if mapping_at(whole, "requests") or mapping_at(whole, "limits"):
-        containers = [{"resources": whole}]
+    pod_resources = mapping_at(spec, "resources")
+    if mapping_at(pod_resources, "requests") or mapping_at(pod_resources, "limits"):
+        containers = [{"resources": pod_resources}]
     requests = [_computing(container, "requests") for container in containers]
     limits = [_computing(container, "limits") for container in containers]
     if not any(requests) and not any(limits):
@@ -92,12 +92,12 @@ def qos_class(spec: Json) -> str:
     return "Burstable"
 
 
-def _computing(container: Json, which: str) -> Json:
-    listed = mapping_at(container, "resources", which)
+def _computing(container: Json, field: str) -> Json:
+    resources = mapping_at(container, "resources", field)
     amounts = {}
     for name in ("cpu", "memory"):
         try:
-            amount = parse_quantity(listed.get(name))
+            amount = parse_quantity(resources.get(name))
         except ValueError:
             continue
         if amount > 0:

@@ -46,7 +46,7 @@ def apply_runtime_class(pod: Json, lookup: Lookup) -> None:
         spec["nodeSelector"] = own | selector
     if "scheduling" in runtime_class:
         tolerations = [*items_at(spec, "tolerations"), *items_at(runtime_class, "scheduling", "tolerations")]
-        spec["tolerations"] = _merged(tolerations)
+        spec["tolerations"] = _merge(tolerations)
 
 
 def demand_overhead_of_class(pod: Json, lookup: Lookup) -> None:
@@ -80,30 +80,31 @@ def _other_overhead(pod: Json) -> ApiError:
     return forbidden(_PODS, pod, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
 
 
-def _is_same(amounts: Json, others: Json) -> bool:
+def _is_same(amounts: Json, other_amounts: Json) -> bool:
     try:
         values, other_values = (
-            {name: parse_quantity(amount) for name, amount in each.items()} for each in (amounts, others)
+            {name: parse_quantity(amount) for name, amount in quantities.items()}
+            for quantities in (amounts, other_amounts)
         )
     except ValueError:
-        return amounts == others
+        return amounts == other_amounts
     return values == other_values
 
 
-def _merged(tolerations: list[Json]) -> list[Json]:
+def _merge(tolerations: list[Json]) -> list[Json]:
     """The tolerations without those that another one covers; of equal ones the first stays."""
-    merged: list[Json] = []
+    result: list[Json] = []
     for index, toleration in enumerate(tolerations):
-        is_covered = any(_covers(other, toleration) for other in merged) or any(
-            other != toleration and _covers(other, toleration) for other in tolerations[index + 1 :]
+        is_covered = any(_covers(candidate, toleration) for candidate in result) or any(
+            candidate != toleration and _covers(candidate, toleration) for candidate in tolerations[index + 1 :]
         )
         if not is_covered:
-            merged.append(toleration)
-    return merged
+            result.append(toleration)
+    return result
 
 
 def _covers(wide: Json, toleration: Json) -> bool:
-    """Whether one toleration tolerates all that another one does."""
+    """Return whether one toleration tolerates all that another one does."""
     if wide == toleration:
         return True
     wide_operator = wide.get("operator") or "Equal"

@@ -36,21 +36,21 @@ def reconcile(store: Store, record: Record) -> None:
         and phase_of(pod.obj) not in FINISHED
         and match_label_selector(selector, pod.obj["metadata"].get("labels") or {})
     ]
-    expected, desired = _expected_and_desired(store, spec, pods)
+    expected_count, desired_count = _expected_and_desired(store, spec, pods)
     healthy = sum(is_active(pod) and is_ready(pod) for pod in pods)
-    allowed = max(0, healthy - desired) if expected else 0
+    disruptions_allowed = max(0, healthy - desired_count) if expected_count else 0
     condition = {
         "type": "DisruptionAllowed",
-        "status": str(allowed > 0),
-        "reason": "SufficientPods" if allowed else "InsufficientPods",
+        "status": str(disruptions_allowed > 0),
+        "reason": "SufficientPods" if disruptions_allowed else "InsufficientPods",
         "lastTransitionTime": timestamp(store.now()),
         "observedGeneration": budget["metadata"].get("generation", 1),
     }
     status = {
         "currentHealthy": healthy,
-        "desiredHealthy": desired,
-        "disruptionsAllowed": allowed,
-        "expectedPods": expected,
+        "desiredHealthy": desired_count,
+        "disruptionsAllowed": disruptions_allowed,
+        "expectedPods": expected_count,
         "observedGeneration": budget["metadata"].get("generation", 1),
         "conditions": with_condition((budget.get("status") or {}).get("conditions") or [], condition),
     }
@@ -60,23 +60,23 @@ def reconcile(store: Store, record: Record) -> None:
 def _expected_and_desired(store: Store, spec: Json, pods: list[Json]) -> tuple[int, int]:
     at_least, at_most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if at_most is not None:
-        expected = _scale(store, pods)
-        return expected, max(0, expected - share(at_most, expected, up=True))
+        expected_count = _scale(store, pods)
+        return expected_count, max(0, expected_count - share(at_most, expected_count, up=True))
     if isinstance(at_least, str):
-        expected = _scale(store, pods)
-        return expected, share(at_least, expected, up=True)
+        expected_count = _scale(store, pods)
+        return expected_count, share(at_least, expected_count, up=True)
     return (0, 0) if at_least is None else (len(pods), at_least)
 
 
 def _scale(store: Store, pods: Iterable[Json]) -> int:
     """The sum of the replicas of these pods' workloads. If a pod has none, it is 0, which allows no disruption."""
-    wanted: dict[str, int] = {}
+    replicas: dict[str, int] = {}
     for pod in pods:
         owner = _workload_of(store, pod)
         if owner is None:
             return 0
-        wanted[owner["metadata"]["uid"]] = (owner.get("spec") or {}).get("replicas", 1)
-    return sum(wanted.values())
+        replicas[owner["metadata"]["uid"]] = (owner.get("spec") or {}).get("replicas", 1)
+    return sum(replicas.values())
 
 
 def _workload_of(store: Store, obj: Json) -> Json | None:

@@ -75,15 +75,17 @@ class Claims:
 
     def _give_claims(self, record: Record) -> None:
         """Create the claims of a pod, and reserve them if the pod got its node without the scheduler."""
-        statuses = {each["name"]: each for each in (record.obj.get("status") or {}).get("resourceClaimStatuses") or ()}
-        known = dict(statuses)
+        statuses = {
+            entry["name"]: entry for entry in (record.obj.get("status") or {}).get("resourceClaimStatuses") or ()
+        }
+        statuses_before = dict(statuses)
         for entry in record.obj["spec"].get("resourceClaims") or ():
             name = entry.get("name", "")
-            if entry.get("resourceClaimTemplateName") and self._is_missing(record, known.get(name)):
+            if entry.get("resourceClaimTemplateName") and self._is_missing(record, statuses_before.get(name)):
                 claim = self._claim_for(record, entry)
                 if claim is not None:
                     statuses[name] = {"name": name, "resourceClaimName": claim.key[1]}
-        if statuses != known:
+        if statuses != statuses_before:
             status = (record.obj.get("status") or {}) | {"resourceClaimStatuses": list(statuses.values())}
             pod = record.obj | {"metadata": dict(record.obj["metadata"]), "status": status}
             record = self._store.replace_record(PODS, record, pod)
@@ -110,24 +112,24 @@ class Claims:
         if template is None:
             self._waiting.setdefault(template_key, {})[pod.key] = None
             return None
-        given = template.obj["spec"].get("metadata") or {}
+        template_metadata = template.obj["spec"].get("metadata") or {}
         reference = owner_reference(pod.obj)
         del reference["blockOwnerDeletion"]
         claim_metadata: Json = {
             "generateName": _base_name(metadata["name"], entry["name"]),
-            "annotations": (given.get("annotations") or {}) | {_POD_CLAIM_NAME: entry["name"]},
+            "annotations": (template_metadata.get("annotations") or {}) | {_POD_CLAIM_NAME: entry["name"]},
             "ownerReferences": [reference],
         }
-        if given.get("labels"):
-            claim_metadata["labels"] = given["labels"]
+        if template_metadata.get("labels"):
+            claim_metadata["labels"] = template_metadata["labels"]
         spec = template.obj["spec"].get("spec") or {}
         manifest = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": claim_metadata, "spec": spec}
         try:
-            created = self._store.create(manifest, namespace=namespace)
+            stored_claim = self._store.create(manifest, namespace=namespace)
         except ApiError:
             self._waiting.setdefault(template_key, {})[pod.key] = None
             return None
-        return self._claim(namespace, created["metadata"]["name"])
+        return self._claim(namespace, stored_claim["metadata"]["name"])
 
     def _reserve(self, pod: Record) -> None:
         user = {"resource": "pods", "name": pod.key[1], "uid": pod.obj["metadata"]["uid"]}
@@ -137,7 +139,7 @@ class Claims:
                 continue
             status = claim.obj.get("status") or {}
             users = status.get("reservedFor") or []
-            is_listed = any(each.get("uid") == user["uid"] for each in users)
+            is_listed = any(consumer.get("uid") == user["uid"] for consumer in users)
             if status.get("allocation") and not is_listed and len(users) < _USERS_MAX:
                 self._put(claim, status | {"reservedFor": [*users, user]})
 
@@ -150,20 +152,20 @@ class Claims:
             return
         status = record.obj.get("status") or {}
         users = status.get("reservedFor") or []
-        left = [user for user in users if self._may_use(key[0], user)]
+        users_left = [user for user in users if self._may_use(key[0], user)]
         is_protected = _FINALIZER in (record.obj["metadata"].get("finalizers") or ())
         is_being_deleted = "deletionTimestamp" in record.obj["metadata"]
-        if len(left) < len(users) or (is_protected and is_being_deleted and not left):
-            status = status | {"reservedFor": left}
-            if not left:
+        if len(users_left) < len(users) or (is_protected and is_being_deleted and not users_left):
+            status = status | {"reservedFor": users_left}
+            if not users_left:
                 del status["reservedFor"]
                 if is_protected:
                     status = {name: value for name, value in status.items() if name not in ("allocation", "devices")}
             finalizers = record.obj["metadata"].get("finalizers") or []
             if not status.get("allocation"):
-                finalizers = [each for each in finalizers if each != _FINALIZER]
+                finalizers = [name for name in finalizers if name != _FINALIZER]
             record = self._put(record, status, finalizers)
-        if not left and key in self._store.collection(CLAIMS).records and self._is_useless(record):
+        if not users_left and key in self._store.collection(CLAIMS).records and self._is_useless(record):
             self._store.delete_record(CLAIMS, record, {})
 
     def _may_use(self, namespace: str, user: Json) -> bool:
@@ -173,7 +175,7 @@ class Claims:
         return pod is not None and pod.obj["metadata"]["uid"] == user.get("uid") and not _is_done(pod.obj)
 
     def _is_useless(self, claim: Record) -> bool:
-        """Whether the claim was made for a pod that exists and will not run. The garbage collector does the others."""
+        """Return whether the claim was made for a pod that exists but never runs; the garbage collector does others."""
         owner = controller_of(claim.obj)
         if owner is None or owner.get("kind") != "Pod" or "deletionTimestamp" in claim.obj["metadata"]:
             return False
@@ -193,7 +195,7 @@ class Claims:
 def _claim_names(pod: Json) -> Iterator[str]:
     """The claims of a pod that exist, by name."""
     statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
-    generated = {each.get("name"): each.get("resourceClaimName") for each in statuses}
+    generated = {entry.get("name"): entry.get("resourceClaimName") for entry in statuses}
     for entry in pod["spec"].get("resourceClaims") or ():
         name = entry.get("resourceClaimName") or generated.get(entry.get("name"))
         if name:
@@ -209,7 +211,7 @@ def _special_claim_of(pod: Json) -> str:
 
 
 def _is_done(pod: Json) -> bool:
-    """Whether a pod has ended, or will never start."""
+    """Return whether a pod has ended, or will never start."""
     is_dropped = "deletionTimestamp" in pod["metadata"] and not pod["spec"].get("nodeName")
     return phase_of(pod) in FINISHED or is_dropped
 

@@ -78,8 +78,8 @@ class Controllers:
         for resource, feed in self._feeds:
             for change in feed.read():
                 self._note(resource, change)
-        gone, self._gone = self._gone, []
-        for uid in gone:
+        deletions, self._gone = self._gone, []
+        for uid in deletions:
             self._collect(uid)
         self._claims.work()
         due, self._due = self._due, {}
@@ -145,11 +145,11 @@ class Controllers:
 
     def _collect(self, uid: str) -> None:
         for resource, record in list(self._dependents.of(uid)):
-            kept = record
+            current = record
             if TRACKING in (record.obj["metadata"].get("finalizers") or ()):
-                kept = jobs.release(self._store, record)
-            if kept.key in self._store.collection(resource).records:
-                self._store.delete_record(resource, kept, {})
+                current = jobs.release(self._store, record)
+            if current.key in self._store.collection(resource).records:
+                self._store.delete_record(resource, current, {})
 
     def _give_account(self, namespace: str) -> None:
         accounts = self._store.collection(resource_named("serviceaccounts"))

@@ -29,17 +29,17 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 def daemon_spec(spec: Json) -> Json:
     """The spec of a DaemonSet's template with the tolerations of daemons."""
     keys = [*_TOLERATIONS, *((_HOST_NETWORK_TOLERATION,) if spec.get("hostNetwork") else ())]
-    more = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in keys]
-    own = [toleration for toleration in items_at(spec, "tolerations") if toleration not in more]
-    return spec | {"tolerations": [*own, *more]}
+    tolerations = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in keys]
+    own = [toleration for toleration in items_at(spec, "tolerations") if toleration not in tolerations]
+    return spec | {"tolerations": [*own, *tolerations]}
 
 
 def for_node(spec: Json, node: str) -> Json:
     """The spec with the affinity to just this node, in place of the required one of the template."""
     affinity = mapping_at(spec, "affinity")
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-    required = {_REQUIRED: {"nodeSelectorTerms": [term]}}
-    return spec | {"affinity": affinity | {"nodeAffinity": mapping_at(affinity, "nodeAffinity") | required}}
+    node_affinity = {_REQUIRED: {"nodeSelectorTerms": [term]}}
+    return spec | {"affinity": affinity | {"nodeAffinity": mapping_at(affinity, "nodeAffinity") | node_affinity}}
 
 
 def target_node(pod: Json) -> str:
@@ -54,12 +54,12 @@ def target_node(pod: Json) -> str:
 
 
 def should_run(spec: Json, node: Json) -> bool:
-    """Whether a pod of this spec, which has the tolerations of daemons, is to run on the node."""
+    """Return whether a pod of this spec, which has the tolerations of daemons, is to run on the node."""
     return _selects(spec, node) and _tolerates(spec, node, ("NoSchedule", "NoExecute"))
 
 
 def may_stay(spec: Json, node: Json) -> bool:
-    """Whether a pod that is on the node may stay there: a taint NoSchedule does not drive it away."""
+    """Return whether a pod that is on the node may stay there: a taint NoSchedule does not drive it away."""
     return _selects(spec, node) and _tolerates(spec, node, ("NoExecute",))
 
 
@@ -91,10 +91,10 @@ def _meets(requirement: Json, labels: Mapping[str, str]) -> bool:
     if operator in ("Exists", "DoesNotExist"):
         return (value is not None) is bool(operator == "Exists")
     try:
-        amount, bound = int(str(value)), int(values[0])
+        amount, limit = int(str(value)), int(values[0])
     except (IndexError, ValueError):
         return False
-    return amount > bound if operator == "Gt" else (operator == "Lt" and amount < bound)
+    return amount > limit if operator == "Gt" else (operator == "Lt" and amount < limit)
 
 
 def _tolerates(spec: Json, node: Json, effects: tuple[str, ...]) -> bool:

@@ -28,7 +28,7 @@ _GENERATION = "pod-template-generation"
 
 
 def concerns_daemons(change: Change) -> bool:
-    """Whether a change of a node may change which daemons run on it: heartbeats do not."""
+    """Return whether a change of a node may change which daemons run on it: heartbeats do not."""
     if change.previous is None or change.type != MODIFIED:
         return True
     return _selected_by(change.previous.obj) != _selected_by(change.record.obj)
@@ -49,50 +49,50 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
     template = daemon_set["spec"]["template"]
     spec = daemon_spec(mapping_at(template, "spec"))
     nodes = {key[1]: node.obj for key, node in sorted(store.collection(NODES).records.items())}
-    selected = [name for name, node in nodes.items() if should_run(spec, node)]
-    kept = _kept(store, pods, {name for name, node in nodes.items() if may_stay(spec, node)})
+    node_names = [name for name, node in nodes.items() if should_run(spec, node)]
+    pods_by_node = _pods_to_keep(store, pods, {name for name, node in nodes.items() if may_stay(spec, node)})
     busy = {target_node(pod.obj) for pod in pods if pod.key in store.collection(PODS).records}
     labels = {HASH_LABEL: digest, _GENERATION: str(daemon_set["metadata"].get("generation", 1))}
-    refused = False
+    is_refused = False
     try:
-        for name in selected:
+        for name in node_names:
             if name not in busy:
                 create_pod(store, daemon_set, template=template | {"spec": for_node(spec, name)}, labels=labels)
     except ApiError:
-        refused = True
-    if not refused and busy.issuperset(selected):
-        _replace_outdated(store, daemon_set, kept, digest, len(selected))
-    _write_status(store, record, selected, digest)
+        is_refused = True
+    if not is_refused and busy.issuperset(node_names):
+        _replace_outdated(store, daemon_set, pods_by_node, digest, len(node_names))
+    _write_status(store, record, node_names, digest)
     forget_old(store, daemon_set, {digest})
-    return refused
+    return is_refused
 
 
-def _kept(store: Store, pods: list[Record], allowed: set[str]) -> dict[str, Record]:
+def _pods_to_keep(store: Store, pods: list[Record], node_names: set[str]) -> dict[str, Record]:
     """The pods that stay, by node. Deletes ended ones, those that may not stay, and all but the oldest of a node."""
-    kept: dict[str, Record] = {}
-    for pod in sorted(pods, key=lambda each: (not each.obj["spec"].get("nodeName"), each.revision)):
+    pods_by_node: dict[str, Record] = {}
+    for pod in sorted(pods, key=lambda candidate: (not candidate.obj["spec"].get("nodeName"), candidate.revision)):
         node = target_node(pod.obj)
         if "deletionTimestamp" in pod.obj["metadata"]:
             continue
-        if node not in allowed or node in kept or phase_of(pod.obj) in FINISHED:
-            store.delete_record(PODS, pod, {} if node in allowed else {"gracePeriodSeconds": 0})
+        if node not in node_names or node in pods_by_node or phase_of(pod.obj) in FINISHED:
+            store.delete_record(PODS, pod, {} if node in node_names else {"gracePeriodSeconds": 0})
         else:
-            kept[node] = pod
-    return kept
+            pods_by_node[node] = pod
+    return pods_by_node
 
 
-def _replace_outdated(store: Store, daemon_set: Json, pods: Mapping[str, Record], digest: str, desired: int) -> None:
+def _replace_outdated(store: Store, daemon_set: Json, pods: Mapping[str, Record], digest: str, count: int) -> None:
     """Delete pods of older templates: the unready ones, and of the others as many as may be unavailable."""
     strategy = mapping_at(daemon_set, "spec", "updateStrategy")
     if strategy.get("type") == "OnDelete":
         return
-    most = max(share(mapping_at(strategy, "rollingUpdate").get("maxUnavailable", 1), desired, up=True), 1)
+    unavailable_max = max(share(mapping_at(strategy, "rollingUpdate").get("maxUnavailable", 1), count, up=True), 1)
     old = [pod for pod in pods.values() if not _is_new(pod, digest)]
     unready = [pod for pod in old if not is_ready(pod.obj)]
     unready_new = sum(not is_ready(pod.obj) for pod in pods.values() if _is_new(pod, digest))
-    missing = max(0, desired - len(pods))
+    missing = max(0, count - len(pods))
     ready = [pod for pod in old if is_ready(pod.obj)]
-    spare = max(0, most - unready_new - len(unready) - missing)
+    spare = max(0, unavailable_max - unready_new - len(unready) - missing)
     for pod in [*unready, *ready[:spare]]:
         store.delete_record(PODS, pod, {})
 
@@ -101,7 +101,7 @@ def _is_new(pod: Record, digest: str) -> bool:
     return bool(mapping_at(pod.obj, "metadata", "labels").get(HASH_LABEL) == digest)
 
 
-def _write_status(store: Store, record: Record, selected: list[str], digest: str) -> None:
+def _write_status(store: Store, record: Record, node_names: list[str], digest: str) -> None:
     daemon_set = record.obj
     uid = daemon_set["metadata"]["uid"]
     by_node = {
@@ -109,19 +109,19 @@ def _write_status(store: Store, record: Record, selected: list[str], digest: str
         for key, pod in store.collection(PODS).records.items()
         if key[0] == record.key[0]
         and "deletionTimestamp" not in pod.obj["metadata"]
-        and any(each.get("uid") == uid for each in pod.obj["metadata"].get("ownerReferences") or ())
+        and any(owner.get("uid") == uid for owner in pod.obj["metadata"].get("ownerReferences") or ())
     }
-    running = [by_node[node] for node in selected if node in by_node]
+    running = [by_node[node] for node in node_names if node in by_node]
     ready = sum(is_ready(pod.obj) for pod in running)
     status = {
         "currentNumberScheduled": len(running),
-        "desiredNumberScheduled": len(selected),
+        "desiredNumberScheduled": len(node_names),
         "numberMisscheduled": len(by_node) - len(running),
         "numberReady": ready,
         "numberAvailable": ready,
-        "numberUnavailable": len(selected) - ready,
+        "numberUnavailable": len(node_names) - ready,
         "updatedNumberScheduled": sum(_is_new(pod, digest) for pod in running),
         "observedGeneration": daemon_set["metadata"].get("generation", 1),
     }
-    changed = daemon_set | {"metadata": dict(daemon_set["metadata"]), "status": status}
-    store.replace_record(DAEMON_SETS, record, changed)
+    updated_set = daemon_set | {"metadata": dict(daemon_set["metadata"]), "status": status}
+    store.replace_record(DAEMON_SETS, record, updated_set)

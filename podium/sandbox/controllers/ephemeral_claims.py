@@ -20,7 +20,7 @@ VOLUME_CLAIMS = resource_named("persistentvolumeclaims")
 
 
 def has_ephemeral_volumes(pod: Json) -> bool:
-    """Whether a volume of the pod has a claim that is made for it."""
+    """Return whether a volume of the pod has a claim that is made for it."""
     return any(volume.get("ephemeral") for volume in items_at(pod, "spec", "volumes"))
 
 
@@ -33,8 +33,8 @@ def give_claims(store: Store, pod: Record) -> bool:
         # A claim of that name that is another's stays: the pod waits until it is gone.
         if not template or (namespace, name) in store.collection(VOLUME_CLAIMS).records:
             continue
-        given = {field: mapping_at(template, "metadata", field) for field in ("labels", "annotations")}
-        metadata: Json = {field: values for field, values in given.items() if values}
+        template_metadata = {field: mapping_at(template, "metadata", field) for field in ("labels", "annotations")}
+        metadata: Json = {field: values for field, values in template_metadata.items() if values}
         metadata |= {"name": name, "ownerReferences": [owner_reference(pod.obj)]}
         claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
         try:

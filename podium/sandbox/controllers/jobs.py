@@ -36,34 +36,36 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
     active = [pod for pod in pods if is_active(pod.obj)]
     if not is_over(status):
         _conclude(store, spec, status, is_idle=not active)
-    wanted = _wanted(spec, status, len(active))
-    victims = surplus(spec, active, wanted)
+    active_wanted = _active_wanted(spec, status, len(active))
+    victims = surplus(spec, active, active_wanted)
     for pod in victims:
         store.delete_record(PODS, pod, {})
     active = [pod for pod in active if pod not in victims]
-    running, refused = len(active), False
+    running, is_refused = len(active), False
     try:
-        for index in _missing_indexes(spec, status, active, wanted - running):
+        for index in _missing_indexes(spec, status, active, active_wanted - running):
             _create(store, job, index)
             running += 1
     except ApiError:
-        refused = True
+        is_refused = True
     status |= {"active": running, "ready": sum(is_ready(pod.obj) for pod in active)}
     status.setdefault("startTime", timestamp(store.now()))
     store.replace_record(JOBS, record, job | {"metadata": dict(job["metadata"]), "status": status})
-    return refused
+    return is_refused
 
 
 def is_over(status: Json) -> bool:
-    """Whether a Job with this status has completed or failed."""
+    """Return whether a Job with this status has completed or failed."""
     conditions = status.get("conditions") or ()
-    return any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions)
+    return any(
+        condition["type"] in ("Complete", "Failed") and condition["status"] == "True" for condition in conditions
+    )
 
 
 def release(store: Store, pod: Record) -> Record:
     """Remove the Job's finalizer from a pod."""
     metadata = pod.obj["metadata"]
-    finalizers = [each for each in metadata.get("finalizers") or () if each != TRACKING]
+    finalizers = [finalizer for finalizer in metadata.get("finalizers") or () if finalizer != TRACKING]
     return store.replace_record(PODS, pod, pod.obj | {"metadata": metadata | {"finalizers": finalizers}})
 
 
@@ -78,8 +80,8 @@ def _count(store: Store, pod: Record, spec: Json, status: Json, *, is_halted: bo
     if phase_of(pod.obj) == "Succeeded" and _is_indexed(spec):
         index = index_of(pod.obj)
         if index is not None and index < spec.get("completions", 0):
-            done = indexes_in(status.get("completedIndexes", "")) | {index}
-            status |= {"completedIndexes": indexes_text(done), "succeeded": len(done)}
+            completed_indexes = indexes_in(status.get("completedIndexes", "")) | {index}
+            status |= {"completedIndexes": indexes_text(completed_indexes), "succeeded": len(completed_indexes)}
     elif has_ended or not is_halted:
         field = "succeeded" if phase_of(pod.obj) == "Succeeded" else "failed"
         status[field] = status.get(field, 0) + 1
@@ -87,21 +89,21 @@ def _count(store: Store, pod: Record, spec: Json, status: Json, *, is_halted: bo
 
 
 def _conclude(store: Store, spec: Json, status: Json, *, is_idle: bool) -> None:
-    completions, succeeded = spec.get("completions"), status.get("succeeded", 0)
-    now = timestamp(store.now())
+    completions, successes = spec.get("completions"), status.get("succeeded", 0)
+    time = timestamp(store.now())
     if status.get("failed", 0) > spec.get("backoffLimit", 6):
-        added = [("FailureTarget", "BackoffLimitExceeded"), ("Failed", "BackoffLimitExceeded")]
-    elif succeeded >= completions if completions is not None else bool(succeeded and is_idle):
-        added = [("SuccessCriteriaMet", "CompletionsReached"), ("Complete", "CompletionsReached")]
-        status["completionTime"] = now
+        condition_types = [("FailureTarget", "BackoffLimitExceeded"), ("Failed", "BackoffLimitExceeded")]
+    elif successes >= completions if completions is not None else bool(successes and is_idle):
+        condition_types = [("SuccessCriteriaMet", "CompletionsReached"), ("Complete", "CompletionsReached")]
+        status["completionTime"] = time
     else:
         return
-    for kind, reason in added:
-        condition = {"type": kind, "status": "True", "reason": reason, "lastTransitionTime": now}
+    for kind, reason in condition_types:
+        condition = {"type": kind, "status": "True", "reason": reason, "lastTransitionTime": time}
         status["conditions"] = with_condition(status.get("conditions") or [], condition)
 
 
-def _wanted(spec: Json, status: Json, active: int) -> int:
+def _active_wanted(spec: Json, status: Json, active: int) -> int:
     if is_over(status) or spec.get("suspend"):
         return 0
     parallelism: int = spec.get("parallelism", 1)
@@ -111,27 +113,27 @@ def _wanted(spec: Json, status: Json, active: int) -> int:
     return min(parallelism, missing)
 
 
-def surplus(spec: Json, active: list[Record], wanted: int) -> list[Record]:
+def surplus(spec: Json, active: list[Record], active_max: int) -> list[Record]:
     """The pods that a Job deletes: of an Indexed one first those beyond its completions or with another's index."""
     misplaced: list[Record] = []
     if _is_indexed(spec):
-        taken: set[int] = set()
-        for pod in sorted(active, key=lambda each: each.revision):
+        indexes: set[int] = set()
+        for pod in sorted(active, key=lambda candidate: candidate.revision):
             index = index_of(pod.obj)
-            if index is None or index in taken or index >= spec.get("completions", 0):
+            if index is None or index in indexes or index >= spec.get("completions", 0):
                 misplaced.append(pod)
             else:
-                taken.add(index)
-    placed = [pod for pod in active if pod not in misplaced]
-    return [*misplaced, *job_victims(placed, max(0, len(placed) - wanted))]
+                indexes.add(index)
+    well_placed = [pod for pod in active if pod not in misplaced]
+    return [*misplaced, *job_victims(well_placed, max(0, len(well_placed) - active_max))]
 
 
 def _missing_indexes(spec: Json, status: Json, active: list[Record], count: int) -> Iterable[int | None]:
     """The indexes of the pods to create; None is a pod without an index."""
     if not _is_indexed(spec):
         return [None] * count
-    taken = {index_of(pod.obj) for pod in active} | indexes_in(status.get("completedIndexes", ""))
-    free = (index for index in range(spec.get("completions", 0)) if index not in taken)
+    used_indexes = {index_of(pod.obj) for pod in active} | indexes_in(status.get("completedIndexes", ""))
+    free = (index for index in range(spec.get("completions", 0)) if index not in used_indexes)
     return itertools.islice(free, max(0, count))
 
 
@@ -159,7 +161,7 @@ def _create(store: Store, job: Json, index: int | None) -> None:
 
 def _told_its_index(container: Json) -> Json:
     variables = container.get("env") or []
-    if any(each.get("name") == _INDEX_VARIABLE for each in variables):
+    if any(variable.get("name") == _INDEX_VARIABLE for variable in variables):
         return container
     source = {"fieldRef": {"fieldPath": f"metadata.labels['{_INDEX}']"}}
     return container | {"env": [*variables, {"name": _INDEX_VARIABLE, "valueFrom": source}]}

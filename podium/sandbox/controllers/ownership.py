@@ -77,25 +77,27 @@ class Dependents:
             labels = record.obj["metadata"].get("labels") or {}
             return match_label_selector(selector, labels) and (is_member is None or is_member(owner.obj, record.obj))
 
-        kept = []
+        references = []
         for kind, record in self.of(uid):
             if kind is not dependents or (controller_of(record.obj) or {}).get("uid") != uid:
                 continue
             if selector and not is_selected(record):
                 self._release(dependents, record, uid)
             else:
-                kept.append(record)
+                references.append(record)
         for kind, record in self.of(_orphans_of(owner.key[0])) if selector else ():
             if kind is dependents and is_selected(record) and "deletionTimestamp" not in record.obj["metadata"]:
-                kept.append(self._claim(dependents, record, owner.obj))
-        return kept
+                references.append(self._claim(dependents, record, owner.obj))
+        return references
 
     def _claim(self, resource: ResourceType, record: Record, owner: Json) -> Record:
         references = [*(record.obj["metadata"].get("ownerReferences") or ()), owner_reference(owner)]
         return self._refer(resource, record, references)
 
     def _release(self, resource: ResourceType, record: Record, uid: str) -> None:
-        references = [each for each in record.obj["metadata"]["ownerReferences"] if each.get("uid") != uid]
+        references = [
+            reference for reference in record.obj["metadata"]["ownerReferences"] if reference.get("uid") != uid
+        ]
         self._refer(resource, record, references)
 
     def _refer(self, resource: ResourceType, record: Record, references: list[Json]) -> Record:

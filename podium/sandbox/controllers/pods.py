@@ -36,17 +36,17 @@ def create_pod(
         ApiError: the store refuses the pod.
     """
     template = template or owner["spec"].get("template") or {}
-    given = template.get("metadata") or {}
+    template_metadata = template.get("metadata") or {}
     metadata = {
         "name": name,
         "generateName": "" if name else prefix or f"{owner['metadata']['name']}-",
-        "labels": (given.get("labels") or {}) | (labels or {}),
-        "annotations": (given.get("annotations") or {}) | (annotations or {}),
+        "labels": (template_metadata.get("labels") or {}) | (labels or {}),
+        "annotations": (template_metadata.get("annotations") or {}) | (annotations or {}),
         "finalizers": finalizers or [],
         "ownerReferences": [owner_reference(owner)],
     }
-    kept = {field: value for field, value in metadata.items() if value}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": kept, "spec": template.get("spec") or {}}
+    fields = {field: value for field, value in metadata.items() if value}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": fields, "spec": template.get("spec") or {}}
     store.create(pod, namespace=owner["metadata"]["namespace"])
 
 
@@ -56,11 +56,11 @@ def phase_of(pod: Json) -> str:
 
 
 def is_active(pod: Json) -> bool:
-    """Whether a pod counts for its workload: it has not ended and is not being deleted."""
+    """Return whether a pod counts for its workload: it has not ended and is not being deleted."""
     return phase_of(pod) not in FINISHED and "deletionTimestamp" not in pod["metadata"]
 
 
 def is_ready(pod: Json) -> bool:
-    """Whether a pod's Ready condition is true."""
+    """Return whether a pod's Ready condition is true."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)

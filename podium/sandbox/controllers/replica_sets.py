@@ -27,22 +27,22 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
     """Create or delete pods and write the status. Returns whether to retry without a further change."""
     active = [pod for pod in pods if is_active(pod.obj)]
     missing = record.obj["spec"].get("replicas", 1) - len(active)
-    refused = ""
+    refusal = ""
     try:
         for _ in range(min(missing, _BURST)):
             create_pod(store, record.obj)
     except ApiError as error:
-        refused = error.message
+        refusal = error.message
     if missing < 0:
-        victims = replica_set_victims(active, _related(store, record), -missing, store.now())
+        victims = replica_set_victims(active, _related_pods(store, record), -missing, store.now())
         for pod in victims:
             store.delete_record(PODS, pod, {})
         active = [pod for pod in active if pod not in victims]
-    _write_status(store, record, active, refused)
-    return bool(refused)
+    _write_status(store, record, active, refusal)
+    return bool(refusal)
 
 
-def _related(store: Store, record: Record) -> list[Record]:
+def _related_pods(store: Store, record: Record) -> list[Record]:
     """The pods of all ReplicaSets of the same Deployment; none without a Deployment."""
     owner = controller_of(record.obj)
     if owner is None:
@@ -59,7 +59,7 @@ def _related(store: Store, record: Record) -> list[Record]:
     ]
 
 
-def _write_status(store: Store, record: Record, pods: list[Record], refused: str) -> None:
+def _write_status(store: Store, record: Record, pods: list[Record], refusal: str) -> None:
     replica_set = record.obj
     labels = ((replica_set["spec"].get("template") or {}).get("metadata") or {}).get("labels") or {}
     ready = sum(is_ready(pod.obj) for pod in pods)
@@ -70,11 +70,11 @@ def _write_status(store: Store, record: Record, pods: list[Record], refused: str
         "availableReplicas": ready,
         "observedGeneration": replica_set["metadata"].get("generation", 1),
     }
-    if refused:
+    if refusal:
         # Keep the first reason: the message names a pod, so it would differ each time and cause endless updates.
-        told = (replica_set.get("status") or {}).get("conditions")
-        failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refused}
-        status["conditions"] = told or [failure | {"lastTransitionTime": timestamp(store.now())}]
+        previous_conditions = (replica_set.get("status") or {}).get("conditions")
+        failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refusal}
+        status["conditions"] = previous_conditions or [failure | {"lastTransitionTime": timestamp(store.now())}]
     store.replace_record(
         REPLICA_SETS, record, replica_set | {"metadata": dict(replica_set["metadata"]), "status": status}
     )

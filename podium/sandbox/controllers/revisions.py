@@ -38,15 +38,15 @@ def newest_revision(store: Store, workload: Json) -> Json:
     metadata, template = workload["metadata"], workload["spec"]["template"]
     digest = template_hash(template)
     history = _history(store, workload)
-    number = max((each.obj.get("revision", 0) for each in history), default=0)
-    same = next((each for each in history if _hash_of(each.obj) == digest), None)
-    if same is not None:
-        if same.obj.get("revision", 0) == number:
-            return same.obj
-        renewed = same.obj | {"metadata": dict(same.obj["metadata"]), "revision": number + 1}
-        return store.replace_record(REVISIONS, same, renewed).obj
+    number = max((revision.obj.get("revision", 0) for revision in history), default=0)
+    match = next((revision for revision in history if _hash_of(revision.obj) == digest), None)
+    if match is not None:
+        if match.obj.get("revision", 0) == number:
+            return match.obj
+        renewed = match.obj | {"metadata": dict(match.obj["metadata"]), "revision": number + 1}
+        return store.replace_record(REVISIONS, match, renewed).obj
     labels = mapping_at(template, "metadata", "labels") | {HASH_LABEL: digest}
-    created = {
+    manifest = {
         "apiVersion": REVISIONS.api_version,
         "kind": REVISIONS.kind,
         "metadata": {
@@ -57,12 +57,12 @@ def newest_revision(store: Store, workload: Json) -> Json:
         "data": {"spec": {"template": template | {"$patch": "replace"}}},
         "revision": number + 1,
     }
-    return store.create(created, namespace=metadata["namespace"])
+    return store.create(manifest, namespace=metadata["namespace"])
 
 
 def revision_named(store: Store, workload: Json, name: str) -> Json | None:
     """The workload's revision of that name; None if it does not exist."""
-    return next((each.obj for each in _history(store, workload) if each.key[1] == name), None)
+    return next((revision.obj for revision in _history(store, workload) if revision.key[1] == name), None)
 
 
 def template_of(revision: Json) -> Json:
@@ -71,16 +71,20 @@ def template_of(revision: Json) -> Json:
     return {name: value for name, value in template.items() if name != "$patch"}
 
 
-def forget_old(store: Store, workload: Json, used: Collection[str]) -> None:
+def forget_old(store: Store, workload: Json, names_in_use: Collection[str]) -> None:
     """Delete the oldest revisions beyond the limit that no pod has.
 
     Args:
         used: the hashes, or whole names, of the revisions to keep.
     """
-    history = sorted(_history(store, workload), key=lambda each: int(each.obj.get("revision", 0)))
-    unused = [each for each in history if each.key[1] not in used and _hash_of(each.obj) not in used]
-    for each in unused[: max(0, len(unused) - int(workload["spec"].get("revisionHistoryLimit", 10)))]:
-        store.delete_record(REVISIONS, each, {})
+    history = sorted(_history(store, workload), key=lambda revision: int(revision.obj.get("revision", 0)))
+    unused = [
+        revision
+        for revision in history
+        if revision.key[1] not in names_in_use and _hash_of(revision.obj) not in names_in_use
+    ]
+    for revision in unused[: max(0, len(unused) - int(workload["spec"].get("revisionHistoryLimit", 10)))]:
+        store.delete_record(REVISIONS, revision, {})
 
 
 def _history(store: Store, workload: Json) -> list[Record]:
@@ -89,7 +93,7 @@ def _history(store: Store, workload: Json) -> list[Record]:
         record
         for (namespace, _), record in store.collection(REVISIONS).records.items()
         if namespace == metadata["namespace"]
-        and any(each.get("uid") == metadata["uid"] for each in record.obj["metadata"].get("ownerReferences") or ())
+        and any(owner.get("uid") == metadata["uid"] for owner in record.obj["metadata"].get("ownerReferences") or ())
     ]
 
 

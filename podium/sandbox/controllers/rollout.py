@@ -1,4 +1,4 @@
-"""How many pods each ReplicaSet of a Deployment should have while a new template replaces an old one: pure arithmetic.
+"""Computes how many pods each ReplicaSet of a Deployment should have while a new template replaces an old one.
 
 Source: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go (v1.36).
 """
@@ -31,32 +31,36 @@ def share(amount: Any, of: int, *, up: bool) -> int:
 
 def bounds(spec: Json) -> tuple[int, int]:
     """The maximum total number of pods during a rolling update, and the minimum number of available ones."""
-    desired = spec.get("replicas", 1)
+    replicas = spec.get("replicas", 1)
     limits = (spec.get("strategy") or {}).get("rollingUpdate") or {}
-    surge = share(limits.get("maxSurge", "25%"), desired, up=True)
-    unavailable = share(limits.get("maxUnavailable", "25%"), desired, up=False)
+    surge = share(limits.get("maxSurge", "25%"), replicas, up=True)
+    unavailable = share(limits.get("maxUnavailable", "25%"), replicas, up=False)
     if not surge and not unavailable:
         unavailable = 1
-    return desired + surge, desired - min(unavailable, desired)
+    return replicas + surge, replicas - min(unavailable, replicas)
 
 
-def rolled(desired: int, most: int, least: int, new: Replicas, old: Sequence[Replicas]) -> tuple[int, list[int]]:
+def next_step(
+    replicas: int, replicas_max: int, least: int, new: Replicas, old: Sequence[Replicas]
+) -> tuple[int, list[int]]:
     """The next step of a rolling update: the replicas of the new ReplicaSet and of each old one, oldest first."""
-    total = new.wanted + sum(each.wanted for each in old)
-    if new.wanted != desired:
-        grown = min(desired, max(new.wanted, new.wanted + most - total))
+    total = new.wanted + sum(replica_set.wanted for replica_set in old)
+    if new.wanted != replicas:
+        grown = min(replicas, max(new.wanted, new.wanted + replicas_max - total))
         if grown != new.wanted:
-            return grown, [each.wanted for each in old]
+            return grown, [replica_set.wanted for replica_set in old]
     spare = max(0, total - least - max(0, new.wanted - new.available))
-    left = []
-    for each in old:
-        unhealthy = min(spare, max(0, each.wanted - each.available))
+    counts = []
+    for replica_set in old:
+        unhealthy = min(spare, max(0, replica_set.wanted - replica_set.available))
         spare -= unhealthy
-        left.append(each.wanted - unhealthy)
-    available = new.available + sum(min(each.available, kept) for each, kept in zip(old, left, strict=True))
+        counts.append(replica_set.wanted - unhealthy)
+    available = new.available + sum(
+        min(replica_set.available, count) for replica_set, count in zip(old, counts, strict=True)
+    )
     spare = min(spare, max(0, available - least))
-    for index, kept in enumerate(left):
-        cut = min(spare, kept)
+    for index, count in enumerate(counts):
+        cut = min(spare, count)
         spare -= cut
-        left[index] -= cut
-    return new.wanted, left
+        counts[index] -= cut
+    return new.wanted, counts

@@ -1,4 +1,4 @@
-"""Which pods a controller deletes when it has too many.
+"""Chooses the pods that a controller deletes when it has too many.
 
 Source: ActivePods and ActivePodsWithRanks in kubernetes pkg/controller/controller_utils.go (v1.36); KEP-2185 (ages
 count by their logarithm), KEP-2255 (deletion cost).
@@ -25,15 +25,17 @@ _RUNNING = 2
 _NANO_PER_S = 1e9
 
 
-def replica_set_victims(pods: Sequence[Record], related: Iterable[Record], count: int, now: datetime) -> list[Record]:
+def replica_set_victims(
+    pods: Sequence[Record], related_pods: Iterable[Record], count: int, time: datetime
+) -> list[Record]:
     """The pods that a ReplicaSet deletes.
 
     Args:
         related: the pods of all ReplicaSets of its Deployment; none if it has no Deployment. A node with several of
             them is given up first.
     """
-    on_node = Counter(_node_of(pod) for pod in related if is_active(pod.obj))
-    return _Ranking(now, on_node).first(pods, count)
+    on_node = Counter(_node_of(pod) for pod in related_pods if is_active(pod.obj))
+    return _Ranking(time, on_node).first(pods, count)
 
 
 def job_victims(pods: Sequence[Record], count: int) -> list[Record]:
@@ -44,25 +46,27 @@ def job_victims(pods: Sequence[Record], count: int) -> list[Record]:
 class _Ranking:
     """The order in which pods are deleted; of pods that nothing tells apart the newest goes first."""
 
-    def __init__(self, now: datetime | None, on_node: Counter[str]) -> None:
-        self._now = now
+    def __init__(self, time: datetime | None, on_node: Counter[str]) -> None:
+        self._now = time
         self._on_node = on_node
 
     def first(self, pods: Sequence[Record], count: int) -> list[Record]:
         newest_first = sorted(pods, key=lambda pod: -pod.revision)
         return sorted(newest_first, key=functools.cmp_to_key(self._compare))[:count]
 
-    def _compare(self, pod: Record, other: Record) -> int:
+    def _compare(self, pod: Record, other_pod: Record) -> int:
         """Negative if the first pod is deleted before the second."""
-        for rank, other_rank in zip(self._static_rank(pod), self._static_rank(other), strict=True):
+        for rank, other_rank in zip(self._static_rank(pod), self._static_rank(other_pod), strict=True):
             if rank != other_rank:
                 return -1 if rank < other_rank else 1
-        if is_ready(pod.obj) and (order := self._by_age(pod, other, _ready_since(pod), _ready_since(other))):
+        if is_ready(pod.obj) and (order := self._by_age(pod, other_pod, _ready_since(pod), _ready_since(other_pod))):
             return order
-        restarts, other_restarts = _restarts(pod), _restarts(other)
+        restarts, other_restarts = _restarts(pod), _restarts(other_pod)
         if restarts != other_restarts:
             return -1 if restarts > other_restarts else 1
-        return self._by_age(pod, other, *(each.obj["metadata"].get("creationTimestamp") for each in (pod, other)))
+        return self._by_age(
+            pod, other_pod, *(candidate.obj["metadata"].get("creationTimestamp") for candidate in (pod, other_pod))
+        )
 
     def _static_rank(self, record: Record) -> tuple[bool, int, bool, int, int]:
         pod, node = record.obj, _node_of(record)
@@ -71,7 +75,7 @@ class _Ranking:
             return bool(node), phase, is_ready(pod), 0, 0
         return bool(node), phase, is_ready(pod), _deletion_cost(pod), -self._on_node[node]
 
-    def _by_age(self, pod: Record, other: Record, since: Any, other_since: Any) -> int:
+    def _by_age(self, pod: Record, other_pod: Record, since: Any, other_since: Any) -> int:
         if since == other_since:
             return 0
         if not since or not other_since:
@@ -81,7 +85,7 @@ class _Ranking:
         age, other_age = self._log_age(since), self._log_age(other_since)
         if age != other_age:
             return -1 if age < other_age else 1
-        return -1 if pod.obj["metadata"]["uid"] < other.obj["metadata"]["uid"] else 1
+        return -1 if pod.obj["metadata"]["uid"] < other_pod.obj["metadata"]["uid"] else 1
 
     def _log_age(self, since: str) -> int:
         assert self._now is not None
@@ -98,7 +102,9 @@ def _node_of(record: Record) -> str:
 
 def _ready_since(record: Record) -> str | None:
     conditions = items_at(record.obj, "status", "conditions")
-    return next((each.get("lastTransitionTime") for each in conditions if each.get("type") == "Ready"), None)
+    return next(
+        (condition.get("lastTransitionTime") for condition in conditions if condition.get("type") == "Ready"), None
+    )
 
 
 def _restarts(record: Record) -> tuple[int, int]:
@@ -109,11 +115,13 @@ def _restarts(record: Record) -> tuple[int, int]:
         if container.get("restartPolicy") == "Always"
     }
     statuses = items_at(record.obj, "status", "containerStatuses")
-    initial = [each for each in items_at(record.obj, "status", "initContainerStatuses") if each.get("name") in sidecars]
-    most, most_of_sidecars = (
-        max((each.get("restartCount", 0) for each in listed), default=0) for listed in (statuses, initial)
+    initial = [
+        status for status in items_at(record.obj, "status", "initContainerStatuses") if status.get("name") in sidecars
+    ]
+    restarts, most_of_sidecars = (
+        max((status.get("restartCount", 0) for status in entries), default=0) for entries in (statuses, initial)
     )
-    return most, most_of_sidecars
+    return restarts, most_of_sidecars
 
 
 def _deletion_cost(pod: Json) -> int:

@@ -59,7 +59,7 @@ class _Sync:
 def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
     """Create, delete or replace pods, and write the status. Returns whether to retry without a further change."""
     stateful_set = record.obj
-    refused = False
+    is_refused = False
     try:
         update = newest_revision(store, stateful_set)
     except ApiError:
@@ -71,13 +71,13 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
         if not _complete(sync, by_ordinal) and not _condemn(sync, by_ordinal):
             _replace_outdated(sync, by_ordinal)
     except ApiError:
-        refused = True
+        is_refused = True
     _write_status(sync, record)
-    return refused
+    return is_refused
 
 
 def is_member(stateful_set: Json, pod: Json) -> bool:
-    """Whether the pod has a name that the StatefulSet would give it."""
+    """Return whether the pod has a name that the StatefulSet would give it."""
     parent, _, ordinal = pod["metadata"]["name"].rpartition("-")
     return bool(parent == stateful_set["metadata"]["name"] and ordinal.isascii() and ordinal.isdecimal())
 
@@ -148,23 +148,23 @@ def _create(sync: _Sync, ordinal: int) -> None:
     _create_claims(sync, name)
     template = template_of(revision)
     pod_spec = mapping_at(template, "spec") | {"hostname": name, "subdomain": spec.get("serviceName", "")}
-    claims = {each["metadata"]["name"]: _claim_name(each, name) for each in _claim_templates(stateful_set)}
+    claims = {template["metadata"]["name"]: _claim_name(template, name) for template in _claim_templates(stateful_set)}
     if claims:
         own = [{"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claims.items()]
-        kept = [volume for volume in items_at(pod_spec, "volumes") if volume.get("name") not in claims]
-        pod_spec["volumes"] = [*own, *kept]
+        volumes = [volume for volume in items_at(pod_spec, "volumes") if volume.get("name") not in claims]
+        pod_spec["volumes"] = [*own, *volumes]
     labels = {_POD_NAME: name, _POD_INDEX: str(ordinal), HASH_LABEL: _label_of(revision)}
     create_pod(sync.store, stateful_set, template=template | {"spec": pod_spec}, name=name, labels=labels)
 
 
 def _create_claims(sync: _Sync, pod_name: str) -> None:
     namespace = sync.stateful_set["metadata"]["namespace"]
-    selected = mapping_at(sync.stateful_set, "spec", "selector", "matchLabels")
+    match_labels = mapping_at(sync.stateful_set, "spec", "selector", "matchLabels")
     records = sync.store.collection(_VOLUME_CLAIMS).records
     for template in _claim_templates(sync.stateful_set):
         name = _claim_name(template, pod_name)
         if (namespace, name) not in records:
-            labels = mapping_at(template, "metadata", "labels") | selected
+            labels = mapping_at(template, "metadata", "labels") | match_labels
             metadata = {"name": name, "labels": labels}
             if annotations := mapping_at(template, "metadata", "annotations"):
                 metadata["annotations"] = annotations
@@ -174,7 +174,7 @@ def _create_claims(sync: _Sync, pod_name: str) -> None:
 
 def _claim_templates(stateful_set: Json) -> list[Json]:
     templates = items_at(stateful_set, "spec", "volumeClaimTemplates")
-    return [each for each in templates if mapping_at(each, "metadata").get("name")]
+    return [template for template in templates if mapping_at(template, "metadata").get("name")]
 
 
 def _claim_name(template: Json, pod_name: str) -> str:
@@ -208,10 +208,10 @@ def _write_status(sync: _Sync, record: Record) -> None:
     replicas = len(sync.wanted)
     if all(status[field] == replicas for field in ("updatedReplicas", "readyReplicas", "replicas")):
         status |= {"currentReplicas": status["updatedReplicas"], "currentRevision": status["updateRevision"]}
-    changed = stateful_set | {"metadata": dict(stateful_set["metadata"]), "status": status}
-    store.replace_record(STATEFUL_SETS, record, changed)
-    used = {str(mapping_at(pod.obj, "metadata", "labels").get(HASH_LABEL)) for pod in pods}
-    forget_old(store, stateful_set, used | {status["currentRevision"], status["updateRevision"]})
+    updated_set = stateful_set | {"metadata": dict(stateful_set["metadata"]), "status": status}
+    store.replace_record(STATEFUL_SETS, record, updated_set)
+    hashes = {str(mapping_at(pod.obj, "metadata", "labels").get(HASH_LABEL)) for pod in pods}
+    forget_old(store, stateful_set, hashes | {status["currentRevision"], status["updateRevision"]})
 
 
 def _counts(pods: Sequence[Record], current: str, update: str) -> Json:

@@ -60,7 +60,7 @@ class LeaseTakenError(UserFacingError):
 
 
 def request_deadline_s(renew_deadline_s: float) -> float:
-    """How long one request for the Lease may take, so that a renewal can be tried twice."""
+    """Return how long one request for the Lease may take, so that a renewal can be tried twice."""
     return max(_REQUEST_S_MIN, renew_deadline_s / 2)
 
 

@@ -54,7 +54,7 @@ class LeaseRecord:
 
 
 def is_held_by_kube_scheduler(lease: Mapping[str, Any]) -> bool:
-    """Whether kube-scheduler holds a Lease, given as JSON.
+    """Return whether kube-scheduler holds a Lease, given as JSON.
 
     Holders of every program are named alike, after their host. But the API server notes which program wrote a field.
     """
@@ -95,7 +95,7 @@ class LeaseLock:
 
     @property
     def is_held_by_kube_scheduler(self) -> bool:
-        """Whether kube-scheduler has written the holder last seen."""
+        """Return whether kube-scheduler has written the holder last seen."""
         return is_held_by_kube_scheduler(self._object)
 
     async def read(self) -> LeaseRecord:

@@ -36,7 +36,7 @@ class LeaseState(Enum):
 
 
 class LeaseEvent(Enum):
-    """What moves the Lease from one state to another."""
+    """An event that moves the Lease from one state to another."""
 
     HELD = "found held by another"
     WRITTEN = "written by this process"
@@ -71,7 +71,7 @@ _HOLDING = frozenset({LeaseState.LEADING, LeaseState.IN_DOUBT})
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """How long a lease is valid, how long its holder may fail to renew it, and how often it retries."""
+    """The validity of a lease, the time for which its holder may fail to renew it, and the period of its retries."""
 
     duration_s: float = 15.0
     renew_deadline_s: float = 10.0
@@ -103,19 +103,19 @@ class Term:
 
     @property
     def is_holding(self) -> bool:
-        """Whether this process held the Lease when last observed; `may_write` says whether that is still certain."""
+        """Return whether this process held the Lease when last observed; `may_write` says if it still does."""
         return self.state in _HOLDING
 
     def may_write(self) -> bool:
-        """Whether this process is the leader at this moment. Cost: below 1 us; checked before each write."""
+        """Return whether this process is the leader at this moment. Cost: below 1 us; checked before each write."""
         return self.is_holding and self.left_s() > 0.0
 
     def left_s(self) -> float:
-        """How long the last renewal is still valid; zero or less after its deadline."""
+        """Return how long the last renewal is still valid; zero or less after its deadline."""
         return self._renewed_at_s + self.timings.renew_deadline_s - self._clock.monotonic()
 
     def held_for_s(self) -> float:
-        """How long the observed Lease is valid if it is not renewed; negative if it has run out."""
+        """Return how long the observed Lease is valid if it is not renewed; negative if it has run out."""
         if self._observed is None or not self._observed.holder:
             return -1.0
         return self._observed_at_s + self._observed.duration_s - self._clock.monotonic()
@@ -140,12 +140,12 @@ class Term:
 
     def claim(self) -> LeaseRecord:
         """The record to write: a renewal if this process holds the Lease, else a change of holder."""
-        time, observed = format_micro_time(self._clock.now()), self._observed
-        if observed is None:
+        time, record = format_micro_time(self._clock.now()), self._observed
+        if record is None:
             return LeaseRecord(self.identity, self.timings.duration_s, time, time)
-        if observed.holder == self.identity:
-            return replace(observed, duration_s=self.timings.duration_s, renew_time=time)
-        return LeaseRecord(self.identity, self.timings.duration_s, time, time, observed.transitions + 1)
+        if record.holder == self.identity:
+            return replace(record, duration_s=self.timings.duration_s, renew_time=time)
+        return LeaseRecord(self.identity, self.timings.duration_s, time, time, record.transitions + 1)
 
     def released_record(self) -> LeaseRecord:
         """The record that lets another replica take over at once."""

@@ -64,11 +64,11 @@ class Authorizer:
         self._answers: ExpiringCache[bool] = ExpiringCache(clock, _ANSWERS_MAX)
 
     def is_open(self, path: str) -> bool:
-        """Whether all users may access the path."""
+        """Return whether all users may access the path."""
         return path in self._open or bool(self._open_below and path.startswith(self._open_below))
 
     async def allows(self, user: User, verb: str, path: str) -> bool:
-        """Whether the user may access the path. Raises: `NotDecided`."""
+        """Return whether the user may access the path. Raises: `NotDecided`."""
         if _PRIVILEGED in user.groups:
             return True
         spec: dict[str, Any] = {

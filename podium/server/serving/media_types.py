@@ -1,4 +1,4 @@
-"""Which form of the metrics a request prefers."""
+"""Chooses the form of the metrics that a request prefers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _VERSIONS: Final = ("", "0.0.1", "1.0.0")
 
 
 def prefers_open_metrics(accept: str) -> bool:
-    """Whether OpenMetrics is named in the header `Accept`, and no less wanted than the text format.
+    """Return whether OpenMetrics is named in the header `Accept`, and no less wanted than the text format.
 
     Prometheus names the newest version first and the text format last; whatever else it names is not served.
     """

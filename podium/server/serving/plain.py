@@ -63,7 +63,7 @@ async def serve_health_and_metrics(
 def health_and_metrics_pages(
     render: Callable[[], bytes], not_ready: Callable[[], str | None], not_live: Callable[[], str | None]
 ) -> tuple[Pages, Pages]:
-    """What is served at the one and at the other address."""
+    """Return the pages of the health address and of the metrics address."""
     live = health_page(not_live)
     return {"/healthz": live, "/livez": live, "/readyz": health_page(not_ready)}, {"/metrics": metrics_page(render)}
 

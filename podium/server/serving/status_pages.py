@@ -49,7 +49,7 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
         return web.Response(body=orjson.dumps({"paths": links}), content_type="application/json")
 
     async def show_status(request: web.Request) -> web.Response:
-        """What runs since when; an object for `Accept: application/json;v=v1beta1;g=config.k8s.io;as=Statusz`."""
+        """Show what runs since when; an object for `Accept: application/json;v=v1beta1;g=config.k8s.io;as=Statusz`."""
         up_s = int(time.monotonic() - started_s)
         status = {
             "startTime": f"{start:%Y-%m-%dT%H:%M:%SZ}",

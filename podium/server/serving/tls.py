@@ -54,7 +54,7 @@ class ServingTls:
             self._authorities = authorities
 
     def believes(self, context: ssl.SSLContext) -> bool:
-        """Whether client certificates that were verified with that context would pass with the current one."""
+        """Return whether client certificates that were verified with that context would pass with the current one."""
         return self._authorities_of.get(context, frozenset()) <= self._authorities_of[self.context]
 
     def follow_pair(self, cert_file: str, key_file: str) -> None:

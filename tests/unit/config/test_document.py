@@ -2,8 +2,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podium.config.document import DEPTH_MAX, Document, Node, child, parse_document
+from podium.config.document import Document, child, parse_document
 from podium.config.field_errors import ErrorList
+from podium.lib.yaml_reader import DEPTH_MAX, Node
 
 
 def read(text):
@@ -39,6 +40,14 @@ def test_duplicate_key_in_yaml_is_reported_with_path_and_both_lines():
     assert line_of("a:\n- b: 1\n  b: 2\n") == 3
 
 
+def test_duplicate_keys_are_reported_wherever_they_are_and_in_the_first_document_only():
+    text = "a:\n  - - x\n    - b: 1\n      1: 2\n      '1': 3\nc:\n  <<: {d: 1, d: 2}\n---\ne: 1\ne: .nan\n~: 2\n"
+    assert read(text)[1] == [
+        "a[0][1].1: duplicate field: already set on line 4",
+        "c.d: duplicate field: already set on line 7",
+    ]
+
+
 def test_duplicate_key_in_json_is_reported():
     assert read('{"a": {"b": 1, "b": 2}}') == ({"a": {"b": 2}}, ["a.b: duplicate field: already set"])
 
@@ -70,6 +79,7 @@ def test_keys_are_text_whatever_they_look_like():
         ("? [a]\n: 1", "yaml: a key must be a scalar"),
         ("~: 1", "yaml: a key must not be null"),
         ("a: *nobody", "yaml: found undefined alias"),
+        ("a: &a [*a]", "yaml: anchor 'a' contains itself"),
         ("a: .nan", "yaml: .nan is not a number"),
         ("a:\n  <<: 5", "yaml: map merge requires"),
         ('{"a": NaN}', "json: NaN is not a number"),
@@ -83,7 +93,10 @@ def test_unreadable_text_is_one_error(text, error):
     assert errors[0].startswith(error)
 
 
-@pytest.mark.parametrize("text", ["[" * 102 + "]" * 102, "[" * 1500, "&a [*a]", '{"a":' * 1500])
+NESTED_BY_ALIASES = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 102))
+
+
+@pytest.mark.parametrize("text", ["[" * 102 + "]" * 102, "[" * 1500, NESTED_BY_ALIASES, '{"a":' * 1500])
 def test_bottomless_text_is_refused(text):
     assert read(text)[1] == [f"nested more than {DEPTH_MAX} levels deep"]
 

@@ -62,7 +62,7 @@ def test_cluster_is_left_as_it_was():
 
 def test_counting_stops_at_the_most_that_was_asked_for():
     nodes = [node(f"n{index}") for index in range(5)]
-    assert estimate(still(*nodes), replica(host_ports=[80]), most=3) == 3
+    assert estimate(still(*nodes), replica(host_ports=[80]), replicas_max=3) == 3
 
 
 def test_cluster_without_nodes_takes_nothing():

@@ -2,7 +2,7 @@ import pytest
 from msgspec import convert
 
 from podium.estimator.cluster_objects import ResourceModel
-from podium.estimator.resource_models import default_models, fault_of, grade_nodes, standardised
+from podium.estimator.resource_models import default_models, fault_of, grade_nodes, standardise
 from tests.builders import node, pod
 from tests.unit.estimator.members import member
 
@@ -25,7 +25,7 @@ def _grades(*objects):
 def test_default_models_are_valid_and_nine():
     assert len(default_models()) == 9
     assert fault_of(default_models()) is None
-    assert standardised(default_models()) == default_models()
+    assert standardise(default_models()) == default_models()
 
 
 @pytest.mark.parametrize(("cpu", "memory", "grade"), [("500m", "2Gi", 0), ("1500m", "10Gi", 1), ("64", "4Gi", 1)])
@@ -44,7 +44,7 @@ def test_node_without_a_free_pod_slot_hides_those_behind_it_as_upstream():
 
 
 def test_standard_models_are_in_order_and_have_no_end():
-    turned = standardised(reversed(_models(("1", "2"), ("2", "4"))))
+    turned = standardise(reversed(_models(("1", "2"), ("2", "4"))))
     assert [(each.ranges[0].min, each.ranges[0].max) for each in turned] == [("0", "2"), ("2", INT64_MAX)]
 
 

@@ -42,6 +42,11 @@ def test_nesting_that_would_use_up_the_stack_is_refused(text):
     assert _error(text) == f"line 1: nested more than {DEPTH_MAX} levels deep"
 
 
+def test_aliases_that_nest_too_deeply_are_refused():
+    text = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} {{b: *a{n - 1}}}\n" for n in range(1, 200))
+    assert _error(text) == f"line {DEPTH_MAX}: nested more than {DEPTH_MAX} levels deep"
+
+
 def test_an_anchor_that_contains_itself_is_refused():
     assert _error("a: &a\n  b: *a\n") == "line 2: anchor 'a' contains itself"
     assert _error("a: &a\n  <<: *a\n") == "line 2: anchor 'a' contains itself"

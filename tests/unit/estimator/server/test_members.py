@@ -39,7 +39,7 @@ def test_cluster_that_is_not_served_is_an_error_in_upstreams_words():
 
 
 def test_clusters_that_were_never_listed_are_named():
-    assert Members(SERVED).unsynced() == ["unknown"]
+    assert Members(SERVED).unsynced_names() == ["unknown"]
 
 
 def test_member_that_is_gone_is_as_one_that_cannot_be_reached_unless_it_was_never_seen():
@@ -47,7 +47,7 @@ def test_member_that_is_gone_is_as_one_that_cannot_be_reached_unless_it_was_neve
     for name in SERVED:
         members.let_go(name)
     assert members.find("fresh") is FRESH.cluster
-    assert members.unsynced() == []
+    assert members.unsynced_names() == []
     assert len(members) == 2
     with pytest.raises(EstimateError, match=r"^cluster name does not match, got: unknown, desire: fresh, stale$"):
         members.find("unknown")
@@ -62,7 +62,7 @@ def test_what_was_known_of_a_member_answers_until_it_is_listed_anew():
     members = Members(SERVED)
     members.put("fresh", anew)
     assert members.find("fresh") is FRESH.cluster
-    assert "fresh" not in members.unsynced()
+    assert "fresh" not in members.unsynced_names()
     anew.freshness = Freshness.FRESH
     assert members.find("fresh") is anew.cluster
     anew.freshness = Freshness.STALE

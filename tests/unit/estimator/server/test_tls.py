@@ -22,13 +22,13 @@ def write(files: TlsFiles, pair: KeyPair) -> None:
     Path(files.client_ca).write_bytes(pair.certificate)
 
 
-def test_what_has_changed_is_shown_once(files: TlsFiles) -> None:
+def test_what_has_look_for_change_is_shown_once(files: TlsFiles) -> None:
     certificates = ReloadingCertificates(files)
     certificates.credentials()
-    assert certificates._changed() is None
+    assert certificates._look_for_change() is None
     write(files, self_signed())
-    assert certificates._changed() is not None
-    assert certificates._changed() is None
+    assert certificates._look_for_change() is not None
+    assert certificates._look_for_change() is None
 
 
 def test_what_cannot_be_used_is_told_once_and_the_earlier_content_stays(files: TlsFiles) -> None:
@@ -36,10 +36,10 @@ def test_what_cannot_be_used_is_told_once_and_the_earlier_content_stays(files: T
     certificates.credentials()
     Path(files.key).write_text("torn")
     with capture_logs() as logs:
-        assert [certificates._changed(), certificates._changed()] == [None, None]
+        assert [certificates._look_for_change(), certificates._look_for_change()] == [None, None]
     assert [each["error"] for each in logs] == [f"certificates for gRPC: {files.key} holds no PEM private key"]
     Path(files.key).write_bytes(before)
-    assert certificates._changed() is None
+    assert certificates._look_for_change() is None
 
 
 @pytest.mark.parametrize("missing", ["certificate", "key", "client_ca"])

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sandbox.controllers.rollout import Replicas, bounds, rolled, share
+from podium.sandbox.controllers.rollout import Replicas, bounds, next_step, share
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_step_stays_within_its_bounds(desired, surge, unavailable, olds, data)
     new = Replicas(wanted, data.draw(st.integers(0, wanted)))
     old = [Replicas(wanted, min(wanted, available)) for wanted, available in olds]
     total, available = new.wanted + sum(o.wanted for o in old), new.available + sum(o.available for o in old)
-    grown, left = rolled(desired, most, least, new, old)
+    grown, left = next_step(desired, most, least, new, old)
     assert new.wanted <= grown <= desired
     assert grown + sum(left) <= max(total, most)
     assert all(0 <= kept <= each.wanted for kept, each in zip(left, old, strict=True))
