@@ -155,7 +155,7 @@ class PodGroupCycle:
     Args:
         frameworks: the profiles by scheduler name.
         rules: how pods are scheduled in groups.
-        key: the group's key; `group` is its object, None if there is none.
+        key, group: the group's key and its object; None if the object does not exist.
         pods: the waiting pods of the group, in the order in which they are tried.
         state: the known pods of the group.
     """

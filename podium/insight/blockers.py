@@ -35,7 +35,7 @@ _REJECTS_PODS = (Code.SKIP, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVA
 
 @dataclass(frozen=True)
 class Blockers:
-    """What keeps one pod off each node.
+    """The blockers of one pod on each node.
 
     Attributes:
         outright: the statuses of PreFilter plugins that reject the pod on every node, by plugin.

@@ -1,4 +1,4 @@
-"""Which pods to evict so that another pod fits on a node.
+"""Chooses the pods to evict so that another pod fits on a node.
 
 Owns the choice of sets: the pods that are in the way by themselves (host ports, anti-affinity), and those whose
 requests are needed. Pods of DaemonSets and static pods are never evicted, because they come back, nor pods that are

@@ -30,7 +30,7 @@ _STEPS_MAX: Final = 3
 _TRIED_MAX: Final = 10
 _KEPT_MAX: Final = 3
 _NODES_MAX: Final = 50
-"""How many nodes are added to make one gang fit."""
+"""The maximum number of nodes that are added to make one gang fit."""
 _AMOUNTS_MAX: Final = 2000
 _NAMES_MAX: Final = 5
 

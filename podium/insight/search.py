@@ -71,10 +71,14 @@ EDITS_MAX: Final = 3
 """The size of the largest sets of edits."""
 _FIT: Final = "NodeResourcesFit"
 _CANDIDATES_MAX: Final = 20_000
+"""The number of sets of one size that are derived."""
 _TRIALS_MAX: Final = 300
 _PER_NODE_MAX: Final = 50
+"""The number of sets of victims that are derived for one node."""
 _ALIKE_MAX: Final = 100
+"""The number of nodes of a group, and of sets with the same kinds of edits, that are derived."""
 _ALIKE_SHOWN: Final = 3
+"""The number of sets with the same kinds of edits that are returned."""
 _WORLDS_MIN: Final = 20
 _NODES_COPIED_MAX: Final = 100_000
 """The number of nodes copied for worlds with a new node: 20 worlds at 5,000 nodes, one for each node at 300."""
