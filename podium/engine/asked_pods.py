@@ -35,7 +35,7 @@ def pod_named(name: str, pods: Mapping[str, Pod]) -> Pod:
 
 
 def pod_manifest(manifest: object) -> object:
-    """Return the manifest of a pod of the workload; return anything else as it is.
+    """Return the manifest of a pod of the workload; return anything else unchanged.
 
     Raises:
         ManifestError: the workload has several pod templates.

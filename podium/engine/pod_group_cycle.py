@@ -42,7 +42,7 @@ _NO_NOMINATION: Final = PostFilterResult("")
 class RejectedWithGroup:
     """The pod itself may have a node, but its group is not scheduled.
 
-    A nominated node of None leaves the nomination as it is, "" clears it.
+    A nominated node of None keeps the nomination, "" clears it.
     """
 
     status: Status

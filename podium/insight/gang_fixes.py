@@ -128,7 +128,7 @@ def gang_fixes(
 
 
 def _successors(states: Sequence[_State], limit: TimeLimit) -> list[_State]:
-    """Return the states one step after these, as far as they are found in time."""
+    """Return the states one step after these that are found within the time limit."""
     successors: list[_State] = []
     try:
         for state in states:

@@ -79,5 +79,5 @@ def without_hash(template: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def only(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return the fields of these names, as far as they are set."""
+    """Return the fields of these names that are set."""
     return {name: content[name] for name in names if name in content}
