@@ -21,7 +21,7 @@ def pod_named(name: str, pods: Mapping[str, Pod]) -> Pod:
     """Return the pod with that namespace and name, or the only pod with that name.
 
     Raises:
-        ClusterError: there is none, or several. The message has the names that may be meant.
+        ClusterError: no pod has that name, or several have. The message suggests names.
     """
     if (pod := pods.get(name)) is not None:
         return pod
@@ -35,7 +35,7 @@ def pod_named(name: str, pods: Mapping[str, Pod]) -> Pod:
 
 
 def pod_manifest(manifest: object) -> object:
-    """Return the manifest of a pod of the workload; return anything else as it is.
+    """Return the manifest of a pod of the workload; return anything else unchanged.
 
     Raises:
         ManifestError: the workload has several pod templates.

@@ -26,7 +26,7 @@ _MISTAKEN: Final = {
     (API_VERSION, KIND): (NoObjectError, "a scheduler's configuration", "--config"),
 }
 _LISTS_MAX: Final = 5
-"""How deep lists may be nested."""
+"""The maximum depth of nested lists."""
 _ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _SPACE: Final = re.compile(r"\s*")
 

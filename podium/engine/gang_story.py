@@ -1,4 +1,4 @@
-"""How far a gang has come, as a value: who has a node, who would get one, and what those lack that get none."""
+"""The state of a gang as a value: its members that have a node, those that would get one, and what the others lack."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class GroupSearch:
     min_count: int
     budget: Budget
     _stack: list[_Frame] = field(default_factory=list)
-    _in_vain: set[Hashable] = field(default_factory=set)
+    _failed_states: set[Hashable] = field(default_factory=set)
 
     def run(self) -> Steps[Sequence[MemberPlacement] | None]:
         """Return the placement; None if there is none, or the budget is spent. The simulation is left unchanged."""
@@ -105,7 +105,7 @@ class GroupSearch:
                 if not self._next(frame):
                     if self.budget.is_spent:
                         return None
-                    self._in_vain.add(frame.state)
+                    self._failed_states.add(frame.state)
                     self._stack.pop()
                 elif len(self._stack) == len(self.pods):
                     return [frame.placement for frame in self._stack if frame.placement is not None]
@@ -126,9 +126,9 @@ class GroupSearch:
         cycle.makes_room = False
         cycle.state.write(SimulatedGroup(self.cache.group))
         cycle.state.write(ThoroughSearch(_WAYS_MAX))
-        places = iter(()) if state in self._in_vain else self._places(cycle)
+        places = iter(()) if state in self._failed_states else self._places(cycle)
         frame = _Frame(cycle, places, state, skips)
-        frame.has_been_left_out = state in self._in_vain
+        frame.has_been_left_out = state in self._failed_states
         self._stack.append(frame)
 
     def _places(self, cycle: Cycle) -> Iterator[tuple[int, str, int]]:

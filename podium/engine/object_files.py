@@ -35,7 +35,7 @@ OnNote: TypeAlias = Callable[[str], None]
 
 _KUSTOMIZATION: Final = re.compile(r"kustomization\.ya?ml|Kustomization")
 _HARMLESS_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "resources"})
-"""The fields of a kustomization that leave the files beside it as they are."""
+"""The fields of a kustomization that do not change the files next to it."""
 _TEMPLATE: Final = re.compile(rb"\{\{-?\s*(?:[.$(/]|(?:if|with|range|include|template|toYaml|define|end|else)\b)")
 _DIRECTIVE: Final = "{{"
 _INSTEAD_OF_TEMPLATE: Final = "give what it makes, such as helm template {chart} | podium COMMAND -f -"

@@ -42,7 +42,7 @@ _NO_NOMINATION: Final = PostFilterResult("")
 class RejectedWithGroup:
     """The pod itself may have a node, but its group is not scheduled.
 
-    A nominated node of None leaves the nomination as it is, "" clears it.
+    A nominated node of None keeps the nomination, "" clears it.
     """
 
     status: Status
@@ -155,7 +155,7 @@ class PodGroupCycle:
     Args:
         frameworks: the profiles by scheduler name.
         rules: how pods are scheduled in groups.
-        key: the group's key; `group` is its object, None if there is none.
+        key, group: the group's key and its object; None if the object does not exist.
         pods: the waiting pods of the group, in the order in which they are tried.
         state: the known pods of the group.
     """

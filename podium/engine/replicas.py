@@ -37,7 +37,7 @@ ClaimCreator: TypeAlias = Callable[[Pod], Pod]
 
 
 def no_claims(pod: Pod) -> Pod:
-    """Return the pod as it is. Implements `ClaimCreator` where no copy has claims of its own."""
+    """Return the pod unchanged. Implements `ClaimCreator` where no copy has claims of its own."""
     return pod
 
 

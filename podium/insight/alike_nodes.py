@@ -62,7 +62,7 @@ class AlikeNodes:
         self._codes: IntArray = np.arange(len(codes)) if by_name else codes
 
     def rejected_groups(self, blockers: Blockers, edits_max: int) -> Iterator[AlikeGroup]:
-        """Yield the groups of nodes that so many edits of the node and evictions may make feasible."""
+        """Yield the groups of nodes that up to `edits_max` edits of the node and evictions may make feasible."""
         rejections = {plugin: blockers.rejected_by(plugin).take(self._order) for plugin in blockers.plugins}
         groups = np.zeros((3, len(self._order)), np.bool_)
         is_hopeless = np.zeros(len(self._order), np.bool_)

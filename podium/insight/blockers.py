@@ -35,7 +35,7 @@ _REJECTS_PODS = (Code.SKIP, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVA
 
 @dataclass(frozen=True)
 class Blockers:
-    """What keeps one pod off each node.
+    """The blockers of one pod on each node.
 
     Attributes:
         outright: the statuses of PreFilter plugins that reject the pod on every node, by plugin.
@@ -145,8 +145,8 @@ def blockers_of(engine: Engine, framework: Framework, pod: Pod) -> Blockers:
         return blockers
     filters, is_rejected = FilterChain.of(cycle), blockers.rejected_by_any()
     statuses = {row: filters.alone(row) for row in cycle.nominated_ahead.by_row if not is_rejected[row]}
-    beside = {row: status for row, status in statuses.items() if status is not None}
-    return Blockers(snapshot, outright, node_names, rejections, beside)
+    statuses_beside = {row: status for row, status in statuses.items() if status is not None}
+    return Blockers(snapshot, outright, node_names, rejections, statuses_beside)
 
 
 def _pre_filter(cycle: Cycle) -> tuple[dict[str, Status], dict[str, frozenset[str]]]:

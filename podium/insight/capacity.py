@@ -55,7 +55,7 @@ class PodCopy:
 
 @dataclass(frozen=True, slots=True)
 class NodeCapacity:
-    """How many copies fit on one node, and what keeps the next one off.
+    """The number of copies that fit on one node, and what keeps the next one off.
 
     Attributes:
         limit: the reasons of the filter that rejects the next copy; "" if the dry run ended before one was rejected.
@@ -69,14 +69,14 @@ class NodeCapacity:
 
 @dataclass(frozen=True, slots=True)
 class GangCapacity:
-    """How many more gangs fit as a whole.
+    """The number of further gangs that fit as a whole.
 
     Attributes:
         gang: the key of the group that the pod names.
         size: how many pods of one gang must have a node.
         fits: the number of gangs.
         is_at_least: more may fit.
-        domain_key: the label of which all nodes of one gang must share a value; "" if there is none.
+        domain_key: the label whose value all nodes of one gang must share; "" if the gang has no such constraint.
         problem: why it is not known how large a gang is; "" if it is.
     """
 
@@ -99,7 +99,7 @@ class GangCapacity:
 
 @dataclass(frozen=True)
 class Capacity:
-    """How many more copies of a pod fit.
+    """The number of further copies of a pod that fit.
 
     Attributes:
         pod: the key of the pod.
@@ -123,14 +123,14 @@ class Capacity:
     def zones(self) -> Mapping[str, int]:
         """The number of copies by zone; "" stands for nodes without a zone."""
         counts: Counter[str] = Counter()
-        for node in self.nodes:
-            counts[node.zone] += node.fits
+        for entry in self.nodes:
+            counts[entry.zone] += entry.fits
         return dict(sorted(counts.items()))
 
     @cached_property
     def limits(self) -> Mapping[str, int]:
         """On how many nodes each limit holds, the most frequent first."""
-        return dict(Counter(node.limit for node in self.nodes if node.limit).most_common())
+        return dict(Counter(entry.limit for entry in self.nodes if entry.limit).most_common())
 
     def as_dict(self, *, explain: bool) -> dict[str, Any]:
         """Return the answer as JSON values; with `explain` including every node."""
@@ -141,19 +141,20 @@ class Capacity:
             members["gangs"] = self.gang.as_dict()
         if self.is_partial:
             members["partial"] = True
-        members["by_node"] = {node.node: node.fits for node in self.nodes if node.fits}
+        members["by_node"] = {entry.node: entry.fits for entry in self.nodes if entry.fits}
         members["by_zone"] = dict(self.zones)
         members["limits"] = dict(self.limits)
         if explain:
             members["nodes"] = [
-                {"node": node.node, "zone": node.zone, "fits": node.fits, "limit": node.limit} for node in self.nodes
+                {"node": entry.node, "zone": entry.zone, "fits": entry.fits, "limit": entry.limit}
+                for entry in self.nodes
             ]
         return {"pod": self.pod, "fits": self.fits, **members}
 
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """How large the requests of a pod may be so that it fits a given number of times.
+    """The largest requests with which a pod fits a given number of times.
 
     Attributes:
         fits: whether it fits that often as it is.

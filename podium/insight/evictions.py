@@ -1,4 +1,4 @@
-"""Which pods to evict so that another pod fits on a node.
+"""Chooses the pods to evict so that another pod fits on a node.
 
 Owns the choice of sets: the pods that are in the way by themselves (host ports, anti-affinity), and those whose
 requests are needed. Pods of DaemonSets and static pods are never evicted, because they come back, nor pods that are
@@ -40,29 +40,29 @@ class Evictions:
 
     def sets(self, row: int, plugins: Collection[str], pods_max: int) -> Iterator[tuple[Pod, ...]]:
         """Yield the smallest sets of up to `pods_max` pods whose eviction may make the node pass these filters."""
-        must = {pod.uid: pod for pod in (*self.port_holders(row), *self.kept_apart(row))}
-        if len(must) > pods_max or not all(map(self._may_go, must.values())):
+        conflicts = {pod.uid: pod for pod in (*self.port_holders(row), *self.kept_apart(row))}
+        if len(conflicts) > pods_max or not all(map(self._is_evictable, conflicts.values())):
             return
-        shortage = self._shortage(row, list(must.values()))
+        shortage = self._shortage(row, list(conflicts.values()))
         is_exact = set(plugins) <= EXACT
         if not shortage and is_exact:
-            if must and self._budgets_allow(tuple(must.values())):
-                yield tuple(must.values())
+            if conflicts and self._budgets_allow(tuple(conflicts.values())):
+                yield tuple(conflicts.values())
             return
-        if shortage and not self._frees(self._candidates(row, must, shortage, 1, plugins), row, shortage):
+        if shortage and not self._cover(self._candidates(row, conflicts, shortage, 1, plugins), row, shortage):
             return
-        for size in range(1 if shortage or not must else 0, pods_max - len(must) + 1):
+        for size in range(1 if shortage or not conflicts else 0, pods_max - len(conflicts) + 1):
             is_any_enough = False
-            for extra in combinations(self._candidates(row, must, shortage, size, plugins), size):
-                victims = (*must.values(), *extra)
-                if self._frees(extra, row, shortage) and self._budgets_allow(victims):
+            for extra in combinations(self._candidates(row, conflicts, shortage, size, plugins), size):
+                victims = (*conflicts.values(), *extra)
+                if self._cover(extra, row, shortage) and self._budgets_allow(victims):
                     is_any_enough = True
                     yield victims
             if is_any_enough and is_exact:
                 return
 
     def _candidates(
-        self, row: int, must: Mapping[str, Pod], shortage: Mapping[str, int], size: int, plugins: Collection[str]
+        self, row: int, conflicts: Mapping[str, Pod], shortage: Mapping[str, int], size: int, plugins: Collection[str]
     ) -> Sequence[Pod]:
         """Return the further pods that may be evicted, those that free most first."""
         pods_on_node = self._snapshot.pods[row].values()
@@ -73,7 +73,9 @@ class Evictions:
             claims = set(named_claims(self._pod))
             users = (pod for pods in self._snapshot.pods for pod in pods.values() if pod.spec.volumes)
             elsewhere = [pod for pod in users if claims & set(named_claims(pod))]
-        pods = {pod.uid: pod for pod in (*pods_on_node, *elsewhere) if pod.uid not in must and self._may_go(pod)}
+        pods = {
+            pod.uid: pod for pod in (*pods_on_node, *elsewhere) if pod.uid not in conflicts and self._is_evictable(pod)
+        }
 
         def share(pod: Pod) -> float:
             requests = filter_requests(pod.spec)
@@ -83,7 +85,7 @@ class Evictions:
             : _CANDIDATES_MAX.get(size, 0)
         ]
 
-    def _may_go(self, pod: Pod) -> bool:
+    def _is_evictable(self, pod: Pod) -> bool:
         return not pod.is_terminating and not stays_on_node(pod) and not self._budgets.forbid(pod)
 
     def _budgets_allow(self, pods: Sequence[Pod]) -> bool:
@@ -104,7 +106,7 @@ class Evictions:
                 missing[resource] = amount - free - gain
         return {resource: amount for resource, amount in missing.items() if amount > 0}
 
-    def _frees(self, pods: Sequence[Pod], row: int, shortage: Mapping[str, int]) -> bool:
+    def _cover(self, pods: Sequence[Pod], row: int, shortage: Mapping[str, int]) -> bool:
         on_node = self._snapshot.pod_usages(row)
         usages = [on_node[pod.uid] for pod in pods if pod.uid in on_node]
         return all(

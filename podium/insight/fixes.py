@@ -20,7 +20,7 @@ FIXES_MAX: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Fixes:
-    """What would make a pod fit.
+    """The sets of edits that would make a pod fit.
 
     Attributes:
         fits: whether it fits as it is.

@@ -16,7 +16,7 @@ from podium.objects.core import Pod
 
 ClusterT = TypeVar("ClusterT", bound=Cluster)
 CapacityOf = Callable[[Pod], Capacity]
-"""How many copies of a pod fit, each by itself."""
+"""Returns how many copies of a pod fit."""
 
 
 def with_siblings(cluster: ClusterT, pod: Pod, gang: Gang) -> ClusterT:

@@ -30,7 +30,7 @@ _STEPS_MAX: Final = 3
 _TRIED_MAX: Final = 10
 _KEPT_MAX: Final = 3
 _NODES_MAX: Final = 50
-"""How many nodes are added to make one gang fit."""
+"""The maximum number of nodes that are added to make one gang fit."""
 _AMOUNTS_MAX: Final = 2000
 _NAMES_MAX: Final = 5
 
@@ -128,7 +128,7 @@ def gang_fixes(
 
 
 def _successors(states: Sequence[_State], limit: TimeLimit) -> list[_State]:
-    """Return the states one step after these, as far as they are found in time."""
+    """Return the states one step after these that are found within the time limit."""
     successors: list[_State] = []
     try:
         for state in states:

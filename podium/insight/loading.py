@@ -145,7 +145,7 @@ def pod_named(cluster: Cluster, name: str, namespace: str) -> Pod:
     """Return the pod of that name; `name` may be `namespace/name`.
 
     Raises:
-        ClusterError: there is none. The message has the nearest names.
+        ClusterError: no pod has that name. The message has the nearest names.
     """
     key = name if "/" in name else f"{namespace}/{name}"
     pods = cluster.store.objects(PODS)
@@ -158,7 +158,7 @@ def node_named(cluster: Cluster, name: str) -> Node:
     """Return the node of that name.
 
     Raises:
-        ClusterError: there is none. The message has the nearest names.
+        ClusterError: no node has that name. The message has the nearest names.
     """
     nodes = cluster.store.objects(NODES)
     if (node := nodes.get(name)) is not None:

@@ -81,24 +81,25 @@ def _about_ending(cluster: Cluster, pod: Pod, blockers: Blockers) -> str:
 
     Cost: a few array operations; a fork and a call of every filter if terminating pods may be in the way.
     """
-    ending = _terminating_pods(cluster)
-    if not ending or not _may_be_in_the_way(ending, pod, blockers):
+    terminating = _terminating_pods(cluster)
+    if not terminating or not _may_be_in_the_way(terminating, pod, blockers):
         return ""
     world = cluster.fork()
-    for victim in ending:
-        world.remove("Pod", victim.metadata.name, victim.metadata.namespace)
+    for other_pod in terminating:
+        world.remove("Pod", other_pod.metadata.name, other_pod.metadata.namespace)
     cycle = world.engine.cycle(world.framework_for(pod), pod)
     rows = filter_all(cycle).rows
     if not len(rows):
         return ""
     nodes = {cycle.snapshot.name(row) for row in rows.tolist()}
-    if pods := [victim for victim in ending if victim.node_name in nodes]:
-        names = _shorten(sorted({victim.node_name for victim in pods}))
+    if pods := [other_pod for other_pod in terminating if other_pod.node_name in nodes]:
+        names = _shorten(sorted({other_pod.node_name for other_pod in pods}))
         return f"It fits on {names} as soon as pods that are ending there are gone: {terminating_text(pods)}"
-    return f"It fits on {_shorten(sorted(nodes))} as soon as pods that are ending are gone: {terminating_text(ending)}"
+    names = _shorten(sorted(nodes))
+    return f"It fits on {names} as soon as pods that are ending are gone: {terminating_text(terminating)}"
 
 
-def _may_be_in_the_way(ending: Sequence[Pod], pod: Pod, blockers: Blockers) -> bool:
+def _may_be_in_the_way(terminating: Sequence[Pod], pod: Pod, blockers: Blockers) -> bool:
     """Return whether only other pods keep the pod off some node that has enough capacity without these."""
     snapshot = blockers.snapshot
     may_fit = np.zeros(len(snapshot.nodes), np.bool_)
@@ -107,11 +108,13 @@ def _may_be_in_the_way(ending: Sequence[Pod], pod: Pod, blockers: Blockers) -> b
         may_fit &= ~(blockers.rejected_by(plugin) & blockers.unresolvable_by(plugin))
     if not may_fit.any():
         return False
-    releases = [(snapshot.row_of[victim.node_name], victim) for victim in ending if victim.node_name in snapshot.row_of]
+    rows = [
+        (row, other_pod) for other_pod in terminating if (row := snapshot.row_of.get(other_pod.node_name)) is not None
+    ]
     for resource, amount in filter_requests(pod.spec).items():
         free = snapshot.allocatable(resource) - snapshot.requested(resource)
-        for row, victim in releases:
-            free[row] += filter_requests(victim.spec).get(resource, 0)
+        for row, other_pod in rows:
+            free[row] += filter_requests(other_pod.spec).get(resource, 0)
         may_fit &= free >= amount
     return bool(may_fit.any())
 

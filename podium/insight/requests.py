@@ -62,8 +62,8 @@ def least_request(pod: Pod, resource: str) -> int:
     least = _least(resource)
     total = sum(least for part in running if part.amount)
     for part, sidecars in starting:
-        beside = sum(least for sidecar in running if sidecar.path in sidecars and sidecar.amount)
-        total = max(total, beside + (least if part.amount else 0))
+        sidecar_total = sum(least for sidecar in running if sidecar.path in sidecars and sidecar.amount)
+        total = max(total, sidecar_total + (least if part.amount else 0))
     of_pod = spec.resources
     if of_pod is not None and _amount(resource, of_pod.requests.get(resource)):
         total = max(total, least)

@@ -71,10 +71,14 @@ EDITS_MAX: Final = 3
 """The size of the largest sets of edits."""
 _FIT: Final = "NodeResourcesFit"
 _CANDIDATES_MAX: Final = 20_000
+"""The number of sets of one size that are derived."""
 _TRIALS_MAX: Final = 300
 _PER_NODE_MAX: Final = 50
+"""The number of sets of victims that are derived for one node."""
 _ALIKE_MAX: Final = 100
+"""The number of nodes of a group, and of sets with the same kinds of edits, that are derived."""
 _ALIKE_SHOWN: Final = 3
+"""The number of sets with the same kinds of edits that are returned."""
 _WORLDS_MIN: Final = 20
 _NODES_COPIED_MAX: Final = 100_000
 """The number of nodes copied for worlds with a new node: 20 worlds at 5,000 nodes, one for each node at 300."""
@@ -233,7 +237,7 @@ class FixSearch:
                 yield from self._with_new_node(concessions, size - count - 1)
 
     def _beside(self, concessions: Sequence[Wish], count: int) -> Iterator[tuple[int, EditSet]]:
-        """Yield rows, each with so many edits of the node and of other pods that may be enough there."""
+        """Yield rows, each with `count` edits of the node and of other pods that may be enough there."""
         pod = give_up(self._pod, concessions)
         evictions = Evictions(self._snapshot, pod, self._namespaces, self._budgets)
         places: list[tuple[int, _NodeEdits]] = []
@@ -251,7 +255,7 @@ class FixSearch:
             row = int(self._snapshot.order[place])
             if alike[edits.kinds] >= _ALIKE_MAX and edits.eviction_filters <= EXACT:
                 self._has_skipped = True
-                continue  # so many sets of these kinds are enough that the others would not be shown
+                continue  # the others would not be shown
             own = edits.of(pod, self._node(row))
             if not edits.eviction_filters:
                 alike[edits.kinds] += 1
@@ -281,7 +285,7 @@ class FixSearch:
         return node
 
     def _with_new_node(self, concessions: Sequence[Wish], eviction_count: int) -> Iterator[EditSet]:
-        """Yield the concessions with a new node on which the pod fits after so many evictions elsewhere."""
+        """Yield the concessions with a new node on which the pod fits after `eviction_count` evictions."""
         pod = give_up(self._pod, concessions)
         blockers = self.blockers(concessions)
         is_hopeless = np.zeros(len(self._snapshot.nodes), np.bool_)
@@ -306,7 +310,7 @@ class FixSearch:
     def _victims_for(
         self, pod: Pod, world: Cluster, node_name: str, count: int
     ) -> Iterator[tuple[list[int], tuple[Pod, ...]]]:
-        """Yield sets of so many pods whose eviction lets the pod fit in a new node's world, with its rows there."""
+        """Yield the feasible rows in the world of a new node, with sets of `count` pods to evict for that."""
         blockers = blockers_of(world.engine, world.framework_for(pod), pod)
         if not count:
             if rows := blockers.feasible().tolist():
@@ -365,7 +369,7 @@ class FixSearch:
         return fixes
 
     def _try_all(self, candidates: Iterable[EditSet], fixes_max: int, fixes: list[tuple[EditSet, str]]) -> None:
-        """Append the sets that are enough, as they are found."""
+        """Try the candidates in order, and append those that are enough."""
         counts: Counter[tuple[EditKind, ...]] = Counter()
         for candidate in candidates:
             self._limit.check()

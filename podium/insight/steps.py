@@ -26,7 +26,7 @@ from podium.objects.core import Pod
 from podium.objects.resource_types import ALL, NODES, PODS, REPLICA_SETS, ResourceType
 
 NODES_MAX: Final = 10_000
-"""How many nodes one step may add."""
+"""The maximum number of nodes that one step may add."""
 
 _KINDS = {resource.kind.lower(): resource for resource in ALL}
 _WORKLOADS = {kind.lower(): kind for kind in KINDS}

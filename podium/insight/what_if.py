@@ -54,7 +54,7 @@ class Usage:
 
 
 Utilisation = Mapping[str, Mapping[str, Usage]]
-"""By zone, "" for all nodes together, and by resource."""
+"""The usage by zone, "" for all nodes together, and by resource."""
 
 
 @dataclass(frozen=True, slots=True)

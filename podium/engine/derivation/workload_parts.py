@@ -1,4 +1,4 @@
-"""What the controller manager reads off workloads and their pods: owners, selectors, templates and revisions."""
+"""Reads the parts of workloads and their pods that the controller manager needs: owners, selectors, templates."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from podium.objects.selectors import NOTHING, Selector, compile_selector, select
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
 WorkloadId = tuple[str, str]
-"""Kind and key."""
+"""The kind and key of a workload."""
 
 
 def template_from(kind: str, pod: Pod) -> dict[str, Any]:
-    """A pod template that makes pods like this one."""
+    """Make a pod template from a pod, for pods like it."""
     manifest = as_manifest(PODS, pod)
     spec = {name: value for name, value in mapping_at(manifest, "spec").items() if name != "nodeName"}
     if kind == "DaemonSet":
@@ -33,7 +33,7 @@ def template_from(kind: str, pod: Pod) -> dict[str, Any]:
 
 
 def selector_of(workload: Manifest) -> Selector:
-    """The selector of the workload; one that matches nothing if it has none, or a broken one."""
+    """Return the selector of the workload; without a valid one, return a selector that matches nothing."""
     selector = mapping_at(workload, "spec").get("selector")
     if not isinstance(selector, Mapping) or not selector:
         return NOTHING
@@ -46,13 +46,13 @@ def selector_of(workload: Manifest) -> Selector:
 
 
 def owner_id(pod: Pod) -> WorkloadId | None:
-    """The workload that controls the pod; None if there is none."""
+    """Return the workload that controls the pod; None for a pod without a controller."""
     owner: OwnerReference | None = pod.metadata.controller
     return None if owner is None else (owner.kind, f"{pod.metadata.namespace}/{owner.name}")
 
 
 def controller_of(workload: Manifest) -> str | None:
-    """The name of what controls the workload."""
+    """Return the name of the workload's controller; None without a controller."""
     return next(
         (
             str(reference.get("name"))
@@ -64,7 +64,7 @@ def controller_of(workload: Manifest) -> str | None:
 
 
 def revision_of(replica_set: Manifest) -> tuple[int, str]:
-    """The order of the ReplicaSets of a Deployment, by their revisions."""
+    """Return the sort key of a Deployment's ReplicaSets, the oldest revision first."""
     metadata = mapping_at(replica_set, "metadata")
     text = str(mapping_at(metadata, "annotations").get(_REVISION) or "")
     is_old = bool(metadata.get("uid"))
@@ -72,12 +72,12 @@ def revision_of(replica_set: Manifest) -> tuple[int, str]:
 
 
 def without_hash(template: Mapping[str, Any]) -> dict[str, Any]:
-    """The template without the label that its ReplicaSet has added."""
+    """Return the template without the label that its ReplicaSet has added."""
     metadata = mapping_at(template, "metadata")
     labels = {key: value for key, value in mapping_at(metadata, "labels").items() if key != TEMPLATE_HASH}
     return {**template, "metadata": {**metadata, "labels": labels}}
 
 
 def only(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """The fields of these names, as far as they are set."""
+    """Return the fields of these names that are set."""
     return {name: content[name] for name in names if name in content}

@@ -1,4 +1,4 @@
-"""Recorded attempts as they are read: values for people, made on read."""
+"""Recorded attempts as values for people, which are made on read."""
 
 from __future__ import annotations
 

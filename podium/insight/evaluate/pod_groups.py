@@ -155,8 +155,8 @@ class PodGroupQueue:
     def _carry_out(self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision) -> dict[str, Any]:
         pod = info.pod
         if isinstance(decision, Suggested):
-            placed_pod = self._engine.place(cycle, decision.node_name)
-            if placed_pod.status is None:
+            status = self._engine.place(cycle, decision.node_name).status
+            if status is None:
                 writes = writes_before_binding(cycle.framework, cycle.state, pod, decision.node_name)
                 assert not isinstance(writes, str), writes
                 carry_out(self._store, writes)
@@ -164,12 +164,7 @@ class PodGroupQueue:
                 self._lookup[pod.key] = pod.on_node(decision.node_name)
                 self._cache.add_pod(self._lookup[pod.key])
                 return {"pod": pod.key, "node": decision.node_name}
-            is_rejected = placed_pod.status.is_rejected
-            decision = (
-                DoesNotFit(rejected_on(decision.row, placed_pod.status), None)
-                if is_rejected
-                else Failed(placed_pod.status)
-            )
+            decision = DoesNotFit(rejected_on(decision.row, status), None) if status.is_rejected else Failed(status)
         return self._put_back(info, decision)
 
     def _put_back(self, info: QueuedPodInfo, decision: DoesNotFit | Failed | RejectedWithGroup) -> dict[str, Any]:

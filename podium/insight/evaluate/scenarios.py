@@ -34,7 +34,7 @@ from podium.plugins import IN_TREE
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 
 _SIDES = {"Add": (False, True), "Update": (True, True), "Delete": (True, False)}
-"""Whether a change has an old and a new object."""
+"""By action: whether the change has an old object, and a new one."""
 
 
 class RecordedChange(Struct):

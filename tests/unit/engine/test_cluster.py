@@ -18,8 +18,8 @@ from tests.manifests import node, pod
 _LOADED_BY_OTHERS = ("aiohttp", "httptools", "ssl", "rich", "prometheus_client", "asyncio", "anyio", "structlog")
 
 
-def web(name="web", cpu="1", **more):
-    return pod(name, cpu, scheduler="default-scheduler", **more)
+def web(name="web", cpu="1", **fields):
+    return pod(name, cpu, scheduler="default-scheduler", **fields)
 
 
 def two_nodes():
@@ -118,10 +118,10 @@ def test_an_evaluation_is_what_podium_evaluate_prints():
 def test_an_evaluation_stays_as_it_was_when_the_cluster_changes():
     cluster = two_nodes()
     before = cluster.evaluate(web()).as_dict()
-    found = cluster.evaluate(web())
+    evaluation = cluster.evaluate(web())
     cluster.remove("Node", "n2")
     cluster.place(web("other"))
-    assert found.as_dict() == before
+    assert evaluation.as_dict() == before
     assert cluster.evaluate(web()).as_dict() != before
 
 
@@ -189,8 +189,12 @@ def test_pending_pods_are_placed_by_priority():
 def test_place_only_names_victims_and_place_all_evicts_them():
     cluster = Cluster.load([node("n1", "1"), web("low", node="n1")])
     urgent = web("urgent", priority=5)
-    told = cluster.place(urgent)
-    assert (told.node, told.nominated_node, [victim.metadata.name for victim in told.victims]) == (None, "n1", ["low"])
+    placement = cluster.place(urgent)
+    assert (placement.node, placement.nominated_node, [victim.metadata.name for victim in placement.victims]) == (
+        None,
+        "n1",
+        ["low"],
+    )
     assert on(cluster) == {"low": "n1"}
     cluster.place_all([urgent])
     assert on(cluster) == {"urgent": ""}
@@ -217,11 +221,11 @@ def test_pods_of_lower_priority_lose_their_nomination_to_a_node_where_another_pr
 
 
 def test_a_drain_moves_what_can_go_elsewhere():
-    owned = web("agent", "0", node="n1")
-    owned["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "uid": "d"}]
-    cluster = Cluster.load([node("n1"), node("n2", "1"), owned, web("a", node="n1"), web("b", node="n1", priority=1)])
-    moved = cluster.drain("n1")
-    assert [(move.pod.metadata.name, move.node) for move in moved] == [("b", "n2"), ("a", None)]
+    daemon = web("agent", "0", node="n1")
+    daemon["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "uid": "d"}]
+    cluster = Cluster.load([node("n1"), node("n2", "1"), daemon, web("a", node="n1"), web("b", node="n1", priority=1)])
+    placements = cluster.drain("n1")
+    assert [(move.pod.metadata.name, move.node) for move in placements] == [("b", "n2"), ("a", None)]
     assert on(cluster) == {"agent": "n1", "a": "", "b": "n2"}
     assert next(node.spec.unschedulable for node in cluster.nodes if node.name == "n1")
 
@@ -290,8 +294,8 @@ def test_a_fork_its_original_and_its_siblings_go_their_own_ways():
     cluster.add(node("n3", "9"))
     below = fork.fork()
     below.add(web("new", node="n1"))
-    found = [[node.name for node in every.nodes] for every in (cluster, fork, sibling, below)]
-    assert found == [["n1", "n2", "n3"], ["n1"], ["n1", "n2"], ["n1"]]
+    evaluation = [[node.name for node in every.nodes] for every in (cluster, fork, sibling, below)]
+    assert evaluation == [["n1", "n2", "n3"], ["n1"], ["n1", "n2"], ["n1"]]
     winners = [every.evaluate(web(cpu="1")).node for every in (cluster, fork, sibling, below)]
     assert winners == ["n3", "n1", "n2", None]
 
@@ -302,13 +306,13 @@ def test_a_cluster_may_be_forked_before_each_of_many_changes():
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     spread = [{"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **term}]
-    asked = web("asked", labels={"app": "web"}, affinity=apart, topologySpreadConstraints=spread)
+    target = web("asked", labels={"app": "web"}, affinity=apart, topologySpreadConstraints=spread)
     for number in range(1000):
         earlier.add(cluster.fork()._state)
         cluster.add(web(f"web-{number}", node=f"n{1 + number % 2}", labels={"app": "web"}, affinity=apart))
         if number:
             cluster.remove("Pod", f"web-{number - 1}")
-    assert cluster.evaluate(asked).node == "n1"
+    assert cluster.evaluate(target).node == "n1"
     assert len(earlier) < 100
 
 

@@ -61,5 +61,5 @@ def test_reasons_of_the_caller_come_first() -> None:
 
 def test_a_gated_pod_that_says_so_agrees() -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
-    gated = pod("web", spec={"schedulingGates": [{"name": "hold"}]}, status={"conditions": [condition]})
-    assert differences(gated, "") == ()
+    gated_pod = pod("web", spec={"schedulingGates": [{"name": "hold"}]}, status={"conditions": [condition]})
+    assert differences(gated_pod, "") == ()

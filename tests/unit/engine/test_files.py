@@ -36,8 +36,8 @@ items:
 
 
 def test_items_of_a_typed_list_take_its_kind():
-    (found,) = read_objects(b"{apiVersion: apps/v1, kind: ReplicaSetList, items: [{metadata: {name: a}}]}", "f")
-    assert (found.manifest["apiVersion"], found.manifest["kind"]) == ("apps/v1", "ReplicaSet")
+    (item,) = read_objects(b"{apiVersion: apps/v1, kind: ReplicaSetList, items: [{metadata: {name: a}}]}", "f")
+    assert (item.manifest["apiVersion"], item.manifest["kind"]) == ("apps/v1", "ReplicaSet")
 
 
 def test_json_is_read_as_it_is():
@@ -84,8 +84,8 @@ apiVersion: v1
 kind: Pod
 metadata: {creationTimestamp: 2026-01-01T00:00:00Z, labels: {a: 12:30, b: 0x10, c: yes, d: ~, e: "1", f: .inf}}
 """
-    (found,) = read_objects(text, "f")
-    assert found.manifest["metadata"] == {
+    (item,) = read_objects(text, "f")
+    assert item.manifest["metadata"] == {
         "creationTimestamp": "2026-01-01T00:00:00Z",
         "labels": {"a": "12:30", "b": 16, "c": True, "d": None, "e": "1", "f": ".inf"},
     }
@@ -93,8 +93,8 @@ metadata: {creationTimestamp: 2026-01-01T00:00:00Z, labels: {a: 12:30, b: 0x10, 
 
 def test_anchors_and_merges_are_followed():
     text = b"{apiVersion: v1, kind: Pod, metadata: {name: a}, x: &x {p: 1, q: 2}, z: {<<: *x, q: 3}}"
-    (found,) = read_objects(text, "f")
-    assert found.manifest["z"] == {"p": 1, "q": 3}
+    (item,) = read_objects(text, "f")
+    assert item.manifest["z"] == {"p": 1, "q": 3}
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,15 @@ def test_what_cannot_be_read_is_named_by_file_and_place(text, error):
 
 
 def test_keys_are_text():
-    (found,) = read_objects(b"{apiVersion: v1, kind: Pod, metadata: {labels: {1: a, y: b, .inf: c}}}", "f")
-    assert found.manifest["metadata"]["labels"] == {"1": "a", "true": "b", ".inf": "c"}
+    (item,) = read_objects(b"{apiVersion: v1, kind: Pod, metadata: {labels: {1: a, y: b, .inf: c}}}", "f")
+    assert item.manifest["metadata"]["labels"] == {"1": "a", "true": "b", ".inf": "c"}
 
 
 @given(st.text(alphabet="ab:{}[]-,&*!|>'\"\n #%@~?<1.", max_size=60))
 def test_any_text_is_read_or_refused(text):
     error = "f: "
     try:
-        kinds = [found.manifest["kind"] for found in read_objects(text.encode(), "f")]
+        kinds = [item.manifest["kind"] for item in read_objects(text.encode(), "f")]
     except ManifestError as refused:
         kinds, error = [], str(refused)
     assert all(isinstance(kind, str) for kind in kinds)

@@ -22,34 +22,34 @@ def test_a_member_in_each_state_is_listed():
 def test_many_members_are_counted():
     placed = {f"ns/p{index}": f"n{index % 7}" for index in range(20)}
     lacking = {f"ns/q{index}": "too large" for index in range(8)}
-    shown = replace(STORY, needed=28, placed=placed, would_get={}, lacking=lacking, missing=((7, "Insufficient cpu"),))
+    story = replace(STORY, needed=28, placed=placed, would_get={}, lacking=lacking, missing=((7, "Insufficient cpu"),))
     first = ", ".join(f"ns/p{index}" for index in range(5))
     nodes = "n0 (3), n1 (3), n2 (3), n3 (3), n4 (3) and 2 more"
-    assert shown.lines[:3] == (
+    assert story.lines[:3] == (
         f"{first} and 15 more have a node: {nodes}",
         "ns/q0, ns/q1, ns/q2, ns/q3, ns/q4 and 3 more get none: too large",
         "  Insufficient cpu, on 7 node(s)",
     )
-    assert shown.short == 8
+    assert story.short == 8
 
 
 def test_a_member_with_a_held_node_waits():
-    shown = replace(STORY, placed={}, would_get={}, held={"ns/a": "n1"}, left_s=12.4)
-    assert shown.lines[0] == ("ns/a holds a node and waits for the others: n1; 12 s are left, then they are given back")
-    assert shown.as_dict()["held"] == {"ns/a": "n1"}
+    story = replace(STORY, placed={}, would_get={}, held={"ns/a": "n1"}, left_s=12.4)
+    assert story.lines[0] == ("ns/a holds a node and waits for the others: n1; 12 s are left, then they are given back")
+    assert story.as_dict()["held"] == {"ns/a": "n1"}
 
 
 def test_a_complete_gang():
-    shown = replace(STORY, needed=1, would_get={}, lacking={})
-    assert (shown.is_complete, shown.fits, shown.lines[-1]) == (True, True, "the gang is complete")
+    story = replace(STORY, needed=1, would_get={}, lacking={})
+    assert (story.is_complete, story.fits, story.lines[-1]) == (True, True, "the gang is complete")
 
 
 def test_a_group_with_a_problem_never_fits():
-    shown = replace(STORY, api=UPSTREAM, needed=1, problem=too_few(3, 4), note="a note", domain="zone=z1")
-    assert not shown.fits
-    assert shown.lines[:2] == ("only 3 of the 4 pods that it needs exist", "all of them on nodes with zone=z1")
-    assert shown.lines[-1] == "a note"
-    assert shown.as_dict()["problem"] == "only 3 of the 4 pods that it needs exist"
+    story = replace(STORY, api=UPSTREAM, needed=1, problem=too_few(3, 4), note="a note", domain="zone=z1")
+    assert not story.fits
+    assert story.lines[:2] == ("only 3 of the 4 pods that it needs exist", "all of them on nodes with zone=z1")
+    assert story.lines[-1] == "a note"
+    assert story.as_dict()["problem"] == "only 3 of the 4 pods that it needs exist"
 
 
 def test_members_are_grouped_by_what_they_lack():

@@ -3,8 +3,8 @@ import re
 from podium.engine.generated_names import with_generated_name
 
 
-def _name(prefix, **more):
-    return with_generated_name({"kind": "Pod", "metadata": {"generateName": prefix, **more}})["metadata"]["name"]
+def _name(prefix, **fields):
+    return with_generated_name({"kind": "Pod", "metadata": {"generateName": prefix, **fields}})["metadata"]["name"]
 
 
 def test_a_name_is_the_prefix_and_five_letters_or_digits_without_vowels():

@@ -46,12 +46,15 @@ def test_two_pods_take_the_halves_of_a_device_that_both_would_rather_have_whole(
 
 def test_a_search_that_ends_says_so_in_every_reason() -> None:
     decision, _ = decide(HALVES, 1)
-    ended = "the search for a placement ended after 1 steps"
+    reason = "the search for a placement ended after 1 steps"
     assert decision.status is not None
-    assert decision.status.message == f"pod group is unschedulable, {ended}"
+    assert decision.status.message == f"pod group is unschedulable, {reason}"
     for member in decision.members:
-        told: Any = member.decision
-        assert ended in (told.error if hasattr(told, "error") else told.status).message
+        decision_of_member: Any = member.decision
+        assert (
+            reason
+            in (decision_of_member.error if hasattr(decision_of_member, "error") else decision_of_member.status).message
+        )
 
 
 def test_a_search_that_is_complete_says_nothing() -> None:

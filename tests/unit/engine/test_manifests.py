@@ -46,9 +46,9 @@ def test_nulls_count_as_absent():
     ],
 )
 def test_broken_object_is_named_with_its_field(manifest, text):
-    with pytest.raises(ManifestError) as refused:
+    with pytest.raises(ManifestError) as error:
         read_manifest(manifest, PODS)
-    assert str(refused.value).startswith(text)
+    assert str(error.value).startswith(text)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,6 @@ def test_object_that_no_scheduler_reads_belongs_to_no_resource(manifest):
 
 def test_resource_is_found_by_group_and_kind_whatever_the_version():
     assert resource_of({"apiVersion": "v1", "kind": "Pod"}) is PODS
-    found = resource_of({"apiVersion": "storage.k8s.io/v1beta1", "kind": "CSIStorageCapacity"})
-    assert found is not None
-    assert found.kind == "CSIStorageCapacity"
+    resource = resource_of({"apiVersion": "storage.k8s.io/v1beta1", "kind": "CSIStorageCapacity"})
+    assert resource is not None
+    assert resource.kind == "CSIStorageCapacity"

@@ -117,10 +117,10 @@ def test_a_broken_file_of_a_directory_is_refused(folder):
 def test_a_kustomization_that_changes_objects_is_refused_with_what_to_do(name, folder):
     folder.put("web.yaml", pod("web"))
     path = folder.put(name, text="namePrefix: a-\nresources: [web.yaml]\n")
-    for asked in (path, folder.path):
-        with pytest.raises(ManifestError, match=f"^{path}: this is a kustomization, ") as refused:
-            folder.read(asked)
-        assert str(refused.value).endswith(f"kubectl kustomize {folder.path} | podium COMMAND -f -")
+    for target in (path, folder.path):
+        with pytest.raises(ManifestError, match=f"^{path}: this is a kustomization, ") as error:
+            folder.read(target)
+        assert str(error.value).endswith(f"kubectl kustomize {folder.path} | podium COMMAND -f -")
 
 
 def test_a_kustomization_that_only_lists_files_beside_it_is_left_out(folder):
@@ -148,20 +148,20 @@ def test_a_kustomization_that_only_lists_files_beside_it_is_left_out(folder):
 )
 def test_a_template_of_helm_is_named_with_what_to_do(text, folder):
     path = folder.put("templates/web.yaml", text=text)
-    for asked in (path, folder.path):
-        with pytest.raises(ManifestError, match=f"^{path}: ") as refused:
-            folder.read(asked)
+    for target in (path, folder.path):
+        with pytest.raises(ManifestError, match=f"^{path}: ") as error:
+            folder.read(target)
         assert "template, such as those of Helm: give what it makes, such as helm template CHART | podium" in str(
-            refused.value
+            error.value
         )
 
 
 def test_a_chart_of_helm_is_named_with_its_directory(folder):
     path = folder.put("Chart.yaml", text="apiVersion: v2\nname: web\nversion: 1.0.0\n")
     folder.put("values.yaml", text="replicas: 3\n")
-    with pytest.raises(ManifestError, match=f"^{path}: this describes a chart of Helm") as refused:
+    with pytest.raises(ManifestError, match=f"^{path}: this describes a chart of Helm") as error:
         folder.read()
-    assert str(refused.value).endswith(f"helm template {folder.path} | podium COMMAND -f -")
+    assert str(error.value).endswith(f"helm template {folder.path} | podium COMMAND -f -")
 
 
 def test_templates_that_objects_hold_as_text_are_none_of_helm(folder):
@@ -175,14 +175,14 @@ def test_the_last_of_several_objects_of_one_name_counts_and_is_named(folder):
     last = folder.put(
         "b.yaml", node("n1", cpu="2"), pod("web"), {**pod("web"), "metadata": {"name": "web", "namespace": "shop"}}
     )
-    found = {each.where: each.manifest for each in folder.read()}
-    assert {where: manifest["metadata"]["name"] for where, manifest in found.items()} == {
+    items = {each.where: each.manifest for each in folder.read()}
+    assert {where: manifest["metadata"]["name"] for where, manifest in items.items()} == {
         f"{last}: document 1": "n1",
         f"{last}: document 2": "web",
         f"{last}: document 3": "web",
     }
-    what = f"{last}: document 1: Node n1: is there with other contents in {first}: document 1"
-    assert folder.notes == [f"{what}; the last one counts, which is this one"]
+    note = f"{last}: document 1: Node n1: is there with other contents in {first}: document 1"
+    assert folder.notes == [f"{note}; the last one counts, which is this one"]
 
 
 def test_a_kind_of_another_group_is_another_object(folder):
@@ -195,7 +195,7 @@ def test_a_kind_of_another_group_is_another_object(folder):
 def test_objects_that_have_only_a_prefix_get_names_that_differ():
     waits = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "web-"}}
     other = {**waits, "metadata": {"generateName": "web-", "namespace": "shop"}}
-    found = [Found(waits, "a"), Found(waits, "b"), Found(other, "c")]
-    names = [each.manifest["metadata"]["name"] for each in unique(found, lambda _: None)]
+    items = [Found(waits, "a"), Found(waits, "b"), Found(other, "c")]
+    names = [each.manifest["metadata"]["name"] for each in unique(items, lambda _: None)]
     assert len(set(names)) == 3
-    assert names == [each.manifest["metadata"]["name"] for each in unique(found, lambda _: None)]
+    assert names == [each.manifest["metadata"]["name"] for each in unique(items, lambda _: None)]

@@ -41,5 +41,5 @@ def test_a_fork_and_its_original_go_their_own_ways():
     fork.drop(PODS, first)
     (added,) = ObjectStore.of([pod("b")]).objects(PODS).values()
     store.put(PODS, added)
-    found = [[each.metadata.name for each in every.lister(PODS).list()] for every in (store, fork, other)]
-    assert found == [["a", "b", "c"], ["c"], ["a", "c"]]
+    answer = [[each.metadata.name for each in every.lister(PODS).list()] for every in (store, fork, other)]
+    assert answer == [["a", "b", "c"], ["c"], ["a", "c"]]

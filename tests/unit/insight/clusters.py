@@ -16,20 +16,22 @@ SCHEDULER = "default-scheduler"
 
 def manifest(item: Node | Pod) -> dict[str, Any]:
     """The object as an API server would hold it."""
-    found = msgspec.json.decode(msgspec.json.encode(item))
-    found.pop("nodeName", None)
+    manifest = msgspec.json.decode(msgspec.json.encode(item))
+    manifest.pop("nodeName", None)
     if isinstance(item, Pod):
-        spec = found.setdefault("spec", {})
+        spec = manifest.setdefault("spec", {})
         spec["schedulerName"] = SCHEDULER
         if item.node_name:
             spec["nodeName"] = item.node_name
-    return {"apiVersion": "v1", "kind": type(item).__name__, **found}
+    return {"apiVersion": "v1", "kind": type(item).__name__, **manifest}
 
 
 def random_objects(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The nodes and running pods of a random cluster, and three pending pods."""
-    made = random_cluster(Random(seed))
-    return [manifest(each) for each in (*made.nodes, *made.existing_pods)], [manifest(each) for each in made.incoming]
+    cluster = random_cluster(Random(seed))
+    return [manifest(each) for each in (*cluster.nodes, *cluster.existing_pods)], [
+        manifest(each) for each in cluster.incoming
+    ]
 
 
 def copies(pod: dict[str, Any], count: int) -> list[dict[str, Any]]:

@@ -15,26 +15,26 @@ Json = dict[str, Any]
 
 def apply_edits_to_objects(objects: Sequence[Json], pod: Json, edits: Iterable[Edit]) -> tuple[list[Json], Json]:
     """The objects and the pod after the edits."""
-    found = list(objects)
+    items = list(objects)
     for edit in edits:
         if edit.manifest is not None:
-            found.append(dict(edit.manifest))
+            items.append(dict(edit.manifest))
         elif edit.kind is EditKind.EVICT:
-            found = [each for each in found if not _is(each, edit)]
+            items = [each for each in items if not _is(each, edit)]
         elif _is(pod, edit):
             pod = json_patch(pod, [dict(operation) for operation in edit.patch])
         else:
-            found = [json_patch(each, [dict(op) for op in edit.patch]) if _is(each, edit) else each for each in found]
-    return found, pod
+            items = [json_patch(each, [dict(op) for op in edit.patch]) if _is(each, edit) else each for each in items]
+    return items, pod
 
 
 def placed_on(objects: Sequence[Json], pod: Json, edits: Iterable[Edit] = ()) -> str | None:
     """Return the node on which a new cluster with the edits places the pod; None also if an edit cannot be applied."""
     try:
-        found, asked = apply_edits_to_objects(objects, pod, edits)
+        items, target = apply_edits_to_objects(objects, pod, edits)
     except ApiError:
         return None
-    return Cluster.load(found).place({**asked, "spec": {**asked["spec"], "preemptionPolicy": "Never"}}).node
+    return Cluster.load(items).place({**target, "spec": {**target["spec"], "preemptionPolicy": "Never"}}).node
 
 
 def _is(item: Json, edit: Edit) -> bool:

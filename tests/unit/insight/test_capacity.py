@@ -13,36 +13,36 @@ from tests.unit.insight.clusters import copies, count_bound, random_objects
 SCHEDULER = "default-scheduler"
 
 
-def web(name="web", cpu="1", **more):
-    return pod(name, cpu, scheduler=SCHEDULER, **more)
+def web(name="web", cpu="1", **fields):
+    return pod(name, cpu, scheduler=SCHEDULER, **fields)
 
 
 def test_capacity_equals_the_number_of_bound_copies_on_random_clusters():
     answers = Counter()
     for seed in range(40):
-        objects, (wanted, *_) = random_objects(seed)
-        found = Cluster.load(objects).capacity(wanted)
-        assert count_bound(objects, copies(wanted, found.fits + 1)) == found.fits
-        assert sum(node.fits for node in found.nodes) == sum(found.zones.values()) == found.fits
-        assert all(node.limit for node in found.nodes)
-        answers[min(found.fits, 3)] += 1
+        objects, (incoming, *_) = random_objects(seed)
+        answer = Cluster.load(objects).capacity(incoming)
+        assert count_bound(objects, copies(incoming, answer.fits + 1)) == answer.fits
+        assert sum(node.fits for node in answer.nodes) == sum(answer.zones.values()) == answer.fits
+        assert all(node.limit for node in answer.nodes)
+        answers[min(answer.fits, 3)] += 1
     assert answers.keys() == {0, 1, 2, 3}
 
 
 def test_capacity_together_equals_the_copies_bound_in_rotation():
     totals = set()
     for seed in range(20):
-        objects, wanted = random_objects(seed)
-        found = Cluster.load(objects).capacity_together(wanted)
-        fits = [each.fits for each in found]
+        objects, incoming = random_objects(seed)
+        answer = Cluster.load(objects).capacity_together(incoming)
+        fits = [each.fits for each in answer]
         most = max(fits) + 2
-        queue = [each for turn in zip(*(copies(each, most) for each in wanted), strict=True) for each in turn]
-        placed = Counter(
+        queue = [each for turn in zip(*(copies(each, most) for each in incoming), strict=True) for each in turn]
+        counts = Counter(
             each.pod.metadata.name.rpartition("-")[0]
             for each in Cluster.load(objects).place_all(queue)
             if each.node is not None
         )
-        assert [placed[each["metadata"]["name"]] for each in wanted] == fits
+        assert [counts[each["metadata"]["name"]] for each in incoming] == fits
         totals.add(min(sum(fits), 4))
     assert {0, 4} <= totals
 
@@ -50,14 +50,14 @@ def test_capacity_together_equals_the_copies_bound_in_rotation():
 def test_limit_names_the_resource_or_the_rule_of_each_node():
     tainted = node("n3", "9", taints=[{"key": "team", "value": "a", "effect": "NoSchedule"}])
     cluster = Cluster.load([node("n1", "2"), node("n2", "9", pods="3"), tainted, node("n4", unschedulable=True)])
-    found = cluster.capacity(web())
-    assert {node.node: (node.fits, node.limit) for node in found.nodes} == {
+    answer = cluster.capacity(web())
+    assert {node.node: (node.fits, node.limit) for node in answer.nodes} == {
         "n1": (2, "Insufficient cpu"),
         "n2": (3, "Too many pods"),
         "n3": (0, "node(s) had untolerated taint(s) (untolerated taint team=a:NoSchedule)"),
         "n4": (0, "node(s) were unschedulable"),
     }
-    assert found.limits["Insufficient cpu"] == 1
+    assert answer.limits["Insufficient cpu"] == 1
 
 
 def test_copies_that_affect_each_other_are_placed_one_by_one():
@@ -68,22 +68,22 @@ def test_copies_that_affect_each_other_are_placed_one_by_one():
         "labelSelector": {"matchLabels": {"app": "web"}},
     }
     nodes = [node("n1", "2", labels={ZONE: "a"}), node("n2", "9", labels={ZONE: "b"})]
-    found = Cluster.load(nodes).capacity(web(labels={"app": "web"}, topologySpreadConstraints=[spread]))
-    assert (found.fits, found.zones) == (5, {"a": 2, "b": 3})
-    assert found.limits == {
+    answer = Cluster.load(nodes).capacity(web(labels={"app": "web"}, topologySpreadConstraints=[spread]))
+    assert (answer.fits, answer.zones) == (5, {"a": 2, "b": 3})
+    assert answer.limits == {
         "Insufficient cpu": 1,
         "node(s) didn't match pod topology spread constraints": 1,
     }
 
 
 def test_a_dry_run_that_reaches_its_maximum_says_so():
-    found = Cluster.load([node(f"n{index}") for index in range(5)]).capacity(web(host_port=80), most=3)
-    assert (found.fits, found.is_at_least, found.as_dict(explain=False)["at_least"]) == (3, True, True)
+    answer = Cluster.load([node(f"n{index}") for index in range(5)]).capacity(web(host_port=80), most=3)
+    assert (answer.fits, answer.is_at_least, answer.as_dict(explain=False)["at_least"]) == (3, True, True)
 
 
 def test_a_gated_pod_does_not_fit_at_all():
-    found = Cluster.load([node("n1")]).capacity(web(schedulingGates=[{"name": "hold"}]))
-    assert (found.fits, found.gate) == (0, "waiting for scheduling gates: [hold]")
+    answer = Cluster.load([node("n1")]).capacity(web(schedulingGates=[{"name": "hold"}]))
+    assert (answer.fits, answer.gate) == (0, "waiting for scheduling gates: [hold]")
 
 
 def test_asking_changes_nothing():
@@ -103,8 +103,8 @@ def test_a_profile_that_ignores_resources_places_copies_one_by_one():
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "NodeResourcesFit"}]}}}],
     }
-    found = Cluster.load([node("n1", "1")], config).capacity(web(cpu="9"), most=20)
-    assert (found.fits, found.is_at_least) == (20, True)
+    answer = Cluster.load([node("n1", "1")], config).capacity(web(cpu="9"), most=20)
+    assert (answer.fits, answer.is_at_least) == (20, True)
 
 
 # ---------------------------------------------------------------- headroom
@@ -112,24 +112,24 @@ def test_a_profile_that_ignores_resources_places_copies_one_by_one():
 
 def test_headroom_is_the_largest_pod_that_still_fits_so_often():
     cluster = Cluster.load([node("n1", "4", memory="8Gi"), node("n2", "6", memory="8Gi")])
-    found = cluster.headroom(web(cpu="1", memory="1Gi"), 4)
-    assert (found.fits, found.amounts, found.percent) == (True, {"cpu": "2", "memory": "4Gi"}, 200)
+    answer = cluster.headroom(web(cpu="1", memory="1Gi"), 4)
+    assert (answer.fits, answer.amounts, answer.percent) == (True, {"cpu": "2", "memory": "4Gi"}, 200)
 
 
 def test_headroom_of_a_pod_that_does_not_fit_so_often_is_smaller_than_the_pod():
-    found = Cluster.load([node("n1", "4")]).headroom(web(cpu="3", memory="1Gi"), 4)
-    assert (found.fits, found.amounts, found.percent) == (False, {"cpu": "1"}, 33)
+    answer = Cluster.load([node("n1", "4")]).headroom(web(cpu="3", memory="1Gi"), 4)
+    assert (answer.fits, answer.amounts, answer.percent) == (False, {"cpu": "1"}, 33)
 
 
 def test_headroom_is_true_on_random_clusters():
     for seed in range(12):
-        objects, (wanted, *_) = random_objects(seed)
-        found = Cluster.load(objects).headroom(wanted, 2)
-        for resource, amount in found.amounts.items():
-            ((container, *others),) = [wanted["spec"]["containers"]]
+        objects, (incoming, *_) = random_objects(seed)
+        answer = Cluster.load(objects).headroom(incoming, 2)
+        for resource, amount in answer.amounts.items():
+            ((container, *others),) = [incoming["spec"]["containers"]]
             requests = {**container["resources"]["requests"], resource: amount}
             changed = {**container, "resources": {**container["resources"], "requests": requests}}
-            larger = {**wanted, "spec": {**wanted["spec"], "containers": [changed, *others]}}
+            larger = {**incoming, "spec": {**incoming["spec"], "containers": [changed, *others]}}
             assert Cluster.load(objects).capacity(larger).fits >= 2
 
 
@@ -139,5 +139,5 @@ def test_headroom_must_be_asked_for_a_positive_number():
 
 
 def test_headroom_is_zero_if_no_size_fits():
-    found = Cluster.load([node("n1")]).headroom(web(nodeSelector={HOSTNAME: "other"}), 1)
-    assert (found.amounts, found.percent) == ({}, 0)
+    answer = Cluster.load([node("n1")]).headroom(web(nodeSelector={HOSTNAME: "other"}), 1)
+    assert (answer.amounts, answer.percent) == ({}, 0)

@@ -13,8 +13,8 @@ from tests.manifests import node, pod
 SCHEDULER = "default-scheduler"
 
 
-def web(name="web", cpu="1", **more):
-    return pod(name, cpu, scheduler=SCHEDULER, **more)
+def web(name="web", cpu="1", **fields):
+    return pod(name, cpu, scheduler=SCHEDULER, **fields)
 
 
 def test_schedule_says_where_a_pod_would_go_and_changes_nothing():

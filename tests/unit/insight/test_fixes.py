@@ -20,25 +20,25 @@ SCHEDULER = "default-scheduler"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def web(name="web", cpu="1", **more):
-    return pod(name, cpu, scheduler=SCHEDULER, **more)
+def web(name="web", cpu="1", **fields):
+    return pod(name, cpu, scheduler=SCHEDULER, **fields)
 
 
 def universe(objects, wanted):
     """Every edit that the search may use, without regard to what is in the way."""
     cluster = Cluster.load(objects)
-    asked = cluster.read_pod(wanted)
+    subject = cluster.read_pod(wanted)
     nodes = cluster.store.objects(NODES).values()
     names = [node.name for node in nodes]
-    found = [each.relaxed for each in wishes(asked, cluster.engine.cache.snapshot())]
+    answer = [each.relaxed for each in wishes(subject, cluster.engine.cache.snapshot())]
     for entry in nodes:
-        found += [
-            *taint_edits(asked, entry),
-            *label_edits(entry, label_changes(asked, entry) or {}),
+        answer += [
+            *taint_edits(subject, entry),
+            *label_edits(entry, label_changes(subject, entry) or {}),
             added_node(entry, names)[1],
         ]
-    found += [eviction(pod) for pod in cluster.store.objects(PODS).values()]
-    return found
+    answer += [eviction(pod) for pod in cluster.store.objects(PODS).values()]
+    return answer
 
 
 def unschedulable(seeds):
@@ -54,32 +54,32 @@ def unschedulable(seeds):
 def test_fixes_of_random_pods_are_true_and_no_part_of_them_is_enough():
     sizes = Counter()
     kinds = set()
-    for objects, wanted in unschedulable(range(30)):
-        found = Cluster.load(objects).fixes(wanted)
-        assert not found.fits
-        for fix in found.fixes:
-            assert placed_on(objects, wanted, fix.edits) == fix.node
+    for objects, incoming in unschedulable(range(30)):
+        answer = Cluster.load(objects).fixes(incoming)
+        assert not answer.fits
+        for fix in answer.fixes:
+            assert placed_on(objects, incoming, fix.edits) == fix.node
             for size in range(len(fix.edits)):
                 for part in combinations(fix.edits, size):
-                    assert placed_on(objects, wanted, part) is None
+                    assert placed_on(objects, incoming, part) is None
             kinds |= {edit.kind for edit in fix.edits}
-        sizes[len(found.fixes[0].edits) if found.fixes else 0] += 1
+        sizes[len(answer.fixes[0].edits) if answer.fixes else 0] += 1
     assert sizes[1]
     assert sizes[2]
     assert len(kinds) >= 6
 
 
 def test_no_smaller_set_of_edits_exists():
-    compared = Counter()
-    for objects, wanted in unschedulable(range(100, 125)):
-        found = Cluster.load(objects).fixes(wanted, most=1)
-        size = len(found.fixes[0].edits) if found.fixes else 4
+    counts = Counter()
+    for objects, incoming in unschedulable(range(100, 125)):
+        answer = Cluster.load(objects).fixes(incoming, most=1)
+        size = len(answer.fixes[0].edits) if answer.fixes else 4
         if size > 2:
             continue
-        compared[size] += 1
-        for part in combinations(universe(objects, wanted), size - 1):
-            assert placed_on(objects, wanted, part) is None
-    assert compared[1]
+        counts[size] += 1
+        for part in combinations(universe(objects, incoming), size - 1):
+            assert placed_on(objects, incoming, part) is None
+    assert counts[1]
 
 
 # ---------------------------------------------------------------- one kind after the other
@@ -87,11 +87,11 @@ def test_no_smaller_set_of_edits_exists():
 
 def best(objects, wanted, **options):
     """The kinds and the node of each fix, the best first."""
-    found = Cluster.load(objects).fixes(wanted, **options)
-    assert not found.fits
-    for fix in found.fixes:
+    answer = Cluster.load(objects).fixes(wanted, **options)
+    assert not answer.fits
+    for fix in answer.fixes:
         assert placed_on(objects, wanted, fix.edits) == fix.node
-    return [([edit.kind for edit in fix.edits], fix.node) for fix in found.fixes]
+    return [([edit.kind for edit in fix.edits], fix.node) for fix in answer.fixes]
 
 
 def taint(key, value="", effect="NoSchedule"):
@@ -223,9 +223,9 @@ def test_a_new_node_may_need_an_eviction_in_its_zone():
         web("old", node="n2", affinity=apart),
     ]
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": pinned}}}
-    wanted = web(labels={"app": "web"}, affinity=affinity)
+    incoming = web(labels={"app": "web"}, affinity=affinity)
     assert ([EditKind.EVICT, EditKind.ADD_NODE], "n1-like-1") in [
-        (sorted(kinds, key=list(EditKind).index), name) for kinds, name in best(objects, wanted)
+        (sorted(kinds, key=list(EditKind).index), name) for kinds, name in best(objects, incoming)
     ]
 
 
@@ -250,11 +250,11 @@ def test_affinity_to_pods_that_are_not_there_is_dropped():
 def test_node_gets_the_label_that_meets_all_demands(demands, labels, wanted):
     expressions = [{"key": key, "operator": operator, "values": values} for key, operator, values in demands]
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}}
-    for asked in (web(affinity=affinity), web(affinity=affinity, nodeSelector={"disk": "ssd"})):
-        found = label_changes(
-            read_manifest(asked, PODS), read_manifest(node("n1", labels=labels | {"disk": "ssd"}), NODES)
+    for subject in (web(affinity=affinity), web(affinity=affinity, nodeSelector={"disk": "ssd"})):
+        answer = label_changes(
+            read_manifest(subject, PODS), read_manifest(node("n1", labels=labels | {"disk": "ssd"}), NODES)
         )
-        assert found == wanted
+        assert answer == wanted
 
 
 def test_volumes_and_the_pod_agree_on_a_label():
@@ -295,8 +295,8 @@ def test_node_is_labelled_as_the_volume_demands():
         "spec": {"volumeName": "v", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
         "status": {"phase": "Bound"},
     }
-    wanted = web(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}])
-    assert best([node("n1"), volume, claim], wanted) == [([EditKind.LABEL_NODE], "n1")]
+    incoming = web(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}])
+    assert best([node("n1"), volume, claim], incoming) == [([EditKind.LABEL_NODE], "n1")]
 
 
 def waiting_claim(**storage_class):
@@ -357,15 +357,15 @@ def test_node_is_labelled_as_the_topologies_of_a_provisioner_demand():
 
 
 def test_pod_that_fits_needs_no_edit():
-    found = Cluster.load([node("n1")]).fixes(web())
-    assert (found.fits, found.fixes, found.text) == (True, (), "default/web fits as it is")
+    answer = Cluster.load([node("n1")]).fixes(web())
+    assert (answer.fits, answer.fixes, answer.text) == (True, (), "default/web fits as it is")
 
 
 def test_no_fix_is_found_if_three_edits_are_not_enough():
     tainted = node("n1", taints=[taint(key) for key in "abcd"])
-    found = Cluster.load([tainted]).fixes(web())
-    assert (found.fits, found.fixes) == (False, ())
-    assert found.text == "No set of up to 3 edits lets default/web fit"
+    answer = Cluster.load([tainted]).fixes(web())
+    assert (answer.fits, answer.fixes) == (False, ())
+    assert answer.text == "No set of up to 3 edits lets default/web fit"
 
 
 def test_asking_changes_nothing():
@@ -378,8 +378,8 @@ def test_asking_changes_nothing():
 def test_request_is_lowered_to_what_an_eviction_leaves():
     objects = [node("n1", "1", pods="1"), web("old", "2", node="n1")]
     kinds = [EditKind.LOWER_REQUEST, EditKind.EVICT]
-    found = Cluster.load(objects).fixes(web(cpu="4")).fixes
-    (fix,) = [each for each in found if [edit.kind for edit in each.edits] == kinds]
+    answer = Cluster.load(objects).fixes(web(cpu="4")).fixes
+    (fix,) = [each for each in answer if [edit.kind for edit in each.edits] == kinds]
     assert fix.edits[0].text == "lower the request for cpu from 4 to 1"
     assert placed_on(objects, web(cpu="4"), fix.edits) == "n1"
 

@@ -13,9 +13,9 @@ from tests.unit.insight.test_gangs import load
 
 def gangs(*objects: Json, kind: str, config: Json | None = None, **fields: Any) -> tuple[int, int]:
     """How many pods fit, and how many gangs."""
-    found = load(*objects, config=config).capacity(member(kind, "train", **fields))
-    assert found.gang is not None
-    return found.fits, found.gang.fits
+    answer = load(*objects, config=config).capacity(member(kind, "train", **fields))
+    assert answer.gang is not None
+    return answer.fits, answer.gang.fits
 
 
 @pytest.mark.parametrize("kind", [COSCHEDULING, UPSTREAM])
@@ -32,10 +32,10 @@ def test_the_plugin_does_not_wait_for_pods_that_the_question_is_about() -> None:
 
 def test_a_gang_lies_in_one_domain() -> None:
     nodes = [node(f"n{index}", "4", labels={ZONE: f"z{index % 2}"}) for index in range(6)]
-    one = {"topology": [{"key": ZONE}]}
-    assert gangs(*nodes, group(UPSTREAM, 2, schedulingConstraints=one), kind=UPSTREAM) == (6, 2)
-    found = load(*nodes, group(UPSTREAM, 2, schedulingConstraints=one)).capacity(member(UPSTREAM, "train"))
-    assert found.as_dict(explain=False)["gangs"] == {
+    one_domain = {"topology": [{"key": ZONE}]}
+    assert gangs(*nodes, group(UPSTREAM, 2, schedulingConstraints=one_domain), kind=UPSTREAM) == (6, 2)
+    answer = load(*nodes, group(UPSTREAM, 2, schedulingConstraints=one_domain)).capacity(member(UPSTREAM, "train"))
+    assert answer.as_dict(explain=False)["gangs"] == {
         "gang": "default/train",
         "size": 2,
         "fits": 2,
@@ -57,8 +57,8 @@ def test_nothing_changes() -> None:
 
 def test_gangs_of_an_unknown_size_are_not_counted() -> None:
     for kind in (UPSTREAM, COSCHEDULING):
-        found = load(node("n1", "8")).capacity(member(kind, "train"))
-        assert found.fits == 2
-        assert found.gang is not None
-        assert (found.gang.fits, "PodGroup default/train" in found.gang.problem) == (0, True)
-        assert set(found.gang.as_dict()) == {"gang", "problem"}
+        answer = load(node("n1", "8")).capacity(member(kind, "train"))
+        assert answer.fits == 2
+        assert answer.gang is not None
+        assert (answer.gang.fits, "PodGroup default/train" in answer.gang.problem) == (0, True)
+        assert set(answer.gang.as_dict()) == {"gang", "problem"}

@@ -27,54 +27,54 @@ def load(*objects: Json, config: Json | None = None) -> Cluster:
 
 
 def story(cluster: Cluster, name: str) -> GangStory:
-    (asked,) = (pod for pod in cluster.pods if pod.metadata.name == name)
-    found = cluster.why(asked).gang
-    assert found is not None
-    return found
+    (target,) = (pod for pod in cluster.pods if pod.metadata.name == name)
+    answer = cluster.why(target).gang
+    assert answer is not None
+    return answer
 
 
 @KINDS
 def test_a_gang_that_waits_says_who_gets_a_node_and_what_the_others_lack(kind: str) -> None:
-    found = story(load(node("n1", "4"), node("n2", "4"), group(kind, 3), *members(kind, 3)), "train-1")
-    assert (found.gang, found.api, found.needed, found.count) == ("default/train", kind, 3, 3)
-    assert found.would_get == {"default/train-0": "n1", "default/train-1": "n2"}
-    assert found.lacking == {"default/train-2": "0/2 nodes are available: 2 Insufficient cpu."}
-    assert found.missing == ((2, "Insufficient cpu (asks for 3 cpu, 1 left on n1)"),)
-    assert (found.short, found.fits, found.is_complete) == (1, False, False)
-    assert "1 more must get a node, so none of those that wait starts" in found.lines
+    answer = story(load(node("n1", "4"), node("n2", "4"), group(kind, 3), *members(kind, 3)), "train-1")
+    assert (answer.gang, answer.api, answer.needed, answer.count) == ("default/train", kind, 3, 3)
+    assert answer.would_get == {"default/train-0": "n1", "default/train-1": "n2"}
+    assert answer.lacking == {"default/train-2": "0/2 nodes are available: 2 Insufficient cpu."}
+    assert answer.missing == ((2, "Insufficient cpu (asks for 3 cpu, 1 left on n1)"),)
+    assert (answer.short, answer.fits, answer.is_complete) == (1, False, False)
+    assert "1 more must get a node, so none of those that wait starts" in answer.lines
 
 
 @KINDS
 def test_members_that_have_a_node_count(kind: str) -> None:
     bound = [member(kind, "train-0", node="n1"), member(kind, "train-1", node="n2")]
     others = [member(kind, "train-2"), member(kind, "train-3")]
-    found = story(load(node("n1", "4"), node("n2", "4"), group(kind, 3), *bound, *others), "train-3")
-    assert found.placed == {"default/train-0": "n1", "default/train-1": "n2"}
-    assert list(found.lacking) == ["default/train-2", "default/train-3"]
-    assert "default/train-0, default/train-1 have a node: n1, n2" in found.lines
+    answer = story(load(node("n1", "4"), node("n2", "4"), group(kind, 3), *bound, *others), "train-3")
+    assert answer.placed == {"default/train-0": "n1", "default/train-1": "n2"}
+    assert list(answer.lacking) == ["default/train-2", "default/train-3"]
+    assert "default/train-0, default/train-1 have a node: n1, n2" in answer.lines
 
 
 @KINDS
 def test_a_gang_that_fits(kind: str) -> None:
     cluster = load(node("n1", "16"), group(kind, 3), *members(kind, 3))
-    found = story(cluster, "train-0")
-    assert found.fits
-    assert found.lines[-1 if kind == COSCHEDULING and not found.note else -2] == "the whole gang fits"
+    answer = story(cluster, "train-0")
+    assert answer.fits
+    assert answer.lines[-1 if kind == COSCHEDULING and not answer.note else -2] == "the whole gang fits"
     assert not cluster.pods[0].node_name
 
 
 @KINDS
 def test_a_gang_that_lacks_pods_says_so(kind: str) -> None:
-    found = story(load(node("n1", "16"), group(kind, 5), *members(kind, 3)), "train-0")
-    assert found.problem == "only 3 of the 5 pods that it needs exist"
-    assert not found.fits
+    answer = story(load(node("n1", "16"), group(kind, 5), *members(kind, 3)), "train-0")
+    assert answer.problem == "only 3 of the 5 pods that it needs exist"
+    assert not answer.fits
 
 
 def test_a_group_that_does_not_exist() -> None:
-    found = story(load(node("n1"), *members(UPSTREAM, 1)), "train-0")
-    assert found.problem == "the PodGroup default/train does not exist, and no member is tried before it does"
-    found = story(load(node("n1"), *members(COSCHEDULING, 1)), "train-0")
-    assert found.problem.startswith("neither a PodGroup default/train nor an annotation")
+    answer = story(load(node("n1"), *members(UPSTREAM, 1)), "train-0")
+    assert answer.problem == "the PodGroup default/train does not exist, and no member is tried before it does"
+    answer = story(load(node("n1"), *members(COSCHEDULING, 1)), "train-0")
+    assert answer.problem.startswith("neither a PodGroup default/train nor an annotation")
 
 
 def test_a_gang_without_a_podgroup_may_say_its_size_itself() -> None:
@@ -91,26 +91,26 @@ def test_the_time_that_members_wait_is_the_groups_or_the_profiles() -> None:
     config = with_coscheduling(permitWaitingTimeSeconds=90)
     own = group(COSCHEDULING, 2, scheduleTimeoutSeconds=30)
     assert story(load(node("n1", "4"), own, *pods, config=config), "train-0").wait_s == 30
-    found = story(load(node("n1", "4"), group(COSCHEDULING, 2), *pods, config=config), "train-0")
-    assert (found.wait_s, found.note) == (90, "")
-    assert "a member that gets a node waits for the others for 90 s at most" in found.lines[-1]
+    answer = story(load(node("n1", "4"), group(COSCHEDULING, 2), *pods, config=config), "train-0")
+    assert (answer.wait_s, answer.note) == (90, "")
+    assert "a member that gets a node waits for the others for 90 s at most" in answer.lines[-1]
 
 
 def test_members_of_a_group_of_kubernetes_hold_nothing_while_they_wait() -> None:
-    found = story(load(node("n1", "4"), group(UPSTREAM, 2), *members(UPSTREAM, 2)), "train-0")
-    assert "no member holds a node meanwhile: the whole gang is tried again after its backoff" in found.lines
-    assert "GangScheduling" in found.note
+    answer = story(load(node("n1", "4"), group(UPSTREAM, 2), *members(UPSTREAM, 2)), "train-0")
+    assert "no member holds a node meanwhile: the whole gang is tried again after its backoff" in answer.lines
+    assert "GangScheduling" in answer.note
 
 
 def test_a_gang_in_one_topology_domain() -> None:
     nodes = [node(f"n{index}", "4", labels={ZONE: f"z{index % 2}"}) for index in range(3)]
-    one = {"topology": [{"key": ZONE}]}
-    found = story(load(*nodes, group(UPSTREAM, 3, schedulingConstraints=one), *members(UPSTREAM, 3)), "train-0")
-    assert (found.domain, set(found.would_get.values())) == (f"{ZONE}=z0", {"n0", "n2"})
+    one_domain = {"topology": [{"key": ZONE}]}
+    answer = story(load(*nodes, group(UPSTREAM, 3, schedulingConstraints=one_domain), *members(UPSTREAM, 3)), "train-0")
+    assert (answer.domain, set(answer.would_get.values())) == (f"{ZONE}=z0", {"n0", "n2"})
     bound = member(UPSTREAM, "train-0", node="n1")
-    rest = members(UPSTREAM, 3)[1:]
-    found = story(load(*nodes, group(UPSTREAM, 3, schedulingConstraints=one), bound, *rest), "train-1")
-    assert (found.domain, found.would_get) == (f"{ZONE}=z1", {})
+    waiting = members(UPSTREAM, 3)[1:]
+    answer = story(load(*nodes, group(UPSTREAM, 3, schedulingConstraints=one_domain), bound, *waiting), "train-1")
+    assert (answer.domain, answer.would_get) == (f"{ZONE}=z1", {})
 
 
 def test_pods_that_need_no_others_have_no_gang() -> None:
@@ -121,17 +121,17 @@ def test_pods_that_need_no_others_have_no_gang() -> None:
 
 
 def test_a_gated_member_says_what_it_waits_for() -> None:
-    gated = member(COSCHEDULING, "train-1", schedulingGates=[{"name": "quota"}])
-    found = story(load(node("n1"), group(COSCHEDULING, 2), member(COSCHEDULING, "train-0"), gated), "train-0")
-    assert found.lacking == {"default/train-1": "waiting for scheduling gates: [quota]"}
+    gated_pod = member(COSCHEDULING, "train-1", schedulingGates=[{"name": "quota"}])
+    answer = story(load(node("n1"), group(COSCHEDULING, 2), member(COSCHEDULING, "train-0"), gated_pod), "train-0")
+    assert answer.lacking == {"default/train-1": "waiting for scheduling gates: [quota]"}
 
 
 def test_a_question_does_not_make_the_gang_back_off() -> None:
     pods = members(COSCHEDULING, 2, cpu="20")
     cluster = load(node("n1", "4"), group(COSCHEDULING, 2), *pods, config=with_coscheduling())
     for _ in range(2):
-        found = cluster.why(cluster.pods[0])
-        assert [(group.plugin, group.text) for group in found.groups] == [("NodeResourcesFit", "Insufficient cpu")]
+        answer = cluster.why(cluster.pods[0])
+        assert [(group.plugin, group.text) for group in answer.groups] == [("NodeResourcesFit", "Insufficient cpu")]
 
 
 def test_the_profiles_own_configuration_may_be_the_default() -> None:
@@ -152,16 +152,20 @@ def test_preemption_for_a_member_is_described() -> None:
         group(COSCHEDULING, 1),
         member(COSCHEDULING, "train-0", priority=10),
     )
-    found = story(cluster, "train-0")
-    told = "preemption would make room for default/train-0 on n1 by evicting default/small"
-    assert (found.preemption, f"  {told}" in found.lines, found.as_dict()["preemption"]) == (told, True, told)
+    answer = story(cluster, "train-0")
+    sentence = "preemption would make room for default/train-0 on n1 by evicting default/small"
+    assert (answer.preemption, f"  {sentence}" in answer.lines, answer.as_dict()["preemption"]) == (
+        sentence,
+        True,
+        sentence,
+    )
 
 
 def test_a_member_of_another_scheduler_is_named_as_such() -> None:
     other = member(COSCHEDULING, "train-1", scheduler="other")
     cluster = load(node("n1"), group(COSCHEDULING, 2), member(COSCHEDULING, "train-0"), other)
-    found = story(cluster, "train-0")
-    assert "no profile is named 'other'" in found.lacking["default/train-1"]
+    answer = story(cluster, "train-0")
+    assert "no profile is named 'other'" in answer.lacking["default/train-1"]
     assert not cluster.fixes(cluster.pods[0]).fixes
 
 
@@ -176,7 +180,7 @@ def test_members_have_claims_of_their_own() -> None:
     slices = [resource_slice(name, devices(4), node=name) for name in ("n1", "n2")]
     pods = members(COSCHEDULING, 3, resourceClaims=claims)
     cluster = load(node("n1"), node("n2"), device_class("gpu"), template, *slices, group(COSCHEDULING, 3), *pods)
-    found = story(cluster, "train-0")
-    assert len(found.would_get) == 2
-    ((count, text),) = found.missing
+    answer = story(cluster, "train-0")
+    assert len(answer.would_get) == 2
+    ((count, text),) = answer.missing
     assert (count, "asks for 3 devices of class gpu: 4 of 4 match, 3 taken, 1 free" in text) == (2, True)

@@ -10,8 +10,8 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 Json = dict[str, Any]
 
 
-def web(name: str = "web", cpu: str = "1", **more: Any) -> Json:
-    return pod(name, cpu, scheduler=SCHEDULER, **more)
+def web(name: str = "web", cpu: str = "1", **fields: Any) -> Json:
+    return pod(name, cpu, scheduler=SCHEDULER, **fields)
 
 
 def details(*objects: Json, asked: Json) -> list[str]:
@@ -71,7 +71,7 @@ def test_the_constraints_that_are_violated_are_named() -> None:
         "labelSelector": {"matchLabels": {"app": "x"}},
     }
     soft = {**spread, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
-    asked = web(labels={"app": "x"}, topologySpreadConstraints=[spread, soft])
+    target = web(labels={"app": "x"}, topologySpreadConstraints=[spread, soft])
     nodes = node("n1"), node("n2", unschedulable=True)
-    (detail, _) = details(*nodes, web("old", node="n1", labels={"app": "x"}), asked=asked)
+    (detail, _) = details(*nodes, web("old", node="n1", labels={"app": "x"}), asked=target)
     assert detail == f"over {HOSTNAME} with maxSkew 1"

@@ -17,35 +17,35 @@ def located(*objects):
 
 
 def test_broken_objects_are_named_and_the_rest_is_loaded():
-    broken = node("n2")
-    broken["status"]["allocatable"]["cpu"] = "many"
-    loaded = loader().read(located(node("n1"), broken, pod("web", priority="high")))
-    assert [node.name for node in loaded.cluster.nodes] == ["n1"]
-    first, second = loaded.read_errors
+    broken_node = node("n2")
+    broken_node["status"]["allocatable"]["cpu"] = "many"
+    result = loader().read(located(node("n1"), broken_node, pod("web", priority="high")))
+    assert [node.name for node in result.cluster.nodes] == ["n1"]
+    first, second = result.read_errors
     assert first.startswith("dump: items[1]: Node n2: status.allocatable")
     assert second.startswith("dump: items[2]: Pod default/web: spec.priority")
 
 
 def test_a_cluster_without_a_readable_node_is_refused_with_what_is_broken():
-    broken = node("n1")
-    broken["status"]["allocatable"]["cpu"] = "many"
+    broken_node = node("n1")
+    broken_node["status"]["allocatable"]["cpu"] = "many"
     with pytest.raises(ManifestError, match=r"no nodes: .*; 1 objects could not be read: dump: items\[0\]"):
-        loader().read(located(broken))
+        loader().read(located(broken_node))
 
 
 def test_without_a_configuration_one_profile_decides_for_every_scheduler():
-    (asked,) = located(pod("web", scheduler="theirs"))
-    loaded = loader(any_scheduler=True).read(located(node("n1"), pod("old", scheduler="ours")), [asked])
-    web = loaded.read_pod(asked)
-    assert loaded.cluster.capacity(web).fits
+    (target,) = located(pod("web", scheduler="theirs"))
+    result = loader(any_scheduler=True).read(located(node("n1"), pod("old", scheduler="ours")), [target])
+    web = result.read_pod(target)
+    assert result.cluster.capacity(web).fits
     with pytest.raises(ClusterError, match="no profile is named 'theirs'"):
-        loader().read(located(node("n1")), [asked]).cluster.capacity(web)
+        loader().read(located(node("n1")), [target]).cluster.capacity(web)
 
 
 def test_missing_kinds_that_the_answer_depends_on_are_listed():
-    loaded = loader().read(located(node("n1"), pod("web", scheduler=None)))
-    loaded.cluster.evaluate(pod("new", scheduler=None))
-    assert "services" in loaded.missing_kinds()
+    result = loader().read(located(node("n1"), pod("web", scheduler=None)))
+    result.cluster.evaluate(pod("new", scheduler=None))
+    assert "services" in result.missing_kinds()
 
 
 def test_unknown_names_are_refused_with_the_nearest_ones():

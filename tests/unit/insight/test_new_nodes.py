@@ -8,8 +8,8 @@ from tests.workload_manifests import SCHEDULER, owned, workload
 
 def _allocatable(cluster, new):
     (like,) = cluster.nodes
-    left, pods = node_allocatable(without_daemons(cluster, new, like))
-    return left["cpu"], pods
+    amounts, pods = node_allocatable(without_daemons(cluster, new, like))
+    return amounts["cpu"], pods
 
 
 def _agent(name="agent-x", of="agent"):

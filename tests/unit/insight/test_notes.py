@@ -10,14 +10,14 @@ ENDING_SINCE = "2026-01-01T00:00:00Z"
 Json = dict[str, Any]
 
 
-def web(name: str = "web", cpu: str = "1", **more: Any) -> Json:
-    return pod(name, cpu, scheduler=SCHEDULER, **more)
+def web(name: str = "web", cpu: str = "1", **fields: Any) -> Json:
+    return pod(name, cpu, scheduler=SCHEDULER, **fields)
 
 
-def ending(name: str, cpu: str = "1", **more: Any) -> Json:
-    found = web(name, cpu, **more)
-    found["metadata"]["deletionTimestamp"] = ENDING_SINCE
-    return found
+def ending(name: str, cpu: str = "1", **fields: Any) -> Json:
+    answer = web(name, cpu, **fields)
+    answer["metadata"]["deletionTimestamp"] = ENDING_SINCE
+    return answer
 
 
 def notes(*objects: Json, asked: Json) -> tuple[str, ...]:
@@ -61,12 +61,12 @@ def test_a_pod_that_is_being_deleted_is_placed_no_more() -> None:
 
 
 def test_victims_that_are_ending_already_are_not_evicted_again() -> None:
-    found = Cluster.load([node("n1", "1"), ending("low", node="n1")]).why(web(priority=9))
-    assert found.preemption == (
+    answer = Cluster.load([node("n1", "1"), ending("low", node="n1")]).why(web(priority=9))
+    assert answer.preemption == (
         f"The victims of its preemption on n1 are ending already: default/low (since {ENDING_SINCE})"
     )
 
 
 def test_a_nominated_pod_whose_victims_are_gone_waits_for_none() -> None:
-    asked = web(cpu="9", priority=9, status={"nominatedNodeName": "n1"})
-    assert Cluster.load([node("n1", "1")]).why(asked).preemption.startswith("Preemption does not help")
+    target = web(cpu="9", priority=9, status={"nominatedNodeName": "n1"})
+    assert Cluster.load([node("n1", "1")]).why(target).preemption.startswith("Preemption does not help")

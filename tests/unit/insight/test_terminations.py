@@ -142,9 +142,13 @@ def test_a_pod_that_is_ending_is_not_preempted():
 def test_claims_and_devices_stay_with_a_pod_until_it_has_ended():
     """A volume that only one pod may use keeps the replacement waiting, and is free then."""
     claim = {**claim_template(size="5Gi")["spec"], "accessModes": ["ReadWriteOncePod"]}
-    named = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "default"}}
+    claim_base = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default"},
+    }
     volume = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
-    bound = {**named, "spec": claim}
+    bound = {**claim_base, "spec": claim}
     cluster = [_node("n1", "a"), _node("n2", "a"), *storage("10Gi"), bound]
     running = _after(cluster, _apply(_workload("ReplicaSet", 1, **volume))).world
     (where,) = _nodes(carry_out_steps(running, []))

@@ -14,8 +14,8 @@ from tests.manifests import node, pod
 TAINTS = [{"key": key, "effect": "NoSchedule"} for key in ("a", "b")]
 
 
-def web(name="web", cpu="1", **more):
-    return pod(name, cpu, scheduler="default-scheduler", **more)
+def web(name="web", cpu="1", **fields):
+    return pod(name, cpu, scheduler="default-scheduler", **fields)
 
 
 def tainted_nodes(count=20):
@@ -28,23 +28,23 @@ def test_fixes_found_in_time_are_the_first_of_all_and_partial():
     counts = set()
     for looks in range(40):
         limit = after_looks(looks)
-        found = tainted_nodes().fixes(web(), limit=limit)
-        assert found.fixes == every.fixes[: len(found.fixes)]
-        assert found.is_partial == limit.is_noticed == (found.as_dict().get("partial") is True)
-        assert found.is_partial or found == every
-        counts.add(len(found.fixes))
+        answer = tainted_nodes().fixes(web(), limit=limit)
+        assert answer.fixes == every.fixes[: len(answer.fixes)]
+        assert answer.is_partial == limit.is_noticed == (answer.as_dict().get("partial") is True)
+        assert answer.is_partial or answer == every
+        counts.add(len(answer.fixes))
     assert {0, 1} <= counts
     assert "has not ended" in tainted_nodes().fixes(web(), limit=after_looks(0)).text
 
 
 def test_copies_placed_in_time_are_counted_as_at_least_so_many():
     cluster = Cluster.load([node("n1", "8"), node("n2", "8")])
-    wanted = web(labels={"app": "a"}, topologySpreadConstraints=[spread()])
+    incoming = web(labels={"app": "a"}, topologySpreadConstraints=[spread()])
     limit = after_looks(5)
-    found = cluster.capacity(wanted, limit=limit)
-    assert (found.fits, found.is_at_least, found.is_partial, limit.is_noticed) == (5, True, True, True)
-    assert found.as_dict(explain=False)["partial"] is True
-    assert cluster.capacity(wanted).fits == 16
+    answer = cluster.capacity(incoming, limit=limit)
+    assert (answer.fits, answer.is_at_least, answer.is_partial, limit.is_noticed) == (5, True, True, True)
+    assert answer.as_dict(explain=False)["partial"] is True
+    assert cluster.capacity(incoming).fits == 16
     assert not any(pod.node_name for pod in cluster.pods)
 
 
@@ -60,10 +60,10 @@ def spread():
 def test_sizes_found_in_time_are_returned_as_partial():
     cluster = Cluster.load([node("n1", "8", memory="8Gi")])
     every = cluster.headroom(web(), 2)
-    found = cluster.headroom(web(), 2, after_looks(20))
-    assert found.is_partial
-    assert found.as_dict()["partial"] is True
-    assert dict(found.amounts).items() <= dict(every.amounts).items()
+    answer = cluster.headroom(web(), 2, after_looks(20))
+    assert answer.is_partial
+    assert answer.as_dict()["partial"] is True
+    assert dict(answer.amounts).items() <= dict(every.amounts).items()
     assert cluster.headroom(web(), 2, UNLIMITED) == every
 
 
@@ -72,10 +72,10 @@ def test_steps_end_with_what_was_placed_in_time(looks):
     cluster = Cluster.load([node("n1", "1"), *(web(f"web-{number}") for number in range(9))])
     limit = after_looks(looks)
     trial = carry_out_steps(cluster, [AddNodes(9, "n1")], limit)
-    found = outcome_of(trial)
-    assert (found.is_partial, limit.is_noticed, found.as_dict()["partial"]) == (True, True, True)
-    assert len(found.placed) <= looks
-    assert len(found.placed) + len(found.still_pending) == 9
-    whole = outcome_of(carry_out_steps(cluster, [AddNodes(9, "n1")]))
-    assert "partial" not in whole.as_dict()
-    assert len(whole.placed) == 9
+    answer = outcome_of(trial)
+    assert (answer.is_partial, limit.is_noticed, answer.as_dict()["partial"]) == (True, True, True)
+    assert len(answer.placed) <= looks
+    assert len(answer.placed) + len(answer.still_pending) == 9
+    complete = outcome_of(carry_out_steps(cluster, [AddNodes(9, "n1")]))
+    assert "partial" not in complete.as_dict()
+    assert len(complete.placed) == 9

@@ -239,13 +239,13 @@ def test_a_priority_class_of_the_cluster_counts_for_what_is_applied():
 
 def test_a_class_that_others_of_its_kind_show_to_be_missing_is_refused():
     objects = [*nodes(1), priority_class("other", 1), runtime_class("other")]
-    for field, said in (
+    for field, message in (
         ({"priorityClassName": "urgent"}, "no PriorityClass with name urgent was found"),
         ({"runtimeClassName": "kata"}, 'pod rejected: RuntimeClass "kata" not found'),
     ):
         trial = _after(objects, _apply(workload("Deployment", pod_spec=field)))
         (reason,) = _refusals(trial)
-        assert reason.endswith(f"is forbidden: {said}")
+        assert reason.endswith(f"is forbidden: {message}")
         assert _nodes_of_pods(trial) == {}
 
 
@@ -400,8 +400,8 @@ def test_the_pods_of_a_removed_node_come_back_elsewhere():
 
 
 def test_gated_pods_and_those_of_no_profile_say_so():
-    gated, other = _pod("gated", schedulingGates=[{"name": "wait"}]), pod("other", scheduler="other")
-    trial = _after(nodes(1), _apply(gated, other))
+    gated_pod, other = _pod("gated", schedulingGates=[{"name": "wait"}]), pod("other", scheduler="other")
+    trial = _after(nodes(1), _apply(gated_pod, other))
     assert trial.why["default/gated"] == "Scheduling is blocked due to non-empty scheduling gates"
     assert trial.why["default/other"] == "no profile is named 'other'"
 

@@ -22,13 +22,13 @@ from tests.manifests import ZONE, node, pod
 SCHEDULER = "default-scheduler"
 
 
-def web(name="web", cpu="1", owner="web-5d", **more):
-    made = pod(name, cpu, scheduler=SCHEDULER, labels={"app": "web"}, **more)
+def web(name="web", cpu="1", owner="web-5d", **fields):
+    manifest = pod(name, cpu, scheduler=SCHEDULER, labels={"app": "web"}, **fields)
     if owner:
-        made["metadata"]["ownerReferences"] = [
+        manifest["metadata"]["ownerReferences"] = [
             {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}
         ]
-    return made
+    return manifest
 
 
 def zone_node(name, zone, cpu="4"):
@@ -38,9 +38,9 @@ def zone_node(name, zone, cpu="4"):
 def after(objects, *steps):
     cluster = Cluster.load(objects)
     before = [(pod.key, pod.node_name) for pod in cluster.pods]
-    found = outcome_of(carry_out_steps(cluster, steps))
+    answer = outcome_of(carry_out_steps(cluster, steps))
     assert [(pod.key, pod.node_name) for pod in cluster.pods] == before
-    return found
+    return answer
 
 
 def test_drain_moves_pods_and_leaves_pending_what_does_not_fit_elsewhere():
@@ -50,10 +50,10 @@ def test_drain_moves_pods_and_leaves_pending_what_does_not_fit_elsewhere():
         web("small", "1", node="n1"),
         web("large", "3", node="n1"),
     ]
-    found = after(objects, Drain("n1"))
-    (move,) = found.moved
+    answer = after(objects, Drain("n1"))
+    (move,) = answer.moved
     assert (move.replaces, move.before, move.after) == ("default/small", "n1", "n2")
-    (pending,) = found.pending
+    (pending,) = answer.pending
     assert (pending.replaces, pending.before) == ("default/large", "n1")
     assert "Insufficient cpu" in pending.why
     assert "node(s) were unschedulable" in pending.why
@@ -61,32 +61,32 @@ def test_drain_moves_pods_and_leaves_pending_what_does_not_fit_elsewhere():
 
 def test_pending_pods_get_the_nodes_that_are_added():
     objects = [node("n1", "1"), web("old", node="n1"), web("new-1"), web("new-2")]
-    found = after(objects, AddNodes(2, "n1"))
-    assert {move.after for move in found.placed} == {"n1-like-1", "n1-like-2"}
-    assert not found.pending
-    assert found.before[""]["cpu"].percent == 100
-    assert (found.after[""]["cpu"].requested, found.after[""]["cpu"].allocatable) == (3000, 3000)
+    answer = after(objects, AddNodes(2, "n1"))
+    assert {move.after for move in answer.placed} == {"n1-like-1", "n1-like-2"}
+    assert not answer.pending
+    assert answer.before[""]["cpu"].percent == 100
+    assert (answer.after[""]["cpu"].requested, answer.after[""]["cpu"].allocatable) == (3000, 3000)
 
 
 def test_utilisation_and_spread_are_given_by_zone():
     objects = [zone_node("n1", "a"), zone_node("n2", "b"), web("one", "2", node="n1"), web("two", "1", node="n1")]
-    found = after(objects, Drain("n1"))
-    assert [found.before[zone]["cpu"].percent for zone in ("a", "b")] == [75, 0]
-    assert [found.after[zone]["cpu"].percent for zone in ("a", "b")] == [0, 75]
-    assert found.spread["default/ReplicaSet/web-5d"] == (Spread({"a": 2}, 1), Spread({"b": 2}, 1))
+    answer = after(objects, Drain("n1"))
+    assert [answer.before[zone]["cpu"].percent for zone in ("a", "b")] == [75, 0]
+    assert [answer.after[zone]["cpu"].percent for zone in ("a", "b")] == [0, 75]
+    assert answer.spread["default/ReplicaSet/web-5d"] == (Spread({"a": 2}, 1), Spread({"b": 2}, 1))
 
 
 def test_preempted_pods_come_back_as_pending_ones_if_they_have_a_controller():
     objects = [node("n1", "1"), web("low", node="n1"), web("bare", "1", owner="", node="n2"), node("n2", "1")]
     urgent = web("urgent", priority=10)
-    found = after(objects, Apply("urgent.yaml", [Found(urgent, "urgent.yaml")]))
-    ((victim, by),) = [(preemption.pod, preemption.by) for preemption in found.preempted]
+    answer = after(objects, Apply("urgent.yaml", [Found(urgent, "urgent.yaml")]))
+    ((victim, by),) = [(preemption.pod, preemption.by) for preemption in answer.preempted]
     assert by == "default/urgent"
-    assert [move.pod for move in found.placed] == ["default/urgent"]
+    assert [move.pod for move in answer.placed] == ["default/urgent"]
     if victim == "default/low":
-        assert [(entry.replaces, entry.before) for entry in found.pending] == [("default/low", "n1")]
+        assert [(entry.replaces, entry.before) for entry in answer.pending] == [("default/low", "n1")]
     else:
-        assert found.gone == ["default/bare"]
+        assert answer.gone == ["default/bare"]
 
 
 def test_scaling_copies_pods_or_deletes_pending_and_young_ones_first():
@@ -120,10 +120,10 @@ def test_removed_objects_are_gone_and_pods_of_a_removed_node_come_back():
         {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}
     ]
     objects = [node("n1"), node("n2"), web("web-a", node="n1"), daemon, web("bare", owner="", node="n1")]
-    found = after(objects, Remove("Node", "", "n1"))
-    (move,) = found.moved
+    answer = after(objects, Remove("Node", "", "n1"))
+    (move,) = answer.moved
     assert (move.replaces, move.before, move.after) == ("default/web-a", "n1", "n2")
-    assert sorted(found.gone) == ["default/agent", "default/bare", "default/web-a"]
+    assert sorted(answer.gone) == ["default/agent", "default/bare", "default/web-a"]
     assert after(objects, Remove("Pod", "default", "bare")).gone == ["default/bare"]
     assert after(objects, Remove("Deployment", "default", "web")).gone == ["default/web-a"]
     with pytest.raises(ClusterError, match=r"there is no Deployment x with pods$"):
@@ -146,8 +146,8 @@ def test_an_applied_workload_has_the_pods_of_its_template():
         "metadata": {"name": "shop"},
         "spec": {"replicas": 3, "template": template},
     }
-    found = after([node("n1")], Apply("d.yaml", [Found(deployment, "d.yaml")]))
-    assert [move.pod.startswith("default/shop-") for move in found.placed] == [True] * 3
+    answer = after([node("n1")], Apply("d.yaml", [Found(deployment, "d.yaml")]))
+    assert [move.pod.startswith("default/shop-") for move in answer.placed] == [True] * 3
     twice = after([node("n1")], *[Apply("d.yaml", [Found(deployment, "d.yaml")])] * 2)
     assert len(twice.placed) == 3
 
@@ -163,20 +163,20 @@ def test_a_workload_s_number_of_pods_is_checked_and_stays_without_one(replicas, 
         "metadata": {"name": "web"},
         "spec": {"replicas": replicas, "template": {"spec": web()["spec"]}},
     }
-    applied = Apply("d.yaml", [Found(deployment, "d.yaml: document 1")])
+    step = Apply("d.yaml", [Found(deployment, "d.yaml: document 1")])
     if isinstance(pods, int):
-        found = after(objects, applied)
-        kept = 2 - len(found.gone)
-        assert kept + len(found.placed) == pods
+        answer = after(objects, step)
+        kept = 2 - len(answer.gone)
+        assert kept + len(answer.placed) == pods
         return
     with pytest.raises(ClusterError, match=rf"d.yaml: document 1: spec.replicas: {pods} is not a number of pods"):
-        after(objects, applied)
+        after(objects, step)
 
 
 def test_applied_objects_replace_those_of_their_name():
     larger = node("n1", "8")
-    found = after([node("n1", "1"), web(cpu="4")], Apply("n.yaml", [Found(larger, "n.yaml")]))
-    assert [move.after for move in found.placed] == ["n1"]
+    answer = after([node("n1", "1"), web(cpu="4")], Apply("n.yaml", [Found(larger, "n.yaml")]))
+    assert [move.after for move in answer.placed] == ["n1"]
 
 
 def test_another_configuration_decides_from_there_on():
@@ -188,14 +188,14 @@ def test_another_configuration_decides_from_there_on():
         used.append(given)
         return world
 
-    found = after(cluster, UseProfiles("c.yaml", config, rebuilt))
+    answer = after(cluster, UseProfiles("c.yaml", config, rebuilt))
     assert used == [config]
-    assert [entry.pod for entry in found.still_pending] == ["default/web"]
+    assert [entry.pod for entry in answer.still_pending] == ["default/web"]
 
 
 def test_pods_of_unknown_schedulers_stay_pending():
-    found = after([node("n1"), pod("other", scheduler="theirs")], AddNodes(1, "n1"))
-    waiting = [(entry.pod, entry.why) for entry in found.still_pending]
+    answer = after([node("n1"), pod("other", scheduler="theirs")], AddNodes(1, "n1"))
+    waiting = [(entry.pod, entry.why) for entry in answer.still_pending]
     assert waiting == [("default/other", "no profile is named 'theirs'")]
 
 

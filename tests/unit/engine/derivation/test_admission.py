@@ -160,11 +160,11 @@ def test_pods_are_refused_in_the_words_of_the_api_server(spec, objects, said):
 
 
 def test_a_class_of_which_the_files_hold_no_kind_refuses_nothing_but_is_missing():
-    asked = pod("new", priorityClassName="urgent", runtimeClassName="kata", resourceClaims=claims_from("gpu"))
-    Admission([]).demand_admission(asked)
-    assert Admission([]).missing_kinds(asked) == ["priorityclasses", "runtimeclasses", "resourceclaimtemplates"]
+    target = pod("new", priorityClassName="urgent", runtimeClassName="kata", resourceClaims=claims_from("gpu"))
+    Admission([]).demand_admission(target)
+    assert Admission([]).missing_kinds(target) == ["priorityclasses", "runtimeclasses", "resourceclaimtemplates"]
     assert Admission([]).missing_kinds(pod("new", priorityClassName="system-node-critical")) == []
-    assert Admission([_priority_class("urgent", 7), KATA]).missing_kinds(asked) == ["resourceclaimtemplates"]
+    assert Admission([_priority_class("urgent", 7), KATA]).missing_kinds(target) == ["resourceclaimtemplates"]
 
 
 # ---------------------------------------------------------------- claims and tolerations

@@ -10,8 +10,8 @@ def _deployment(**container):
     return workload("Deployment", pod_spec={"containers": [{"name": "main", **container}]})
 
 
-def _live(last, **more):
-    live = _deployment(**more)
+def _live(last, **fields):
+    live = _deployment(**fields)
     live["metadata"]["annotations"] = {LAST: json.dumps(last)}
     return live
 

@@ -8,9 +8,9 @@ WEB = {"app": "web"}
 
 
 def _budget(**spec):
-    found = Budget.of(workload_manifests.budget(WEB, **spec))
-    assert found is not None
-    return found
+    answer = Budget.of(workload_manifests.budget(WEB, **spec))
+    assert answer is not None
+    return answer
 
 
 def _pods(ready, unready=0):

@@ -82,8 +82,8 @@ def test_a_range_of_pods_counts_all_containers_together():
 
 
 def test_several_reasons_stand_in_a_list():
-    said = _refusal({"min": {"cpu": "1", "memory": "1Gi"}}, {"cpu": "500m", "memory": "1Mi"})
-    assert said == (
+    message = _refusal({"min": {"cpu": "1", "memory": "1Gi"}}, {"cpu": "500m", "memory": "1Mi"})
+    assert message == (
         "[minimum cpu usage per Container is 1, but request is 500m, "
         "minimum memory usage per Container is 1Gi, but request is 1Mi]"
     )

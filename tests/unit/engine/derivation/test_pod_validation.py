@@ -35,16 +35,16 @@ def test_amounts_that_cannot_be_read_and_requests_without_a_limit_are_not_judged
 )
 def test_a_key_that_the_selector_has_too_is_named_with_its_field(selector):
     term = {"labelSelector": selector, "matchLabelKeys": ["tier", "app"]}
-    said = 'Invalid value: "app": exists in both matchLabelKeys and labelSelector'
+    message = 'Invalid value: "app": exists in both matchLabelKeys and labelSelector'
     required = {"affinity": {"podAntiAffinity": {REQUIRED: [term]}}}
     (error,) = invalid_fields(required, {})
-    assert error.endswith(said)
+    assert error.endswith(message)
     assert error.startswith(f"spec.affinity.podAntiAffinity.{REQUIRED}[0]")
     preferred = {"affinity": {"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": term}]}}}
     (error,) = invalid_fields(preferred, {})
     assert error.startswith(f"spec.affinity.podAffinity.{PREFERRED}[0].podAffinityTerm")
     (error,) = invalid_fields({"topologySpreadConstraints": [term]}, {})
-    assert error == f"spec.topologySpreadConstraints[0].matchLabelKeys[1]: {said}"
+    assert error == f"spec.topologySpreadConstraints[0].matchLabelKeys[1]: {message}"
 
 
 def test_a_key_that_the_pod_lacks_as_a_label_stands_nowhere_twice():
@@ -70,9 +70,9 @@ def test_merged_requirements_of_the_filled_spec_are_no_error():
 
 @pytest.mark.parametrize("keys", ["matchLabelKeys", "mismatchLabelKeys"])
 def test_keys_without_a_selector_are_forbidden(keys):
-    said = "Forbidden: must not be specified when labelSelector is not set"
+    message = "Forbidden: must not be specified when labelSelector is not set"
     required = {"affinity": {"podAffinity": {REQUIRED: [{keys: ["app"]}]}}}
-    assert invalid_fields(required, {}) == [f"spec.affinity.podAffinity.{REQUIRED}[0].{keys}: {said}"]
+    assert invalid_fields(required, {}) == [f"spec.affinity.podAffinity.{REQUIRED}[0].{keys}: {message}"]
     spread = invalid_fields({"topologySpreadConstraints": [{keys: ["app"]}]}, {})
     field = "spec.topologySpreadConstraints[0].matchLabelKeys"
-    assert spread == ([f"{field}: {said}"] if keys == "matchLabelKeys" else [])
+    assert spread == ([f"{field}: {message}"] if keys == "matchLabelKeys" else [])

@@ -33,14 +33,14 @@ def _claims(manifest):
 
 def test_a_pod_of_a_stateful_set_has_the_name_labels_and_claims_of_its_ordinal():
     database = workload("StatefulSet", "db", volumeClaimTemplates=[claim_template("data"), claim_template("log")])
-    made = stateful_set_pod(database, 3)
-    assert made["metadata"]["name"] == "db-3"
-    assert made["metadata"]["labels"] == {
+    result = stateful_set_pod(database, 3)
+    assert result["metadata"]["name"] == "db-3"
+    assert result["metadata"]["labels"] == {
         "app": "db",
         "statefulset.kubernetes.io/pod-name": "db-3",
         "apps.kubernetes.io/pod-index": "3",
     }
-    assert _claims(made) == [("data", "data-db-3"), ("log", "log-db-3")]
+    assert _claims(result) == [("data", "data-db-3"), ("log", "log-db-3")]
 
 
 def test_a_volume_of_the_template_is_replaced_by_the_claim_of_its_name():
@@ -70,17 +70,17 @@ def test_a_daemon_has_an_affinity_to_just_its_node():
         "preferredDuringSchedulingIgnoredDuringExecution": soft,
     }
     daemons = workload("DaemonSet", pod_spec={"affinity": {"nodeAffinity": affinity}})
-    made = daemon_set_pod(daemons, "web-x", "n1")["spec"]["affinity"]["nodeAffinity"]
-    (term,) = made["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    result = daemon_set_pod(daemons, "web-x", "n1")["spec"]["affinity"]["nodeAffinity"]
+    (term,) = result["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
-    assert made["preferredDuringSchedulingIgnoredDuringExecution"] == soft
+    assert result["preferredDuringSchedulingIgnoredDuringExecution"] == soft
     assert daemon_set_pod(daemons, "web-x")["spec"]["affinity"]["nodeAffinity"] == affinity
 
 
 def test_a_daemon_tolerates_node_condition_taints_once():
     own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
-    made = daemon_set_pod(workload("DaemonSet", pod_spec={"tolerations": [own, {"key": "team"}]}), "web-x")
-    keys = [(toleration["key"], toleration.get("effect")) for toleration in made["spec"]["tolerations"]]
+    result = daemon_set_pod(workload("DaemonSet", pod_spec={"tolerations": [own, {"key": "team"}]}), "web-x")
+    keys = [(toleration["key"], toleration.get("effect")) for toleration in result["spec"]["tolerations"]]
     assert len(set(keys)) == len(keys) == 7
     assert ("node.kubernetes.io/network-unavailable", "NoSchedule") not in keys
     hosts = daemon_set_pod(workload("DaemonSet", pod_spec={"hostNetwork": True}), "web-x")
@@ -101,9 +101,9 @@ def test_a_deployments_pods_have_the_hash_of_its_template():
     letters = {each["spec"]["template"]["metadata"]["labels"][TEMPLATE_HASH] for each in (one, other)}
     assert len(letters) == 2
     assert one["spec"]["selector"]["matchLabels"] == one["metadata"]["labels"]
-    made = _sample(workload("Deployment"))["metadata"]
-    assert made["labels"][TEMPLATE_HASH] == one["metadata"]["labels"][TEMPLATE_HASH]
-    assert made["ownerReferences"][0]["name"] == one["metadata"]["name"]
+    result = _sample(workload("Deployment"))["metadata"]
+    assert result["labels"][TEMPLATE_HASH] == one["metadata"]["labels"][TEMPLATE_HASH]
+    assert result["ownerReferences"][0]["name"] == one["metadata"]["name"]
     assert one["metadata"]["ownerReferences"][0]["name"] == "web"
 
 
@@ -132,11 +132,11 @@ def test_a_sample_pod_is_controlled_by_its_workload(kind):
 
 def test_the_pod_that_is_asked_about_comes_with_the_other_objects_of_its_file():
     service, web = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}, workload("Deployment")
-    asked, others = asked_pod([Found(service, "f"), Found(web, "f")], "f")
-    assert asked.manifest["metadata"]["name"] == "web"
-    assert [each.manifest["kind"] for each in others] == ["Service", "Deployment", "ReplicaSet"]
-    asked, others = asked_pod([Found(pod("a"), "f"), Found(service, "f")], "f")
-    assert (asked.manifest["metadata"]["name"], [each.manifest for each in others]) == ("a", [service])
+    subject, rest_of_file = asked_pod([Found(service, "f"), Found(web, "f")], "f")
+    assert subject.manifest["metadata"]["name"] == "web"
+    assert [each.manifest["kind"] for each in rest_of_file] == ["Service", "Deployment", "ReplicaSet"]
+    subject, rest_of_file = asked_pod([Found(pod("a"), "f"), Found(service, "f")], "f")
+    assert (subject.manifest["metadata"]["name"], [each.manifest for each in rest_of_file]) == ("a", [service])
 
 
 def test_an_object_without_a_uid_gets_one_of_its_kind_and_key():

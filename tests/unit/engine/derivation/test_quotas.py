@@ -10,8 +10,8 @@ from tests.workload_manifests import claim, quota
 
 def _quotas(*quotas, existing=(), claims=()):
     def of_namespace(manifests, resource):
-        typed = [read_manifest(manifest, resource) for manifest in manifests]
-        return lambda namespace: [each for each in typed if each.metadata.namespace == namespace]
+        typed_pod = [read_manifest(manifest, resource) for manifest in manifests]
+        return lambda namespace: [each for each in typed_pod if each.metadata.namespace == namespace]
 
     pods = of_namespace(existing, PODS)
     return Quotas(ControlObjects(quotas), pods, of_namespace(claims, PERSISTENT_VOLUME_CLAIMS))
@@ -43,26 +43,26 @@ def test_usage_is_counted_without_a_status():
 def test_only_accepted_pods_count():
     limited = quota(hard={"requests.memory": "3Gi"}, used={"requests.memory": "0"})
     sizes = ("2Gi", "2Gi", "1Gi", "1Gi")
-    said = _refusals([limited], *(pod(f"p-{size}", memory=size) for size in sizes))
-    assert [bool(each) for each in said] == [False, True, False, True]
-    assert "requested: requests.memory=1Gi, used: requests.memory=3Gi, limited: requests.memory=3Gi" in said[-1]
+    message = _refusals([limited], *(pod(f"p-{size}", memory=size) for size in sizes))
+    assert [bool(each) for each in message] == [False, True, False, True]
+    assert "requested: requests.memory=1Gi, used: requests.memory=3Gi, limited: requests.memory=3Gi" in message[-1]
 
 
 def test_a_pod_that_is_gone_gives_its_share_back():
-    asked = _quotas(quota(hard={"pods": "1"}, used={"pods": "1"}))
+    quotas = _quotas(quota(hard={"pods": "1"}, used={"pods": "1"}))
     manifest = pod("a")
-    typed = read_manifest(manifest, PODS)
-    assert asked.refusal(typed, manifest)
-    asked.on_pod_gone(typed)
-    assert asked.refusal(typed, manifest) == ""
+    typed_pod = read_manifest(manifest, PODS)
+    assert quotas.refusal(typed_pod, manifest)
+    quotas.on_pod_gone(typed_pod)
+    assert quotas.refusal(typed_pod, manifest) == ""
 
 
 def test_a_pod_that_is_gone_is_not_given_back_twice_where_pods_are_counted():
     existing = [pod("a"), pod("b")]
-    asked = _quotas(quota(hard={"pods": "2"}), existing=existing)
-    gone = read_manifest(pod("gone"), PODS)  # the others are those that are left
-    asked.on_pod_gone(gone)
-    assert asked.refusal(read_manifest(pod("c"), PODS), pod("c"))
+    quotas = _quotas(quota(hard={"pods": "2"}), existing=existing)
+    deleted_pod = read_manifest(pod("gone"), PODS)  # the others are those that are left
+    quotas.on_pod_gone(deleted_pod)
+    assert quotas.refusal(read_manifest(pod("c"), PODS), pod("c"))
 
 
 def test_a_pod_that_has_ended_takes_nothing_but_is_an_object():
@@ -72,10 +72,10 @@ def test_a_pod_that_has_ended_takes_nothing_but_is_an_object():
 
 
 def test_claims_that_exist_count_where_there_is_no_status_until_they_are_gone():
-    asked = _quotas(quota(hard={"requests.storage": "8Gi"}), claims=[claim("old", "5Gi")])
-    assert "used: requests.storage=5Gi" in asked.claim_refusal(claim("new", "4Gi"))
-    asked.on_claim_gone(read_manifest(claim("old", "5Gi"), PERSISTENT_VOLUME_CLAIMS))
-    assert asked.claim_refusal(claim("new", "4Gi")) == ""
+    quotas = _quotas(quota(hard={"requests.storage": "8Gi"}), claims=[claim("old", "5Gi")])
+    assert "used: requests.storage=5Gi" in quotas.claim_refusal(claim("new", "4Gi"))
+    quotas.on_claim_gone(read_manifest(claim("old", "5Gi"), PERSISTENT_VOLUME_CLAIMS))
+    assert quotas.claim_refusal(claim("new", "4Gi")) == ""
 
 
 def test_containers_must_state_what_a_quota_limits():
@@ -99,8 +99,8 @@ def test_containers_must_state_what_a_quota_limits():
     ],
 )
 def test_a_quota_counts_the_pods_of_its_scopes_only(scopes, spec, is_in):
-    (said,) = _refusals([quota(hard={"pods": "0"}, scopes=scopes)], pod("a", **spec))
-    assert bool(said) is is_in
+    (message,) = _refusals([quota(hard={"pods": "0"}, scopes=scopes)], pod("a", **spec))
+    assert bool(message) is is_in
 
 
 @pytest.mark.parametrize(
@@ -119,19 +119,19 @@ def test_a_quota_counts_the_pods_of_its_scopes_only(scopes, spec, is_in):
 def test_a_quota_may_be_for_priority_classes(operator, values, name, is_in):
     expression = {"scopeName": "PriorityClass", "operator": operator, "values": values}
     limited = quota(hard={"pods": "0"}, scopeSelector={"matchExpressions": [expression]})
-    (said,) = _refusals([limited], pod("a", priorityClassName=name))
-    assert bool(said) is is_in
+    (message,) = _refusals([limited], pod("a", priorityClassName=name))
+    assert bool(message) is is_in
 
 
 def test_claims_to_storage_are_counted_also_by_class():
     hard = {"requests.storage": "8Gi", "slow.storageclass.storage.k8s.io/persistentvolumeclaims": "1"}
-    asked = _quotas(quota(hard=hard, used={"requests.storage": "0"}))
-    assert asked.claim_refusal(claim("a", "5Gi")) == ""
+    quotas = _quotas(quota(hard=hard, used={"requests.storage": "0"}))
+    assert quotas.claim_refusal(claim("a", "5Gi")) == ""
     name = "slow.storageclass.storage.k8s.io/persistentvolumeclaims"
-    assert asked.claim_refusal(claim("b", "1Gi")) == (
+    assert quotas.claim_refusal(claim("b", "1Gi")) == (
         f"exceeded quota: quota, requested: {name}=1, used: {name}=1, limited: {name}=1"
     )
-    assert asked.claim_refusal(claim("c", "4Gi", "fast")) == (
+    assert quotas.claim_refusal(claim("c", "4Gi", "fast")) == (
         "exceeded quota: quota, requested: requests.storage=4Gi, used: requests.storage=5Gi, "
         "limited: requests.storage=8Gi"
     )

@@ -92,9 +92,9 @@ def test_a_pod_is_its_own_template():
 
 def test_the_workload_of_a_file_is_found_beside_other_objects():
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
-    found = _located(service, workload("Deployment"))
-    item, part = demand_template(found, "it.yaml")
-    assert (item, part.content) == (found[1], found[1].manifest["spec"]["template"])
+    items = _located(service, workload("Deployment"))
+    item, part = demand_template(items, "it.yaml")
+    assert (item, part.content) == (items[1], items[1].manifest["spec"]["template"])
 
 
 @pytest.mark.parametrize(

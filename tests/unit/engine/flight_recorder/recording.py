@@ -74,9 +74,9 @@ def place(
 
 def reject(recorder: FlightRecorder, cluster: Cluster, pod: Pod, *rejections: Rejection, at_s: float = 1.0) -> None:
     """The pod fits on no node."""
-    asked = cycle(cluster, pod, *rejections)
-    error = FitError(len(cluster.snapshot.order), asked.diagnosis)
-    recorder.on_decision(queue_info(pod), asked, DoesNotFit(error, None), at_s, 0.001)
+    target = cycle(cluster, pod, *rejections)
+    error = FitError(len(cluster.snapshot.order), target.diagnosis)
+    recorder.on_decision(queue_info(pod), target, DoesNotFit(error, None), at_s, 0.001)
     recorder.on_failure(pod, "unschedulable", error.message, 0.002)
 
 

@@ -38,8 +38,8 @@ def seal(recorder):
 @pytest.mark.parametrize("is_sealed", [False, True])
 def test_scheduled_pod_keeps_its_node_its_scores_and_its_story_in_the_queue(is_sealed):
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
-    found = scores([1, 2], Fit=[70, 50], Spread=[100, 90])
-    place(recorder, THREE, pod("web"), 1, rejection([0], TAINTED), scored=found, at_s=7.0)
+    entries = scores([1, 2], Fit=[70, 50], Spread=[100, 90])
+    place(recorder, THREE, pod("web"), 1, rejection([0], TAINTED), scored=entries, at_s=7.0)
     if is_sealed:
         seal(recorder)
     recorder.on_bound(pod("web"), 0.25)
@@ -54,15 +54,15 @@ def test_scheduled_pod_keeps_its_node_its_scores_and_its_story_in_the_queue(is_s
     assert details.totals == {"n1": 170, "n2": 140}
     assert details.plugins == {"Fit": [70, 50], "Spread": [100, 90]}
     assert details.rejections == {"n0": ("TaintToleration", "had taints")}
-    told = explain_attempt(attempt, details)
-    assert told.verdict == "n1 beats n2 by 30: Fit +20, Spread +10"
+    explanation = explain_attempt(attempt, details)
+    assert explanation.verdict == "n1 beats n2 by 30: Fit +20, Spread +10"
 
 
 def test_cached_scores_are_weighted_and_constant_ones_are_filled_in():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     history = ScoreHistory(np.array([[10, 3], [0, 0], [20, 4]], np.int8))
-    kept = Scored(np.array([0, 2]), {}, history, 0, {"Fit": 1, "Spread": 2}, {"Taints": 300})
-    place(recorder, THREE, pod("web"), 2, scored=kept)
+    details_by_name = Scored(np.array([0, 2]), {}, history, 0, {"Fit": 1, "Spread": 2}, {"Taints": 300})
+    place(recorder, THREE, pod("web"), 2, scored=details_by_name)
     seal(recorder)
     (attempt,) = recorder.newest_first()
     details = recorder.details(attempt)
@@ -84,16 +84,16 @@ def test_attempts_of_different_signatures_keep_their_own_scores():
     both = Scored(rows, computed, history, 0, {"Fit": 1, "Own": 2})
     place(recorder, THREE, pod("c"), scored=both)
     seal(recorder)
-    kept = {attempt.name: recorder.details(attempt) for attempt in recorder.newest_first()}
-    assert {name: each.plugins for name, each in kept.items()} == {
+    details_by_name = {attempt.name: recorder.details(attempt) for attempt in recorder.newest_first()}
+    assert {name: each.plugins for name, each in details_by_name.items()} == {
         "a": {"Fit": [300, 0], "Taints": [7, 7]},
         "b": {"Spread": [100, 5], "Own": [0, 70_000]},
         "alone": {},
         "c": {"Fit": [1, 2], "Own": [6, 8], "Spread": [8, 9]},
     }
-    assert kept["a"].totals == {"n0": 307, "n2": 7}
-    assert kept["b"].totals == {"n1": 100, "n0": 70_005}
-    assert kept["c"].totals == {"n0": 15, "n2": 19}
+    assert details_by_name["a"].totals == {"n0": 307, "n2": 7}
+    assert details_by_name["b"].totals == {"n1": 100, "n0": 70_005}
+    assert details_by_name["c"].totals == {"n0": 15, "n2": 19}
 
 
 @pytest.mark.parametrize("attempts", [1, 99])
@@ -102,21 +102,23 @@ def test_recorded_scores_do_not_change_later(attempts):
     table = np.full((100, 2), 90, np.int8)
     history = ScoreHistory(table)
     for number in range(attempts):
-        scored = Scored(np.arange(60), {}, history, history.version, {"Fit": 1, "Own": 2})
-        place(recorder, nodes, numbered_pod(number), scored=scored)
+        record = Scored(np.arange(60), {}, history, history.version, {"Fit": 1, "Own": 2})
+        place(recorder, nodes, numbered_pod(number), scored=record)
         history.note(number % 7)
         table[number % 7] -= 1
-    told = [recorder.details(attempt) for attempt in recorder.newest_first()]
+    details = [recorder.details(attempt) for attempt in recorder.newest_first()]
     seal(recorder)
-    assert [recorder.details(attempt) for attempt in recorder.newest_first()] == told
-    assert [sum(each.plugins["Fit"]) for each in reversed(told)] == [60 * 90 - number for number in range(attempts)]
+    assert [recorder.details(attempt) for attempt in recorder.newest_first()] == details
+    assert [sum(entry.plugins["Fit"]) for entry in reversed(details)] == [
+        60 * 90 - number for number in range(attempts)
+    ]
 
 
 def test_total_that_extenders_added_to_is_kept():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
-    scored = scores([1, 0], Fit=[50, 40])
-    scored.extended = np.array([50, 1040])
-    place(recorder, THREE, pod("web"), scored=scored)
+    record = scores([1, 0], Fit=[50, 40])
+    record.extended = np.array([50, 1040])
+    place(recorder, THREE, pod("web"), scored=record)
     seal(recorder)
     (attempt,) = recorder.newest_first()
     assert recorder.details(attempt).totals == {"n1": 50, "n0": 1040}
@@ -128,8 +130,8 @@ def test_rejected_pod_keeps_its_reasons_by_node():
     seal(recorder)
     (attempt,) = recorder.newest_first(result="unschedulable")
     assert attempt.message.startswith("0/3 nodes are available: 1 had taints, 2 Insufficient cpu")
-    told = explain_attempt(attempt, recorder.details(attempt))
-    assert [(group.plugin, group.count, group.examples) for group in told.groups] == [
+    explanation = explain_attempt(attempt, recorder.details(attempt))
+    assert [(group.plugin, group.count, group.examples) for group in explanation.groups] == [
         ("NodeResourcesFit", 2, ("n0", "n2")),
         ("TaintToleration", 1, ("n1",)),
     ]
@@ -153,8 +155,8 @@ def test_attempts_are_found_by_namespace_name_and_result_the_newest_first():
         reject(recorder, THREE, pod("web-0", namespace="shop"), rejection([0, 1, 2], FULL))
         if number == 1:
             seal(recorder)
-    found = [(attempt.namespace, attempt.name) for attempt in recorder.newest_first(name="web-0")]
-    assert found == [("shop", "web-0")] * 3 + [("default", "web-0")]
+    entries = [(attempt.namespace, attempt.name) for attempt in recorder.newest_first(name="web-0")]
+    assert entries == [("shop", "web-0")] * 3 + [("default", "web-0")]
     assert [attempt.sequence for attempt in recorder.newest_first()] == [6, 5, 4, 3, 2, 1]
     assert [attempt.name for attempt in recorder.newest_first("default")] == ["web-2", "web-1", "web-0"]
     assert len(list(recorder.newest_first(result="unschedulable"))) == 3
@@ -234,6 +236,6 @@ def test_the_bytes_are_the_sum_of_what_is_kept_and_never_above_the_limit(seed, n
 
 def test_what_is_kept_takes_no_more_memory_than_it_may():
     """`python -m tests.recorder_memory` tries a million attempts."""
-    found = measure(attempts=3000, nodes=5000, memory_bytes=4 * MEMORY_BYTES_MIN, seed=1)
-    assert max(found.counted_bytes_max, found.traced_bytes_max) <= 4 * MEMORY_BYTES_MIN
-    assert found.attempts > ATTEMPTS_MAX
+    entries = measure(attempts=3000, nodes=5000, memory_bytes=4 * MEMORY_BYTES_MIN, seed=1)
+    assert max(entries.counted_bytes_max, entries.traced_bytes_max) <= 4 * MEMORY_BYTES_MIN
+    assert entries.attempts > ATTEMPTS_MAX

@@ -50,9 +50,9 @@ def objects() -> list[Any]:
 
 
 def answer(objects: list[Any], *pods: Any) -> dict[str, Any]:
-    asked = {"pod": pods[0]} if len(pods) == 1 else {"pods": list(pods)}
-    found = Evaluator().answer(Scenario(objects=objects, **asked))
-    return dict(json.loads(json.dumps(found)))
+    target = {"pod": pods[0]} if len(pods) == 1 else {"pods": list(pods)}
+    answer = Evaluator().answer(Scenario(objects=objects, **target))
+    return dict(json.loads(json.dumps(answer)))
 
 
 def test_an_attempt_says_which_devices_each_node_would_give(objects: list[Any]) -> None:
@@ -76,8 +76,8 @@ def test_an_attempt_says_which_devices_would_be_extended_resources(objects: list
 def test_an_attempt_says_what_would_be_taken_back_and_what_gates_the_pod(objects: list[Any]) -> None:
     away = a_claim("away", allocation=allocation("n3"))
     assert answer([*objects, away], a_pod("web", "away"))["deallocated"] == ["default/away"]
-    gated = answer(objects, a_pod("web", "missing"))["preenqueue"]
-    assert gated["reasons"] == ['could not find ResourceClaim "default/missing"']
+    gated_pod = answer(objects, a_pod("web", "missing"))["preenqueue"]
+    assert gated_pod["reasons"] == ['could not find ResourceClaim "default/missing"']
 
 
 def test_an_attempt_that_fails_says_why(objects: list[Any]) -> None:

@@ -55,10 +55,10 @@ def test_objects_in_the_pods_file_belong_to_the_cluster():
 
 
 def test_any_scheduler_name_is_served_unless_a_configuration_says_which():
-    asked = _pod_file(pod("web", scheduler="podium"))
-    assert _ask([_file(node("n1"))], asked).evaluation.node == "n1"
+    target = _pod_file(pod("web", scheduler="podium"))
+    assert _ask([_file(node("n1"))], target).evaluation.node == "n1"
     with pytest.raises(ClusterError, match="no profile is named 'podium'"):
-        _ask([_file(node("n1"))], asked, any_scheduler=False)
+        _ask([_file(node("n1"))], target, any_scheduler=False)
 
 
 def test_gates_are_listed_beside_the_node():
