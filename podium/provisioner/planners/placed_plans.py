@@ -1,8 +1,36 @@
-"""Which nodes to buy, judged by podium: each pod is placed by podium's own plugins, on nodes that are not there yet.
+"""Plans nodes to buy by podium's own rules: podium's plugins place every pod, on nodes that do not exist yet.
 
-Owns the search for such nodes. It begins with Karpenter's plan, buys more where podium places a pod elsewhere or
-nowhere, and drops every node that can be left out. What is told is the last trial, so it is what podium then does if
-the nodes come in the order of their names here: where nodes are equally good, podium goes by their order.
+Owns the search for such nodes. Decides nothing about a single pod: `podium.engine` places it.
+
+Karpenter simulates the scheduler with rules of its own. They are close to kube-scheduler's, but know no scores, no
+profile and no plugin of the user. A plan by them may therefore buy a node that podium then leaves empty, or leave a pod
+pending that podium would have placed. This search asks podium itself. Its result is the last *trial*: a fork of the
+cluster with the nodes added, in which podium has placed all pods in queue order until nothing changed any more.
+
+1. *Propose.* `Solver` packs the pending pods by Karpenter's rules, and each of its NodeClaims becomes the cheapest node
+   that could be launched for it. It packs well and looks at each pod once, where a search that begins with nothing
+   would have to run a trial for each node.
+2. *Add what is missing.* In a trial, a pod may find no node although one was proposed for it: the scores spread other
+   pods over the room that it needs. Each such pod gets the cheapest node on which podium places it. With more nodes the
+   next trial may spread the pods otherwise, so this is repeated, for `ROUNDS_MAX` rounds at most.
+3. *Drop the needless*, the most expensive first: a node goes if podium, without it, still binds every pod that is bound
+   now. After each that goes, the nodes that were needed before are tried again, because the pods have moved.
+
+Preemption counts in step 3 and in the result, but not in step 2: there it would evict pods for which a node can be
+bought. Nodes that are leaving take no pods, but they are there while their pods are placed, because spreading still
+counts them. Then they are removed, and the pods that have no node yet (`Plan.late`) are tried once more.
+
+Example: node `old` has 4 CPUs free. `big` requests 3 CPUs; `a` and `b`, of higher priority, request 1 each. A node of
+type c-2 has 1.9 CPUs for pods, a c-4 has 3.9.
+
+- Karpenter's rules place the largest pod first: `big` and `a` on `old`, `b` on a new c-2. Proposed: c-2.
+- podium takes `a` and `b` first, by priority, and places both on `old`. `big` fits neither there nor on the c-2: a c-4
+  is added for it.
+- In the next trial, the scores lead `b` to the empty c-4, and `big` fits on `old` beside `a`. Nothing needs the c-2 any
+  more, so it is dropped. The plan: one c-4 for `b`.
+
+Invariant: podium then does what the plan says, if the nodes come in the order of their names here. Among equally good
+nodes podium goes by their order.
 """
 
 from __future__ import annotations
@@ -94,7 +122,7 @@ def settled_objects(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects
 
 @dataclass(eq=False)
 class _Trial:
-    """What podium does with some nodes more.
+    """A fork of the cluster with candidate nodes, on which podium places pods.
 
     Attributes:
         last: The last attempt at each pod, by its key.
@@ -321,7 +349,7 @@ class _Search:
         return [*ahead, *(option for option in options if option not in ahead)][:TRIES_MAX]
 
     def _alternatives(self, template: Template, pod: Pod) -> Iterator[Requirements]:
-        """What a node of the NodePool must be like for the pod, by the alternatives of its node affinity."""
+        """The requirements on a node of the NodePool for the pod, by the alternatives of its node affinity."""
         spec = pod.spec
         while True:
             requirements = strict_pod_requirements(spec)
@@ -376,7 +404,7 @@ class _Search:
     def _why_no_options(
         self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, pod_requirements: Requirements
     ) -> str:
-        """Why the NodePool has no node for the pod though its own requirements allow some."""
+        """The reason why the NodePool has no node for the pod though its own requirements allow some."""
         options = [
             launch
             for requirements in self._alternatives(template, pod)
@@ -441,7 +469,7 @@ def _preempted_text(preemption: Placement) -> str:
 
 
 def _others_may_hold(trial: _Trial, name: str) -> bool:
-    """Whether the other nodes have, in sum, room for the pods that were placed on this one."""
+    """Return True if the other nodes have, in sum, room for the pods that were placed on this one."""
     moving = total(*(requests_of(placement.pod) for placement in trial.placements if placement.node == name))
     nodes = (node for node in trial.world.nodes if node.name != name)
     allocatable = total(*(whole_amounts(node.status.allocatable, "status.allocatable") for node in nodes))
@@ -450,7 +478,7 @@ def _others_may_hold(trial: _Trial, name: str) -> bool:
 
 
 def _verdict(world: Cluster, pod: Pod, name: str) -> str:
-    """Why the node refuses the pod; empty if the attempt fails altogether."""
+    """The reason why the node refuses the pod; empty if the attempt fails altogether."""
     try:
         evaluation = world.evaluate(pod)
     except ScheduleError:

@@ -46,7 +46,7 @@ class CandidateNode:
 
     @property
     def price(self) -> float:
-        """What it is compared by: the price per hour, or what takes its place."""
+        """The amount that it is compared by: the price per hour, or what takes its place."""
         return self.offering.price
 
     @property
@@ -56,7 +56,7 @@ class CandidateNode:
 
     @property
     def allocatable(self) -> Requests:
-        """What pods can use of it, DaemonSets' pods among them."""
+        """The resources that pods can use, DaemonSets' pods among them."""
         return self.instance_type.allocatable_of(self.offering)
 
     def labels(self, name: str) -> Mapping[str, str]:
@@ -126,7 +126,7 @@ def candidate_of(
 
 
 def has_room(launch: CandidateNode, requests: Requests) -> bool:
-    """Whether the node is large enough for its DaemonSets and these requests."""
+    """Return True if the node is large enough for its DaemonSets and these requests."""
     overhead = launch.group.overhead
     return fits({name: amount + overhead.get(name, 0) for name, amount in requests.items()}, launch.allocatable)
 
