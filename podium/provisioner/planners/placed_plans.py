@@ -275,13 +275,13 @@ class _Search:
         """The cheapest node that the pod would be placed on; the world has both then. Nothing if there is none."""
         for template, groups in self._basis.templates:
             name = self._next_name(template.name)
-            for launch in self._options(template, groups, pod, candidates):
+            for candidate in self._options(template, groups, pod, candidates):
                 what_if = world.fork()
-                _add(what_if, name, launch)
+                _add(what_if, name, candidate)
                 if _place(what_if, pod).node is not None:
-                    _add(world, name, launch)
+                    _add(world, name, candidate)
                     _place(world, pod)
-                    return {self._name(template.name): launch}
+                    return {self._name(template.name): candidate}
         return {}
 
     def _drop_needless(self, candidates: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
@@ -294,7 +294,9 @@ class _Search:
         needed: list[str] = []
         while untried:
             name = untried.popleft()
-            other_candidates = {other_name: launch for other_name, launch in candidates.items() if other_name != name}
+            other_candidates = {
+                other_name: candidate for other_name, candidate in candidates.items() if other_name != name
+            }
             without = (
                 None if is_large and not _others_may_hold(trial, name) else self._trial(other_candidates, preempt=True)
             )
@@ -317,8 +319,8 @@ class _Search:
 
     def _trial(self, candidates: Mapping[str, CandidateNode], *, preempt: bool) -> _Trial:
         trial = _Trial(self._world.fork())
-        for name, launch in sorted(candidates.items()):
-            _add(trial.world, name, launch)
+        for name, candidate in sorted(candidates.items()):
+            _add(trial.world, name, candidate)
         trial.settle(self._waiting, preempt=preempt)
         if self._leaving:
             # They are there, and count, until their pods are placed elsewhere.
@@ -337,14 +339,14 @@ class _Search:
             return []
         remaining, requests = self._remaining(template.name, candidates), requests_of(pod)
         options = [
-            launch
+            candidate
             for requirements in self._alternatives(template, pod)
-            for launch in candidate_nodes(template, groups, requirements, self._basis.well_known)
-            if has_room(launch, requests) and _within(launch, remaining)
+            for candidate in candidate_nodes(template, groups, requirements, self._basis.well_known)
+            if has_room(candidate, requests) and _within(candidate, remaining)
         ]
         first: dict[tuple[str, str], CandidateNode] = {}
-        for launch in options:
-            first.setdefault((launch.offering.zone, launch.offering.capacity_type), launch)
+        for candidate in options:
+            first.setdefault((candidate.offering.zone, candidate.offering.capacity_type), candidate)
         ahead = list(first.values())
         return [*ahead, *(option for option in options if option not in ahead)][:TRIES_MAX]
 
@@ -406,9 +408,9 @@ class _Search:
     ) -> str:
         """The reason why the NodePool has no node for the pod though its own requirements allow some."""
         options = [
-            launch
+            candidate
             for requirements in self._alternatives(template, pod)
-            for launch in candidate_nodes(template, groups, requirements, self._basis.well_known)
+            for candidate in candidate_nodes(template, groups, requirements, self._basis.well_known)
         ]
         if not options:
             return f"no instance type that can be launched has {demands_text(pod_requirements)}"
@@ -449,8 +451,8 @@ def _unbound(pod: Pod) -> Pod:
     return Pod(metadata=pod.metadata, spec=pod.spec)
 
 
-def _add(world: Cluster, name: str, launch: CandidateNode) -> None:
-    for manifest in launch.manifests(name):
+def _add(world: Cluster, name: str, candidate: CandidateNode) -> None:
+    for manifest in candidate.manifests(name):
         world.add(manifest)
 
 
@@ -488,10 +490,10 @@ def _verdict(world: Cluster, pod: Pod, name: str) -> str:
     return ", ".join(next(reasons, ()))
 
 
-def _within(launch: CandidateNode, remaining: Requests) -> bool:
-    capacity = _capacity(launch)
+def _within(candidate: CandidateNode, remaining: Requests) -> bool:
+    capacity = _capacity(candidate)
     return all(capacity.get(name, 0) <= amount for name, amount in remaining.items())
 
 
-def _capacity(launch: CandidateNode) -> Requests:
-    return {**launch.instance_type.capacity, NODE_COUNT: 1}
+def _capacity(candidate: CandidateNode) -> Requests:
+    return {**candidate.instance_type.capacity, NODE_COUNT: 1}

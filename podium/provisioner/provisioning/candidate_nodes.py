@@ -125,10 +125,10 @@ def candidate_of(
     return min(candidates, key=_order, default=None)
 
 
-def has_room(launch: CandidateNode, requests: Requests) -> bool:
+def has_room(candidate: CandidateNode, requests: Requests) -> bool:
     """Return True if the node is large enough for its DaemonSets and these requests."""
-    overhead = launch.group.overhead
-    return fits({name: amount + overhead.get(name, 0) for name, amount in requests.items()}, launch.allocatable)
+    overhead = candidate.group.overhead
+    return fits({name: amount + overhead.get(name, 0) for name, amount in requests.items()}, candidate.allocatable)
 
 
 def node_under_way(state: StateNode) -> Mapping[str, Any]:
@@ -144,8 +144,8 @@ def daemons(node: str, requests: Requests, ports: Iterable[HostPort] = ()) -> It
         yield _daemon(f"{node}-daemon-{index}", node, amounts, ports if index == 0 else ())
 
 
-def _order(launch: CandidateNode) -> tuple[float, str, str, str]:
-    return launch.price, launch.instance_type.name, launch.offering.zone, launch.offering.capacity_type
+def _order(candidate: CandidateNode) -> tuple[float, str, str, str]:
+    return candidate.price, candidate.instance_type.name, candidate.offering.zone, candidate.offering.capacity_type
 
 
 def _label(requirement: Requirement) -> str | None:
