@@ -128,7 +128,7 @@ def test_limits_of_a_pool_are_kept():
     assert {each["pool"] for each in _objections(plan).values()} == {"its limits leave no room for another node"}
 
 
-def test_a_pod_whose_new_node_another_would_take_is_told_so():
+def test_the_reason_says_that_another_pod_would_take_the_new_node():
     """The other one, which fits anywhere, would go to the emptier new node before it, and keep it off."""
     apart = {"labels": _APART, "affinity": pod_affinity("web", anti=True), "nodeSelector": {CAPACITY_TYPE: "spot"}}
     there = [node(zone="zone-1"), pod("old", node="node-1", cpu="3")]
