@@ -72,7 +72,7 @@ def command(
     is_podium = demand_rules(rules, config, plugins)
     from podium.provisioner.reports.consolidation_plan import ConsolidationOptions
 
-    chosen = ConsolidationOptions(
+    consolidation_options = ConsolidationOptions(
         search=search,
         allow_m_to_n=allow_m_to_n,
         min_savings=min_savings,
@@ -81,9 +81,9 @@ def command(
     )
     with errors_shown():
         try:
-            found = question.found()
-            cluster = scheduled_cluster(found, config, plugins) if is_podium else None
-            plan = _plan(question, found, chosen, cluster)
+            objects = question.objects()
+            cluster = scheduled_cluster(objects, config, plugins) if is_podium else None
+            plan = _plan(question, objects, consolidation_options, cluster)
             answer = plan.as_dict() if why is None else plan.why(why)
         except FieldError as error:
             raise click.ClickException(str(error)) from error
@@ -100,7 +100,7 @@ def command(
 
 
 def _plan(
-    question: Question, found: list[Found], options: ConsolidationOptions, cluster: Cluster | None
+    question: Question, objects_found: list[Found], options: ConsolidationOptions, cluster: Cluster | None
 ) -> ConsolidationPlan:
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.disruption.disruption_state import DisruptionState
@@ -109,7 +109,7 @@ def _plan(
     from podium.provisioner.planners.placing_simulator import PlacingSimulator
     from podium.provisioner.reports.consolidation_plan import plan_consolidation
 
-    objects, catalogue = question.cluster(found)
+    objects, catalogue = question.cluster(objects_found)
     if cluster is not None:
         objects = settled_objects(objects, cluster)
     make_simulator = Simulator if cluster is None else partial(PlacingSimulator, cluster)

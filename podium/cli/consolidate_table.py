@@ -17,7 +17,7 @@ def print_consolidation(answer: Mapping[str, Any]) -> None:
     """Print to standard output."""
     parts = []
     if answer["commands"]:
-        is_priced = any(each["hourly_savings"] is not None for each in answer["commands"])
+        is_priced = any(command["hourly_savings"] is not None for command in answer["commands"])
         headings = ["", "NODES THAT GO", "WHY", "REPLACED BY", "PODS THAT MOVE"]
         if is_priced:
             headings += ["SAVES PER HOUR", "PER MONTH"]
@@ -35,38 +35,40 @@ def print_node(answer: Mapping[str, Any]) -> None:
     if answer["moves"]:
         parts.append(table(("POD", "GOES TO"), answer["moves"].items()))
     if answer["blockers"]:
-        parts.append(table(("WHAT KEEPS IT",), ((each,) for each in answer["blockers"])))
+        parts.append(table(("WHAT KEEPS IT",), ((blocker,) for blocker in answer["blockers"])))
     show(*parts, Text.assemble(plain(answer["node"], "bold"), " ", plain(answer["outcome"])))
 
 
 def _commands(commands: Iterable[Mapping[str, Any]], *, is_priced: bool) -> Iterator[tuple[str, ...]]:
-    for index, each in enumerate(commands, 1):
-        kinds = Counter(f"{new['instance_type']} ({new['capacity_type']}, {new['zone']})" for new in each["new_nodes"])
+    for index, command in enumerate(commands, 1):
+        kinds = Counter(
+            f"{new['instance_type']} ({new['capacity_type']}, {new['zone']})" for new in command["new_nodes"]
+        )
         yield (
             str(index),
-            some_of(each["nodes"]),
-            each["reason"].lower(),
+            some_of(command["nodes"]),
+            command["reason"].lower(),
             ", ".join(f"{count} × {kind}" for kind, count in kinds.items()) or "nothing",
-            f"{len(each['moves']):,}",
-            *([price(each["hourly_savings"], 4), price(each["monthly_savings"], 2)] if is_priced else []),
+            f"{len(command['moves']):,}",
+            *([price(command["hourly_savings"], 4), price(command["monthly_savings"], 2)] if is_priced else []),
         )
 
 
 def _blockers(staying: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str]]:
     for name, texts in staying.items():
-        shown = name
+        node_text = name
         for text in texts:
-            yield shown, text
-            shown = ""
+            yield node_text, text
+            node_text = ""
 
 
 def _verdict(answer: Mapping[str, Any]) -> Text:
-    going = sum(len(each["nodes"]) for each in answer["commands"])
-    new = sum(len(each["new_nodes"]) for each in answer["commands"])
+    going = sum(len(command["nodes"]) for command in answer["commands"])
+    new = sum(len(command["new_nodes"]) for command in answer["commands"])
     if not going:
         return Text("No node can go")
-    what = "1 node can go" if going == 1 else f"{going:,} nodes can go"
+    count_text = "1 node can go" if going == 1 else f"{going:,} nodes can go"
     saves = "; what that saves is not known without prices (--catalogue)"
     if answer["hourly_savings"] is not None:
         saves = f"; saves {answer['hourly_savings']:,.4f} per hour, {answer['monthly_savings']:,.2f} per month"
-    return Text.assemble((what, "bold green"), f", {new:,} to buy in their place{saves}")
+    return Text.assemble((count_text, "bold green"), f", {new:,} to buy in their place{saves}")

@@ -74,9 +74,9 @@ def command(
         return
     with errors_shown():
         try:
-            found = question.found()
-            basis = _basis(question, found)
-            plan = _placed(basis, found, config, plugins) if is_podium else _planned(basis, found)
+            objects = question.objects()
+            basis = _basis(question, objects)
+            plan = _plan_by_podium(basis, objects, config, plugins) if is_podium else _plan_by_karpenter(basis, objects)
             answer = plan.as_dict() if why is None else plan.why(why)
         except FieldError as error:
             raise click.ClickException(str(error)) from error
@@ -95,27 +95,29 @@ def command(
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 
-def _basis(question: Question, found: list[Found]) -> PlanBasis:
+def _basis(question: Question, objects: list[Found]) -> PlanBasis:
     from podium.provisioner.provisioning.plan_basis import PlanBasis
 
-    return PlanBasis(*question.cluster(found), question.settings())
+    return PlanBasis(*question.cluster(objects), question.settings())
 
 
-def _planned(basis: PlanBasis, found: list[Found]) -> PlanReport:
+def _plan_by_karpenter(basis: PlanBasis, objects: list[Found]) -> PlanReport:
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.reports.plan import PlanReport
     from podium.provisioner.scheduling.device_use import DeviceUse
 
-    devices = DeviceUse.of_manifests(each.manifest for each in found)
+    devices = DeviceUse.of_manifests(item.manifest for item in objects)
     return PlanReport.by_karpenter(basis, SystemClock().now(), devices, current_time_limit())
 
 
-def _placed(basis: PlanBasis, found: list[Found], config: Path | None, plugins: tuple[str, ...]) -> PlanReport:
+def _plan_by_podium(
+    basis: PlanBasis, objects: list[Found], config: Path | None, plugins: tuple[str, ...]
+) -> PlanReport:
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.planners.placed_plans import plan_with_podium
     from podium.provisioner.reports.plan import PlanReport
 
-    cluster = scheduled_cluster(found, config, plugins)
+    cluster = scheduled_cluster(objects, config, plugins)
     return PlanReport(basis, plan_with_podium(basis, cluster, SystemClock().now()))
 
 
@@ -126,25 +128,25 @@ def _answer_cases(name: str) -> bool:
     """
     from podium.provisioner.reports.cases import Cases
 
-    cases, out, read, answered, is_whole = Cases(), sys.stdout.buffer, 0, 0, True
+    cases, out, read, answer_count, is_whole = Cases(), sys.stdout.buffer, 0, 0, True
     with counting("answered") as advance:
         for number, line in files.lines(name):
             try:
                 answer = cases.answer(_row(line))
             except FieldError as error:
-                broken = f"{name}:{number}: {error}"
+                message = f"{name}:{number}: {error}"
                 if not read:
-                    raise click.ClickException(broken) from None
+                    raise click.ClickException(message) from None
                 is_whole = False
-                say(f"Error: {broken}", err=True)
+                say(f"Error: {message}", err=True)
                 continue
             read += 1
             if answer is not None:
                 out.write(as_json(answer) + b"\n")
                 out.flush()
-                answered += 1
+                answer_count += 1
                 advance()
-    if not answered and is_whole:
+    if not answer_count and is_whole:
         raise click.ClickException(f"{name}: no line of it is a case that can be answered")
     return is_whole
 

@@ -40,7 +40,7 @@ def print_plan(answer: Mapping[str, Any]) -> None:
         console.print(table(("POD THAT IS PREEMPTED",), ((pod,) for pod in answer["preempted"])))
     console.print(_utilisation(answer["utilisation"]))
     console.print(_verdict(answer))
-    if any(each["price"] is None for each in answer["new_nodes"]):
+    if any(node["price"] is None for node in answer["new_nodes"]):
         console.print(Text(_WITHOUT_PRICES, "yellow"))
     count = len(answer["not_tried"])
     if count:
@@ -68,10 +68,10 @@ def print_reasons(answer: Mapping[str, Any]) -> None:
 def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
     """A row for all nodes that are alike. Columns of devices and of prices are there if a node has any."""
     alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
-    for each in nodes:
-        kind = (each["pool"], each["cheapest_type"], len(each["instance_types"]), each["price"], each["price_at_worst"])
-        alike[kind].append(each)
-    is_priced = any(each["price"] is not None for each in nodes)
+    for node in nodes:
+        kind = (node["pool"], node["cheapest_type"], len(node["instance_types"]), node["price"], node["price_at_worst"])
+        alike[kind].append(node)
+    is_priced = any(node["price"] is not None for node in nodes)
     has_devices = any(map(_devices, nodes))
     headings = [
         *("NODEPOOL", "NODES", "CHEAPEST TYPE" if is_priced else "SMALLEST TYPE", "TYPES"),
@@ -85,7 +85,7 @@ def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
             *(pool, f"{len(members):,}", name, f"{count:,}"),
             *([_devices(members[0])] if has_devices else []),
             *([price(hourly, 4), price(worst, 4)] if is_priced else []),
-            f"{sum(len(each['pods']) for each in members):,}",
+            f"{sum(len(member['pods']) for member in members):,}",
             *([price(_monthly(members), 2)] if is_priced else []),
         )
         for (pool, name, count, hourly, worst), members in alike.items()
@@ -101,7 +101,7 @@ def _devices(node: Mapping[str, Any]) -> str:
 
 
 def _monthly(nodes: Sequence[Mapping[str, Any]]) -> float | None:
-    costs = [each["monthly_cost"] for each in nodes]
+    costs = [node["monthly_cost"] for node in nodes]
     return None if None in costs else sum(costs)
 
 
@@ -113,13 +113,13 @@ def price(amount: float | None, digits: int) -> str:
 def _staying(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
     """The pods that stay for the same reasons together, with a row for each NodePool."""
     alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
-    for each in pods:
-        alike[tuple((each["pools"] or {"": each["reason"]}).items())].append(each["pod"])
+    for stay in pods:
+        alike[tuple((stay["pools"] or {"": stay["reason"]}).items())].append(stay["pod"])
     for reasons, names in alike.items():
-        shown = some_of(names)
+        pods_shown = some_of(names)
         for pool, reason in reasons:
-            yield shown, pool, reason
-            shown = ""
+            yield pods_shown, pool, reason
+            pods_shown = ""
 
 
 def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Table:
@@ -134,8 +134,8 @@ def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Table
 
 
 def _share(name: str, share: Mapping[str, str]) -> tuple[Text, str]:
-    used, have = (milli_value(share[each]) for each in ("requested", "allocatable"))
-    part = used / have if have else 0.0
+    requested, have = (milli_value(share[key]) for key in ("requested", "allocatable"))
+    part = requested / have if have else 0.0
     full = min(round(part * _BAR), _BAR)
     bar = Text.assemble(("█" * full, "red" if part > 1 else "green"), ("░" * (_BAR - full), "dim"))
     return bar, f"{part:4.0%} of {_amount(name, have)}"
@@ -148,17 +148,17 @@ def _amount(name: str, amount: int) -> str:
 
 
 def _verdict(answer: Mapping[str, Any]) -> Text:
-    nodes, placed = answer["new_nodes"], sum(map(len, answer["existing"].values()))
-    count = sum(len(each["pods"]) for each in nodes)
+    nodes, pod_count = answer["new_nodes"], sum(map(len, answer["existing"].values()))
+    count = sum(len(node["pods"]) for node in nodes)
     parts = [Text("No node to buy")]
     if nodes:
-        what = "1 node" if len(nodes) == 1 else f"{len(nodes):,} nodes"
+        bought = "1 node" if len(nodes) == 1 else f"{len(nodes):,} nodes"
         cost = ""
         if answer["hourly_cost"] is not None:
             cost = f": {answer['hourly_cost']:,.4f} per hour, {answer['monthly_cost']:,.2f} per month"
-        parts = [Text.assemble((f"{what} to buy", "bold green"), f" for {_pods(count)}{cost}")]
-    if placed:
-        parts.append(Text(f"{_pods(placed)} on nodes that are there"))
+        parts = [Text.assemble((f"{bought} to buy", "bold green"), f" for {_pods(count)}{cost}")]
+    if pod_count:
+        parts.append(Text(f"{_pods(pod_count)} on nodes that are there"))
     if answer["unschedulable"]:
         parts.append(Text(f"{_pods(len(answer['unschedulable']))} left", "bold red"))
     return Text("; ").join(parts)
@@ -170,15 +170,15 @@ def _pods(count: int) -> str:
 
 def some_of(pods: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
-    more = len(pods) - _PODS_SHOWN
-    return ", ".join(pods[:_PODS_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    hidden_count = len(pods) - _PODS_SHOWN
+    return ", ".join(pods[:_PODS_SHOWN]) + (f" and {hidden_count:,} more" if hidden_count > 0 else "")
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> Table:
     """A table of texts; the columns at `numbers` are flush right."""
-    found = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    new_table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, heading in enumerate(headings):
-        found.add_column(heading, justify="right" if index in numbers else "left", vertical="top", overflow="fold")
+        new_table.add_column(heading, justify="right" if index in numbers else "left", vertical="top", overflow="fold")
     for row in rows:
-        found.add_row(*(plain(cell) for cell in row))
-    return found
+        new_table.add_row(*(plain(cell) for cell in row))
+    return new_table

@@ -1,4 +1,4 @@
-"""What `podium plan` and `podium consolidate` share: the cluster, its NodePools and the instance types."""
+"""The question of `podium plan` and `podium consolidate`: the cluster, its NodePools and the instance types."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def rules_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def demand_rules(rules: str, config: Path | None, plugins: tuple[str, ...]) -> bool:
-    """Whether podium's own plugins judge. Raises: click.UsageError if options for them are given and they do not."""
+    """Return True if podium's own plugins judge. Raises: click.UsageError if only options for them are given."""
     if (config is not None or plugins) and rules != "podium":
         raise click.UsageError("--config and --plugin are for --rules podium")
     return rules == "podium"
 
 
-def scheduled_cluster(found: list[Found], config: Path | None, plugins: tuple[str, ...]) -> Cluster:
+def scheduled_cluster(objects: list[Found], config: Path | None, plugins: tuple[str, ...]) -> Cluster:
     """The cluster as podium's own plugins see it. What cannot be read is left out, with a warning.
 
     Raises: click.ClickException if the configuration or a plugin cannot be used.
@@ -99,9 +99,9 @@ def scheduled_cluster(found: list[Found], config: Path | None, plugins: tuple[st
     from podium.insight.loading import Loader
 
     good = usable(config, plugins, to_run=False)
-    loaded = Loader(good.config, good.plugins, any_scheduler=config is None, may_be_empty=True).read(found)
-    warn_of_broken(loaded)
-    return loaded.cluster
+    result = Loader(good.config, good.plugins, any_scheduler=config is None, may_be_empty=True).read(objects)
+    warn_of_broken(result)
+    return result.cluster
 
 
 def purchase_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,9 +128,9 @@ class Question:
 
     @property
     def is_asked(self) -> bool:
-        """Whether any option names something."""
-        named = (self.clusters, self.kubeconfig, self.context, self.node_pools, self.catalogue, self.added)
-        return any(named) or self.adopt_nodes
+        """Return True if any option names something."""
+        names = (self.clusters, self.kubeconfig, self.context, self.node_pools, self.catalogue, self.added)
+        return any(names) or self.adopt_nodes
 
     def check(self, config: Path | None) -> None:
         """Refuse options that contradict each other."""
@@ -139,7 +139,7 @@ class Question:
             raise click.UsageError("give either --node-pools or --adopt-nodes")
         files.demand_one_stdin((*self.clusters, self.node_pools, self.catalogue, *self.added, config))
 
-    def found(self) -> list[Found]:
+    def objects(self) -> list[Found]:
         """All objects, with the pods of added workloads. To be called once: standard input is read."""
         from podium.cli.cluster_source import objects_in, objects_of_cluster
         from podium.objects.resource_types import WITHOUT_GATES
@@ -147,11 +147,11 @@ class Question:
 
         resources = tuple(dict.fromkeys((*RESOURCES, *WITHOUT_GATES)))
         live = (self.kubeconfig, self.context)
-        found = objects_in(self.clusters) if self.clusters else objects_of_cluster(*live, resources)
+        objects = objects_in(self.clusters) if self.clusters else objects_of_cluster(*live, resources)
         if self.node_pools is not None:
-            found = [each for each in found if each.manifest.get("kind") != NODE_POOLS.kind]
-            found += objects_in([self.node_pools])
-        return [*found, *(pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name, found))]
+            objects = [item for item in objects if item.manifest.get("kind") != NODE_POOLS.kind]
+            objects += objects_in([self.node_pools])
+        return [*objects, *(pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name, objects))]
 
     def pools(self) -> tuple[NodePool, ...] | None:
         """The NodePools of the file; None without a file.
@@ -165,19 +165,19 @@ class Question:
 
         if self.node_pools is None:
             return None
-        found = read_cluster(objects_in([self.node_pools])).node_pools
-        if not found:
+        pools = read_cluster(objects_in([self.node_pools])).node_pools
+        if not pools:
             raise click.ClickException(f"{self.node_pools}: has no NodePools")
-        return found
+        return pools
 
     def settings(self) -> Settings:
         """Karpenter's settings."""
         from podium.provisioner.reports.cases import read_settings
 
-        chosen = {"preferencePolicy": self.preference_policy, "minValuesPolicy": self.min_values_policy}
-        return replace(read_settings(chosen), node_class=None)
+        policies = {"preferencePolicy": self.preference_policy, "minValuesPolicy": self.min_values_policy}
+        return replace(read_settings(policies), node_class=None)
 
-    def cluster(self, found: list[Found]) -> tuple[ClusterObjects, Catalogue]:
+    def cluster(self, objects_found: list[Found]) -> tuple[ClusterObjects, Catalogue]:
         """The objects that planning reads, with NodePools, and the instance types.
 
         Raises:
@@ -188,7 +188,7 @@ class Question:
         from podium.provisioner.state.manifests import read_cluster
 
         catalogue = self.instance_types()
-        objects = read_cluster(found, assume_unschedulable=self.assume_unschedulable)
+        objects = read_cluster(objects_found, assume_unschedulable=self.assume_unschedulable)
         if catalogue is None:
             catalogue = built_in_catalogue(objects)
         if self.adopt_nodes:
@@ -226,6 +226,6 @@ def _adopted(objects: ClusterObjects, catalogue: Catalogue) -> tuple[ClusterObje
         raise click.ClickException("--adopt-nodes is for clusters without NodePools, and this one has some")
     if not objects.nodes:
         raise click.ClickException("--adopt-nodes: there are no nodes that more could be like")
-    adopted = adopt_nodes(objects.nodes, catalogue)
-    more: Mapping[str, Any] = {"node_pools": adopted.node_pools, "nodes": adopted.nodes, "node_claims": adopted.claims}
-    return replace(objects, **more), adopted.catalogue
+    fleet = adopt_nodes(objects.nodes, catalogue)
+    changes: Mapping[str, Any] = {"node_pools": fleet.node_pools, "nodes": fleet.nodes, "node_claims": fleet.claims}
+    return replace(objects, **changes), fleet.catalogue

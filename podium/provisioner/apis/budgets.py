@@ -51,7 +51,7 @@ class Budget(Struct, frozen=True):
     duration: timedelta | None = None
 
     def is_active(self, moment: datetime) -> bool:
-        """Whether the last hit of the schedule is less than the duration ago.
+        """Return True if the last hit of the schedule is less than the duration ago.
 
         As upstream, a schedule that never hits is always active.
         """
@@ -62,7 +62,9 @@ class Budget(Struct, frozen=True):
         return hit is None or hit <= moment
 
     def nodes_allowed(self, nodes_counted: int, moment: datetime) -> int:
-        """How many nodes may be disrupted. A percentage is rounded up; a budget that is not active is unlimited."""
+        """The number of nodes that may be disrupted. A percentage is rounded up; a budget that is not active is
+        unlimited.
+        """
         if not self.is_active(moment):
             return UNLIMITED
         return -(-self.nodes * nodes_counted // 100) if self.is_percentage else self.nodes
@@ -95,7 +97,7 @@ class DisruptionBudgets(Struct, frozen=True):
         return cls(tuple(budget for budget in budgets if budget is not None), tuple(errors))
 
     def nodes_allowed(self, reason: DisruptionReason, nodes_counted: int, moment: datetime) -> int:
-        """How many nodes may be disrupted for this reason at a time: the least that any budget for it allows.
+        """The number of nodes that may be disrupted for this reason at a time: the least that any budget for it allows.
 
         Args:
             nodes_counted: how many nodes of the NodePool are counted (`PoolNode.is_counted`).
@@ -113,14 +115,16 @@ class DisruptionBudgets(Struct, frozen=True):
         )
 
     def remaining(self, reason: DisruptionReason, nodes: Iterable[PoolNode], moment: datetime) -> int:
-        """How many more nodes may be disrupted for this reason, beyond those that already consume the budgets."""
+        """The number of further nodes that may be disrupted for this reason, beyond those that already consume the
+        budgets.
+        """
         counted_nodes = [node for node in nodes if node.is_counted]
         used_count = sum(node.consumes(reason) for node in counted_nodes)
         return max(0, self.nodes_allowed(reason, len(counted_nodes), moment) - used_count)
 
 
 class PoolNode(Struct, frozen=True, gc=False, kw_only=True):
-    """What budgets need to know of a node of their NodePool.
+    """A node as the budgets of its NodePool count it.
 
     Attributes:
         managed: It has a NodeClaim.
@@ -140,11 +144,11 @@ class PoolNode(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is one of the nodes of which a percentage is taken."""
+        """Return True if it is one of the nodes of which a percentage is taken."""
         return self.managed and (self.initialized or self.rebooting) and not self.instance_terminating
 
     def consumes(self, reason: DisruptionReason) -> bool:
-        """Whether it takes up one of the nodes that are allowed. It must be counted.
+        """Return True if it takes up one of the nodes that are allowed. It must be counted.
 
         A node that is not ready is what a repair is for, so it does not take up the budget for Unhealthy.
         """
@@ -182,7 +186,7 @@ def _parse_nodes(raw: object, path: str, errors: list[FieldError]) -> tuple[int,
 
 
 def _parse_reasons(raw: object, path: str, errors: list[FieldError]) -> frozenset[str] | None:
-    """As upstream, no list means every reason, and an empty list means none."""
+    """Parse the reasons. As upstream, no list means every reason, and an empty list means none."""
     if raw is None:
         return None
     if not isinstance(raw, list):

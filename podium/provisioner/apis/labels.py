@@ -66,7 +66,7 @@ def current_name(key: str) -> str:
 
 
 def is_restricted_label(key: str, well_known: AbstractSet[str]) -> bool:
-    """Whether pods and NodePools may not ask for this label, because Karpenter sets it itself.
+    """Return True if pods and NodePools may not ask for this label, because Karpenter sets it itself.
 
     Args:
         well_known: all well known labels, those of the provider included.

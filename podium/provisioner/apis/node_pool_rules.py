@@ -1,4 +1,4 @@
-"""What the API server refuses in a NodePool.
+"""The rules by which the API server refuses a NodePool.
 
 Owns the rules of its CustomResourceDefinition for fields that planning reads. They are for NodePools in files, which no
 API server has seen; recorded questions have theirs as they are.

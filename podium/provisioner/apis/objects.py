@@ -53,7 +53,7 @@ class Condition(Value, frozen=True):
 
 
 def is_true(conditions: Iterable[Condition], name: str) -> bool:
-    """Whether the condition is there and true."""
+    """Return True if the condition is there and true."""
     return true_condition(conditions, name) is not None
 
 
@@ -80,7 +80,7 @@ class NodeClassReference(Value, frozen=True):
 
 
 class NodeClaimSpec(Value, frozen=True):
-    """What a node must be like."""
+    """The demands on a node."""
 
     requirements: tuple[LabelRequirement, ...] = ()
     taints: tuple[Taint, ...] = ()
@@ -91,14 +91,14 @@ class NodeClaimSpec(Value, frozen=True):
 
 
 class NodeClaimTemplate(Value, frozen=True):
-    """What a NodePool's NodeClaims look like."""
+    """The form of a NodePool's NodeClaims."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: NodeClaimSpec = NodeClaimSpec()
 
 
 class Disruption(Value, frozen=True):
-    """Which nodes of a NodePool may be removed, and how many at a time.
+    """The rules by which nodes of a NodePool may be removed, and how many at a time.
 
     Attributes:
         budgets: As `DisruptionBudgets.parse` reads them.
@@ -110,7 +110,7 @@ class Disruption(Value, frozen=True):
 
     @property
     def consolidate_after_s(self) -> float | None:
-        """How long a node must have been left alone by pods before it may go; None means that it never may.
+        """The time for which no pod may have come or gone before a node may go; None means that it never may.
 
         Raises:
             FieldError: the value is no duration.
@@ -124,7 +124,7 @@ class Disruption(Value, frozen=True):
 
 
 class NodePoolSpec(Value, frozen=True):
-    """What nodes a NodePool may have, and how many."""
+    """The nodes that a NodePool may have."""
 
     template: NodeClaimTemplate = NodeClaimTemplate()
     disruption: Disruption = Disruption()
@@ -134,7 +134,7 @@ class NodePoolSpec(Value, frozen=True):
 
 
 class NodePoolStatus(Value, frozen=True):
-    """How a NodePool is."""
+    """The state of a NodePool."""
 
     conditions: tuple[Condition, ...] = ()
 
@@ -147,7 +147,7 @@ class NodePool(ClusterObject, frozen=True):
 
 
 class NodeClaimStatus(Value, frozen=True):
-    """What was bought for a NodeClaim, and how far it is."""
+    """The machine of a NodeClaim, and its progress."""
 
     provider_id: str = field(default="", name="providerID")
     capacity: ResourceList = {}
@@ -187,7 +187,7 @@ class ProvidedNode(Node, frozen=True, tag="Node"):
 
 
 class PodTemplate(Value, frozen=True):
-    """What a DaemonSet's pods look like."""
+    """The form of a DaemonSet's pods."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
@@ -206,7 +206,7 @@ class DaemonSet(NamespacedObject, frozen=True):
 
 
 class BudgetSpec(Value, frozen=True):
-    """How many pods of a selector must stay."""
+    """The number of pods of a selector that must stay."""
 
     selector: LabelSelector | None = None
     min_available: int | str | None = None
@@ -229,7 +229,7 @@ class LocalVolumeSpec(PersistentVolumeSpec, frozen=True):
 
     @property
     def is_on_one_node(self) -> bool:
-        """Whether the volume is a directory of one node, which a new node has as well as any."""
+        """Return True if the volume is a directory of one node, which a new node has as well as any."""
         return self.local is not None or self.host_path is not None
 
 

@@ -158,7 +158,7 @@ def _size(name: str, cpu: str) -> str:
 
 
 def _family(name: str) -> str:
-    """What stands before the first `.` or `-`; without either, the first character."""
+    """The part before the first `.` or `-`; without either, the first character."""
     end = _FAMILY_END.search(name)
     return name[: end.start()] if end else name[:1]
 
@@ -296,7 +296,7 @@ def _amounts(raw: ResourceList, path: str) -> Requests:
 
 
 def size_rank(capacity: Requests) -> float:
-    """Where an instance type without a price stands among others, on demand: the smaller, the earlier.
+    """The rank of an on-demand instance type without a price: the smaller, the earlier.
 
     A core counts as much as 25 gigabytes of memory, and each kind of device as much as 100 cores, so that pods without
     devices leave those nodes alone. This is no price. It compares with the prices of a catalogue that has only some of

@@ -1,4 +1,4 @@
-"""Which instance types a NodeClaim can still have, and why none is left.
+"""Narrows the instance types of a NodeClaim, and explains why none is left.
 
 Owns the test of one instance type against requirements and requests, the groups of instance types that run the same
 DaemonSets, and the texts of a failure.
@@ -56,7 +56,7 @@ class Options:
 
 @dataclass(slots=True)
 class _Tally:
-    """What some instance type met."""
+    """The conditions that some instance type met."""
 
     requirements: bool = False
     resources: bool = False

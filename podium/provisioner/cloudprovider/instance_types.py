@@ -31,7 +31,7 @@ CAPACITY_TYPES: Final = (RESERVED, SPOT, ON_DEMAND)
 
 @dataclass(frozen=True)
 class Overhead:
-    """What a node's resources lose to the system before pods can use them."""
+    """The resources of a node that the system takes before pods can use them."""
 
     kube_reserved: Requests
     system_reserved: Requests
@@ -76,7 +76,7 @@ class Offering:
 
     @cached_property
     def is_launchable(self) -> bool:
-        """Whether a node can be launched now: it is available and, if reserved, the reservation has room."""
+        """Return True if a node can be launched now: it is available and, if reserved, the reservation has room."""
         if CAPACITY_TYPE in self.requirements and self.requirements.get(CAPACITY_TYPE).has(RESERVED):
             return self.is_available and self.reservation_capacity > 0
         return self.is_available
@@ -106,12 +106,12 @@ class InstanceType:
 
     @cached_property
     def is_priced(self) -> bool:
-        """Whether every offering has a price."""
+        """Return True if every offering has a price."""
         return all(offering.is_priced for offering in self.offerings)
 
     @property
     def allocatable(self) -> Requests:
-        """What pods can use on a node of an offering without overrides."""
+        """The resources that pods can use on a node of an offering without overrides."""
         return self.groups[0].allocatable
 
     @cached_property
@@ -143,7 +143,7 @@ class InstanceType:
         )
 
     def allocatable_of(self, offering: Offering) -> Requests:
-        """What pods can use on a node of this offering."""
+        """The resources that pods can use on a node of this offering."""
         capacity, overhead = self.capacity, self.overhead.total
         if offering.capacity_override:
             capacity = {**capacity, **offering.capacity_override}
@@ -178,7 +178,7 @@ class InstanceType:
         return NO_PRICE
 
     def price_of(self, zone: str, capacity_type: str) -> float:
-        """What a running node costs: the price of the first offering with these labels, available or not.
+        """The price of a running node: that of the first offering with these labels, available or not.
 
         0 if there is none. Such a node is never worth replacing, but may still be deleted.
         """
@@ -223,7 +223,7 @@ def in_price_and_name_order(
 
 
 def fits(requests: Requests, total: Requests) -> bool:
-    """Whether the requests fit into the total. Nothing fits if any amount of the total is negative."""
+    """Return True if the requests fit into the total. Nothing fits if any amount of the total is negative."""
     if min(total.values(), default=0) < 0:
         return False
     for name, amount in requests.items():  # noqa: SIM110 - a generator would cost twice the time
@@ -255,7 +255,7 @@ def unmet_min_values(instance_types: Sequence[InstanceType], requirements: Requi
 
 
 def needed_for_min_values(instance_types: Sequence[InstanceType], requirements: Requirements) -> int:
-    """How many of the instance types, from the first on, offer as many values as `min_values` wants of each label.
+    """The number of instance types, from the first on, that offer as many values as `min_values` wants of each label.
 
     0 if nothing is wanted, and all of them if all are too few.
     """

@@ -40,11 +40,11 @@ class Reservations:
             self._free[name] += self._credit.get(name, 0)
 
     def is_full(self, offering: Offering) -> bool:
-        """Whether the reservation has no place at all, as opposed to none that is left."""
+        """Return True if the reservation has no place at all, as opposed to none that is left."""
         return offering.reservation_capacity == 0 and not self._credit.get(reservation_of(offering))
 
     def can_hold(self, hostname: str, offering: Offering) -> bool:
-        """Whether the node holds a place in the offering's reservation already, or can have one."""
+        """Return True if the node holds a place in the offering's reservation already, or can have one."""
         name = reservation_of(offering)
         return name in self._held.get(hostname, ()) or self._free[name] > 0
 
@@ -59,5 +59,5 @@ class Reservations:
         self._held[hostname] = reservation_ids
 
     def __bool__(self) -> bool:
-        """Whether there is any reservation."""
+        """Return True if there is any reservation."""
         return bool(self._free)

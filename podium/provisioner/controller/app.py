@@ -67,7 +67,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """How podium places pods; see `PlacingPlanner`."""
+    """The profiles by which podium places pods; see `PlacingPlanner`."""
 
     config: KubeSchedulerConfiguration
     classes: Mapping[str, type[Plugin]]
@@ -76,7 +76,7 @@ class Placing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to run.
+    """The options of a provisioner that runs.
 
     Attributes:
         catalogue: The instance types; None for the built-in ones.

@@ -38,7 +38,7 @@ def needs(
     places_with_podium: bool = False,
     leader_elect: bool = True,
 ) -> Needs:
-    """What a provisioner needs.
+    """The rights that a provisioner needs.
 
     Args:
         namespace: of the Lease and of the ConfigMap.

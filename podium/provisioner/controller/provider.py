@@ -1,4 +1,4 @@
-"""What the loops ask for nodes: the seam between plans and whatever makes machines."""
+"""The seam between plans and whatever makes machines: a provider that the loops ask for nodes."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class ProvisioningLoop:
         self._wake_up.set()
 
     def _is_needed(self) -> bool:
-        """Whether pods wait for nodes, or their nodes go."""
+        """Return True if pods wait for nodes, or their nodes go."""
         return any(map(is_provisionable, self._watched.pods())) or any(map(is_being_removed, self._watched.nodes()))
 
     async def _wait_for_batch(self) -> bool:

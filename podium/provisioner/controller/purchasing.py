@@ -26,7 +26,7 @@ _AT_ONCE_MAX: Final = 10
 
 
 class Purchasing:
-    """What was asked of the provider and is not seen yet.
+    """Keeps what was asked of the provider until the watch shows it.
 
     Args:
         awaits_machines: whether nodes are bought as NodeClaims, whose machines come later.

@@ -1,4 +1,4 @@
-"""What the provisioner tells of itself: Events about pods, metrics, and a ConfigMap with its last plans.
+"""Reports on the provisioner: Events about pods, metrics, and a ConfigMap with its last plans.
 
 Owns the form of the ConfigMap. A ConfigMap that cannot be written is reported, and written again with the next change.
 """

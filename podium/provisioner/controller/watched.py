@@ -140,7 +140,7 @@ class WatchedCluster:
 
     @property
     def is_current(self) -> bool:
-        """Whether no list is being taken in: until it is, pods or nodes may be missing."""
+        """Return True if no list is being taken in: until it is, pods or nodes may be missing."""
         return self._informers.synced and self._informers.consistency.is_consistent
 
     def nodes(self) -> Iterable[ProvidedNode]:

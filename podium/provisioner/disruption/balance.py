@@ -65,7 +65,9 @@ class Balance:
         )
 
     def approves(self, command: Command) -> bool:
-        """Whether every NodePool with the policy agrees. Savings are shared out by the prices of the nodes that go."""
+        """Return True if every NodePool with the policy agrees. Savings are shared out by the prices of the nodes that
+        go.
+        """
         savings, price = command.savings(self._well_known), command.price
         pools: dict[str, list[Candidate]] = {}
         for candidate in command.candidates:
@@ -81,7 +83,7 @@ class Balance:
         return True
 
     def may_approve(self, candidate: Candidate) -> bool:
-        """Whether the candidate could be removed if nothing had to take its place."""
+        """Return True if the candidate could be removed if nothing had to take its place."""
         totals = self._totals.get(candidate.pool_name)
         if not candidate.is_balanced or totals is None or totals.price <= 0:
             return True
@@ -101,7 +103,7 @@ def score(savings: float, cost: float, totals: PoolTotals) -> float:
 
 
 def _prices(basis: PlanBasis) -> Mapping[str, float]:
-    """What the NodeClaims of each NodePool cost, as far as their labels tell."""
+    """The price of the NodeClaims of each NodePool, as far as their labels say it."""
     prices: dict[str, float] = {}
     for claim in basis.objects.node_claims:
         labels = claim.metadata.labels

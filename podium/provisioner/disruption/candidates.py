@@ -24,7 +24,7 @@ from podium.provisioner.state.state_node import StateNode
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Why a node is no candidate.
+    """A reason why a node is no candidate.
 
     Attributes:
         is_of_pods: Whether pods on it are the reason, which a NodeClaim with a `terminationGracePeriod` overrides.
@@ -77,7 +77,7 @@ class Candidate:
 
     @property
     def is_priced(self) -> bool:
-        """Whether `price` is known, and may be shown."""
+        """Return True if `price` is known, and may be shown."""
         if self.instance_type is None:
             return False
         offering = self.instance_type.offering_of(self.state.labels.get(ZONE, ""), self.capacity_type)
@@ -90,37 +90,37 @@ class Candidate:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no pod costs anything to evict. There may be pods."""
+        """Return True if no pod costs anything to evict. There may be pods."""
         return self.cost <= NODE_COST
 
     @property
     def is_balanced(self) -> bool:
-        """Whether the NodePool weighs what is saved against what is disrupted."""
+        """Return True if the NodePool weighs what is saved against what is disrupted."""
         return self.pool.spec.disruption.consolidation_policy == BALANCED
 
     @property
     def goes_when_empty(self) -> bool:
-        """Whether the node goes as an empty one."""
+        """Return True if the node goes as an empty one."""
         return self._may_be_consolidated and self.is_empty
 
     @property
     def has_drifted(self) -> bool:
-        """Whether the node is to be replaced because it has drifted."""
+        """Return True if the node is to be replaced because it has drifted."""
         return self.pool.spec.replicas is None and bool(self.conditions.drifted)
 
     @property
     def is_consolidatable(self) -> bool:
-        """Whether consolidation considers the node."""
+        """Return True if consolidation considers the node."""
         return self._may_be_consolidated and not self.is_empty and self.unfitness is None
 
     @property
     def unfitness(self) -> str | None:
-        """Why consolidation never considers the node; None if it may, or if Karpenter tells nothing about it."""
+        """The reason why consolidation never considers the node; None if it may, or if Karpenter gives no reason."""
         return next(self.unfitnesses(), None)
 
     @property
     def disabled_text(self) -> str:
-        """That the NodePool never consolidates."""
+        """The sentence that the NodePool never consolidates."""
         return Reason(
             f'NodePool "{self.pool_name}" has consolidation disabled',
             f"NodePool {self.pool_name} never lets nodes go (consolidateAfter: Never)",

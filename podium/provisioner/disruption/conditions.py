@@ -35,7 +35,7 @@ _INITIALIZED: Final = "Initialized"
 
 @dataclass(frozen=True, slots=True)
 class ClaimConditions:
-    """What holds for a NodeClaim.
+    """The conditions of a NodeClaim.
 
     Attributes:
         is_consolidatable: Whether its node may be consolidated.
@@ -73,7 +73,7 @@ def conditions_of(
 
 
 def is_under_consolidate_after(claim: NodeClaim, pool: NodePool, now_s: float) -> bool:
-    """Whether pods came to the node, or left it, less than the NodePool's `consolidateAfter` ago."""
+    """Return True if pods came to the node, or left it, less than the NodePool's `consolidateAfter` ago."""
     duration_s = pool.spec.disruption.consolidate_after_s
     initialized = true_condition(claim.status.conditions, _INITIALIZED)
     if not duration_s or initialized is None:
@@ -132,7 +132,7 @@ def _drift_reason(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now_s:
 
 
 def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
-    """Whether the NodePool has changed. Hashes of different versions cannot be compared."""
+    """Return True if the NodePool has changed. Hashes of different versions cannot be compared."""
     own, pool_hashes = claim.metadata.annotations, pool.metadata.annotations
     if not {HASH, HASH_VERSION} <= own.keys() & pool_hashes.keys():
         return False
@@ -140,7 +140,7 @@ def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
 
 
 def _is_offered(claim: NodeClaim, labels: Requirements, catalogue: Catalogue) -> bool:
-    """Whether the catalogue still has the NodeClaim's instance type in its zone, available or not."""
+    """Return True if the catalogue still has the NodeClaim's instance type in its zone, available or not."""
     name = claim.metadata.labels.get(INSTANCE_TYPE, "")
     instance_type = first_named(catalogue.instance_types, name)
     if instance_type is None:

@@ -1,4 +1,4 @@
-"""Whether some nodes can go together, and what takes their place.
+"""Decides whether some nodes can go together, and what takes their place.
 
 Owns the one step that every search for nodes to consolidate is made of. Never chooses the nodes.
 
@@ -54,29 +54,29 @@ class Command:
 
     @property
     def decision(self) -> Decision:
-        """Whether other nodes take the place of those that go."""
+        """The kind of the command: whether other nodes take the place of those that go."""
         if self.goes_first:
             return "terminate-first"
         return "replace" if self.replacements else "delete"
 
     @property
     def price(self) -> float:
-        """What the nodes that go cost."""
+        """The price of the nodes that go."""
         return sum_in_order(candidate.price for candidate in self.candidates)
 
     def savings(self, well_known: frozenset[str]) -> float:
-        """What is saved in an hour. A replacement that cannot be launched costs nothing, as upstream."""
+        """The savings per hour. A replacement that cannot be launched costs nothing, as upstream."""
         return self.price - sum_in_order(replacement.price(well_known) or 0.0 for replacement in self.replacements)
 
     @property
     def is_priced(self) -> bool:
-        """Whether what is saved is known: all nodes that go, and all that come, have prices."""
+        """Return True if what is saved is known: all nodes that go, and all that come, have prices."""
         return all(candidate.is_priced for candidate in self.candidates) and all(
             replacement.is_priced for replacement in self.replacements
         )
 
     def shown_savings(self, well_known: frozenset[str]) -> float | None:
-        """What is saved in an hour; None if it is not known."""
+        """The savings per hour; None if they are not known."""
         return self.savings(well_known) if self.is_priced else None
 
     def launchable(self, well_known: frozenset[str]) -> Command | NoCommand:
@@ -89,7 +89,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoCommand:
-    """Why nodes stay.
+    """The reason why nodes stay.
 
     Attributes:
         reason: A sentence; empty if Karpenter tells none.
@@ -123,7 +123,8 @@ class Consolidation:
         return decision
 
     def of_several(self, candidates: Sequence[Candidate], *, to_several: bool = False) -> Command | NoCommand:
-        """As `of`, but a replacement is never of a type that is removed, nor as dear as the cheapest such node.
+        """Decide as `of` does, but a replacement is never of a type that is removed, nor as dear as the cheapest such
+        node.
 
         One of these nodes could then have stayed instead.
         """

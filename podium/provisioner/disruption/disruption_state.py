@@ -163,7 +163,7 @@ class DisruptionState:
         return tuple(self._finder.blockers(state))
 
     def budgets(self, reason: DisruptionReason) -> dict[str, int]:
-        """How many nodes of each NodePool may be disrupted for this reason."""
+        """The number of nodes of each NodePool that may be disrupted for this reason."""
         if self._ignores_budgets:
             return dict.fromkeys(self._pools, UNLIMITED)
         moment = datetime.fromtimestamp(self.now_s, UTC)

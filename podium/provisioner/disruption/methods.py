@@ -36,7 +36,7 @@ _NEW_RESULTS: Final = Reason(
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a command of consolidation must be like. Without arguments these are Karpenter's rules.
+    """The demands on a command of consolidation. Without arguments these are Karpenter's rules.
 
     Attributes:
         to_several: Whether more than one node may take the place of those that go.
@@ -117,7 +117,7 @@ def drift(state: DisruptionState) -> Command | None:
 
 
 def _with_its_place_freed(state: DisruptionState, candidate: Candidate) -> Simulation | None:
-    """What follows if the node goes first, and its place in a full reservation serves its pods; None if it does not."""
+    """Simulate that the node goes first, and its place in a full reservation serves its pods; None if it does not."""
     reservation = candidate.state.labels.get(RESERVATION_ID)
     if not state.basis.settings.terminates_first or candidate.capacity_type != RESERVED or not reservation:
         return None
@@ -154,19 +154,19 @@ def single_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | 
 
 
 def together(state: DisruptionState, candidates: Sequence[Candidate], rules: Rules = KARPENTERS) -> Command | NoCommand:
-    """What consolidation does with several candidates at once, budgets aside."""
+    """Decide on several candidates at once, budgets aside."""
     return _approve(state, state.consolidation.of_several(candidates, to_several=rules.to_several), rules)
 
 
 def alone(state: DisruptionState, candidate: Candidate, rules: Rules = KARPENTERS) -> Command | NoCommand:
-    """What consolidation does with one candidate, budgets aside."""
+    """Decide on one candidate, budgets aside."""
     if not state.balance.may_approve(candidate):
         return NoCommand()
     return _approve(state, state.consolidation.of([candidate], to_several=rules.to_several), rules)
 
 
 def _saves_enough(command: Command, rules: Rules, savings: float) -> bool:
-    """Whether the command surely saves as much as the rules demand: without prices it is not known to save any."""
+    """Return True if the command surely saves what the rules demand: without prices no savings are known."""
     return rules.savings_min <= 0 or (command.is_priced and savings >= rules.savings_min)
 
 
@@ -193,7 +193,7 @@ def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def consolidation_fault(state: DisruptionState, command: Command) -> str | None:
-    """Why the command of a consolidation is dropped if this is found when it is looked at again; None if it is not."""
+    """The reason why the command of a consolidation no longer holds; None if it holds."""
     names = {candidate.name for candidate in command.candidates}
     candidates = [
         candidate for candidate in state.candidates if candidate.is_consolidatable and candidate.name in names

@@ -65,17 +65,17 @@ def manifest_of(node_plan: NodePlan, now_s: float) -> Mapping[str, Any]:
 
 
 def is_bought_here(node: ProvidedNode) -> bool:
-    """Whether this provider has made the node."""
+    """Return True if this provider has made the node."""
     return node.spec.provider_id == f"{_MACHINE}{node.name}"
 
 
 def is_being_removed(node: ProvidedNode) -> bool:
-    """Whether the node is to go."""
+    """Return True if the node is to go."""
     return REMOVED_SINCE in node.metadata.annotations or node.metadata.deletion_timestamp is not None
 
 
 def removed_since(node: ProvidedNode) -> float:
-    """Since when the node is being removed, in seconds since the epoch; 0 if that cannot be read."""
+    """The time when the removal of the node began, in seconds since the epoch; 0 if that cannot be read."""
     try:
         return parse_time(node.metadata.annotations.get(REMOVED_SINCE, ""))
     except ValueError:

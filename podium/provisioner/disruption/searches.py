@@ -35,7 +35,7 @@ EXHAUSTIVE_MAX: Final = 8
 
 
 def prefix(state: DisruptionState, rules: Rules) -> Command | None:
-    """What Karpenter would do: several nodes together, or else one."""
+    """Search as Karpenter does: several nodes together, or else one."""
     return multi_node(state, rules) or single_node(state, rules)
 
 

@@ -1,4 +1,4 @@
-"""What a cluster is like once a command was carried out.
+"""Simulates the cluster after a command was carried out.
 
 Owns the objects of the nodes that were bought, and where pods are then. The cluster before stays as it is.
 

@@ -1,4 +1,4 @@
-"""What would become of the pods if some nodes went.
+"""Simulates where pods would go if some nodes went.
 
 Owns which pods and which nodes are simulated. Decides nothing.
 
@@ -29,7 +29,7 @@ STRANDED_SHOWN_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulation:
-    """Where the pods would go.
+    """The places of the pods after some nodes went.
 
     Attributes:
         plan: Where all of them would go, the waiting ones too.
@@ -40,7 +40,7 @@ class Simulation:
     stranded: Mapping[str, str]
 
     def stranded_text(self) -> Reason:
-        """That pods would find no place, and why the first of them."""
+        """The sentence that pods would find no place, with the reasons of the first of them."""
         first_reasons = sorted(self.stranded.items())[:STRANDED_SHOWN_MAX]
         text = "not all pods would schedule, " + "".join(f"{pod} => {reason} " for pod, reason in first_reasons)
         own = f"{len(self.stranded)} pods would find no other node: {'; '.join(map(': '.join, first_reasons))}"
@@ -74,7 +74,8 @@ class Simulator:
         is_strict: bool = False,
         credit: Mapping[str, int] | None = None,
     ) -> Simulation | None:
-        """What follows if the candidates go; None if there is no NodePool to buy from, which Karpenter calls a fault.
+        """Simulate that the candidates go. Returns None if there is no NodePool to buy from, which Karpenter calls a
+        fault.
 
         Args:
             is_consolidation: whether nodes under `consolidateAfter` take no pods that run.
@@ -120,7 +121,7 @@ class Simulator:
 
 
 def uninitialized_text(state: StateNode) -> Reason:
-    """That pods would go to a node that is not initialized yet."""
+    """The reason that pods would go to a node that is not initialized yet."""
     parts = [f"nodeclaim/{state.claim.metadata.name}"] if state.claim is not None else []
     if state.node is not None:
         parts.append(f"node/{state.node.metadata.name}")

@@ -1,4 +1,4 @@
-"""What decides for a running cluster or a command: Karpenter's simulation, or podium's own plugins.
+"""Plans for a running cluster or a command, by Karpenter's simulation or by podium's own plugins.
 
 Owns plans by podium's own rules. Never prints one.
 """

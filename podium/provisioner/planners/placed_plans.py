@@ -1,8 +1,36 @@
-"""Which nodes to buy, judged by podium: each pod is placed by podium's own plugins, on nodes that are not there yet.
+"""Plans nodes to buy by podium's own rules: podium's plugins place every pod, on nodes that do not exist yet.
 
-Owns the search for such nodes. It begins with Karpenter's plan, buys more where podium places a pod elsewhere or
-nowhere, and drops every node that can be left out. What is told is the last trial, so it is what podium then does if
-the nodes come in the order of their names here: where nodes are equally good, podium goes by their order.
+Owns the search for such nodes. Decides nothing about a single pod: `podium.engine` places it.
+
+Karpenter simulates the scheduler with rules of its own. They are close to kube-scheduler's, but know no scores, no
+profile and no plugin of the user. A plan by them may therefore buy a node that podium then leaves empty, or leave a pod
+pending that podium would have placed. This search asks podium itself. Its result is the last *trial*: a fork of the
+cluster with the nodes added, in which podium has placed all pods in queue order until nothing changed any more.
+
+1. *Propose.* `Solver` packs the pending pods by Karpenter's rules, and each of its NodeClaims becomes the cheapest node
+   that could be launched for it. It packs well and looks at each pod once, where a search that begins with nothing
+   would have to run a trial for each node.
+2. *Add what is missing.* In a trial, a pod may find no node although one was proposed for it: the scores spread other
+   pods over the room that it needs. Each such pod gets the cheapest node on which podium places it. With more nodes the
+   next trial may spread the pods otherwise, so this is repeated, for `ROUNDS_MAX` rounds at most.
+3. *Drop the needless*, the most expensive first: a node goes if podium, without it, still binds every pod that is bound
+   now. After each that goes, the nodes that were needed before are tried again, because the pods have moved.
+
+Preemption counts in step 3 and in the result, but not in step 2: there it would evict pods for which a node can be
+bought. Nodes that are leaving take no pods, but they are there while their pods are placed, because spreading still
+counts them. Then they are removed, and the pods that have no node yet (`Plan.late`) are tried once more.
+
+Example: node `old` has 4 CPUs free. `big` requests 3 CPUs; `a` and `b`, of higher priority, request 1 each. A node of
+type c-2 has 1.9 CPUs for pods, a c-4 has 3.9.
+
+- Karpenter's rules place the largest pod first: `big` and `a` on `old`, `b` on a new c-2. Proposed: c-2.
+- podium takes `a` and `b` first, by priority, and places both on `old`. `big` fits neither there nor on the c-2: a c-4
+  is added for it.
+- In the next trial, the scores lead `b` to the empty c-4, and `big` fits on `old` beside `a`. Nothing needs the c-2 any
+  more, so it is dropped. The plan: one c-4 for `b`.
+
+Invariant: podium then does what the plan says, if the nodes come in the order of their names here. Among equally good
+nodes podium goes by their order.
 """
 
 from __future__ import annotations
@@ -94,7 +122,7 @@ def settled_objects(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects
 
 @dataclass(eq=False)
 class _Trial:
-    """What podium does with some nodes more.
+    """A fork of the cluster with candidate nodes, on which podium places pods.
 
     Attributes:
         last: The last attempt at each pod, by its key.
@@ -247,13 +275,13 @@ class _Search:
         """The cheapest node that the pod would be placed on; the world has both then. Nothing if there is none."""
         for template, groups in self._basis.templates:
             name = self._next_name(template.name)
-            for launch in self._options(template, groups, pod, candidates):
+            for candidate in self._options(template, groups, pod, candidates):
                 what_if = world.fork()
-                _add(what_if, name, launch)
+                _add(what_if, name, candidate)
                 if _place(what_if, pod).node is not None:
-                    _add(world, name, launch)
+                    _add(world, name, candidate)
                     _place(world, pod)
-                    return {self._name(template.name): launch}
+                    return {self._name(template.name): candidate}
         return {}
 
     def _drop_needless(self, candidates: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
@@ -266,7 +294,9 @@ class _Search:
         needed: list[str] = []
         while untried:
             name = untried.popleft()
-            other_candidates = {other_name: launch for other_name, launch in candidates.items() if other_name != name}
+            other_candidates = {
+                other_name: candidate for other_name, candidate in candidates.items() if other_name != name
+            }
             without = (
                 None if is_large and not _others_may_hold(trial, name) else self._trial(other_candidates, preempt=True)
             )
@@ -289,8 +319,8 @@ class _Search:
 
     def _trial(self, candidates: Mapping[str, CandidateNode], *, preempt: bool) -> _Trial:
         trial = _Trial(self._world.fork())
-        for name, launch in sorted(candidates.items()):
-            _add(trial.world, name, launch)
+        for name, candidate in sorted(candidates.items()):
+            _add(trial.world, name, candidate)
         trial.settle(self._waiting, preempt=preempt)
         if self._leaving:
             # They are there, and count, until their pods are placed elsewhere.
@@ -309,19 +339,19 @@ class _Search:
             return []
         remaining, requests = self._remaining(template.name, candidates), requests_of(pod)
         options = [
-            launch
+            candidate
             for requirements in self._alternatives(template, pod)
-            for launch in candidate_nodes(template, groups, requirements, self._basis.well_known)
-            if has_room(launch, requests) and _within(launch, remaining)
+            for candidate in candidate_nodes(template, groups, requirements, self._basis.well_known)
+            if has_room(candidate, requests) and _within(candidate, remaining)
         ]
         first: dict[tuple[str, str], CandidateNode] = {}
-        for launch in options:
-            first.setdefault((launch.offering.zone, launch.offering.capacity_type), launch)
+        for candidate in options:
+            first.setdefault((candidate.offering.zone, candidate.offering.capacity_type), candidate)
         ahead = list(first.values())
         return [*ahead, *(option for option in options if option not in ahead)][:TRIES_MAX]
 
     def _alternatives(self, template: Template, pod: Pod) -> Iterator[Requirements]:
-        """What a node of the NodePool must be like for the pod, by the alternatives of its node affinity."""
+        """The requirements on a node of the NodePool for the pod, by the alternatives of its node affinity."""
         spec = pod.spec
         while True:
             requirements = strict_pod_requirements(spec)
@@ -376,11 +406,11 @@ class _Search:
     def _why_no_options(
         self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, pod_requirements: Requirements
     ) -> str:
-        """Why the NodePool has no node for the pod though its own requirements allow some."""
+        """The reason why the NodePool has no node for the pod though its own requirements allow some."""
         options = [
-            launch
+            candidate
             for requirements in self._alternatives(template, pod)
-            for launch in candidate_nodes(template, groups, requirements, self._basis.well_known)
+            for candidate in candidate_nodes(template, groups, requirements, self._basis.well_known)
         ]
         if not options:
             return f"no instance type that can be launched has {demands_text(pod_requirements)}"
@@ -421,8 +451,8 @@ def _unbound(pod: Pod) -> Pod:
     return Pod(metadata=pod.metadata, spec=pod.spec)
 
 
-def _add(world: Cluster, name: str, launch: CandidateNode) -> None:
-    for manifest in launch.manifests(name):
+def _add(world: Cluster, name: str, candidate: CandidateNode) -> None:
+    for manifest in candidate.manifests(name):
         world.add(manifest)
 
 
@@ -441,7 +471,7 @@ def _preempted_text(preemption: Placement) -> str:
 
 
 def _others_may_hold(trial: _Trial, name: str) -> bool:
-    """Whether the other nodes have, in sum, room for the pods that were placed on this one."""
+    """Return True if the other nodes have, in sum, room for the pods that were placed on this one."""
     moving = total(*(requests_of(placement.pod) for placement in trial.placements if placement.node == name))
     nodes = (node for node in trial.world.nodes if node.name != name)
     allocatable = total(*(whole_amounts(node.status.allocatable, "status.allocatable") for node in nodes))
@@ -450,7 +480,7 @@ def _others_may_hold(trial: _Trial, name: str) -> bool:
 
 
 def _verdict(world: Cluster, pod: Pod, name: str) -> str:
-    """Why the node refuses the pod; empty if the attempt fails altogether."""
+    """The reason why the node refuses the pod; empty if the attempt fails altogether."""
     try:
         evaluation = world.evaluate(pod)
     except ScheduleError:
@@ -460,10 +490,10 @@ def _verdict(world: Cluster, pod: Pod, name: str) -> str:
     return ", ".join(next(reasons, ()))
 
 
-def _within(launch: CandidateNode, remaining: Requests) -> bool:
-    capacity = _capacity(launch)
+def _within(candidate: CandidateNode, remaining: Requests) -> bool:
+    capacity = _capacity(candidate)
     return all(capacity.get(name, 0) <= amount for name, amount in remaining.items())
 
 
-def _capacity(launch: CandidateNode) -> Requests:
-    return {**launch.instance_type.capacity, NODE_COUNT: 1}
+def _capacity(candidate: CandidateNode) -> Requests:
+    return {**candidate.instance_type.capacity, NODE_COUNT: 1}

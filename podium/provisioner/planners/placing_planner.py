@@ -58,13 +58,13 @@ class PlacingPlanner:
         return replace(plan, nodes=with_names(objects, plan.nodes))
 
     def removal(self, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]) -> Removal | None:
-        """As `Planner.removal`."""
+        """Plan as `Planner.removal` does."""
         return self.by_karpenter.removal(objects, now_s, fixed_nodes, self._simulators(objects))
 
     def validate(
         self, removal: Removal, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]
     ) -> Removal | str:
-        """As `Planner.validated`."""
+        """Look again as `Planner.validate` does."""
         return self.by_karpenter.validate(removal, objects, now_s, fixed_nodes, self._simulators(objects))
 
     def _simulators(self, objects: ClusterObjects) -> MakeSimulator:

@@ -1,4 +1,4 @@
-"""What would become of the pods if some nodes went, judged by podium: each pod is placed by podium's own plugins.
+"""Simulates where pods would go if some nodes went: podium's own plugins place each pod.
 
 Owns the cluster that podium's plugins see while nodes are taken away. Decides nothing.
 """
@@ -47,7 +47,7 @@ class PlacingSimulator(Simulator):
         is_strict: bool = False,  # noqa: ARG002
         credit: Mapping[str, int] | None = None,  # noqa: ARG002
     ) -> Simulation | None:
-        """As `Simulator.without`. Reservations are left out."""
+        """Simulate as `Simulator.without` does. Reservations are left out."""
         basis = self._basis
         if not basis.pools:
             return None

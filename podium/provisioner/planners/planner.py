@@ -1,4 +1,4 @@
-"""What a provisioner that runs would do now: nodes to buy, nodes to remove, and whether a removal still holds.
+"""Plans for a provisioner that runs: nodes to buy, nodes to remove, and whether a removal still holds.
 
 Owns the order in which the methods of disruption are tried. Each answer is a pure function of the objects and the time.
 
@@ -66,7 +66,7 @@ class Planner:
     in_own_words: bool = False
 
     def basis(self, objects: ClusterObjects) -> PlanBasis:
-        """What plans over these objects start from."""
+        """The start of all plans over these objects."""
         return PlanBasis(objects, self._catalogue_for(objects), self.settings)
 
     def plan(self, objects: ClusterObjects, now_s: float) -> Plan:

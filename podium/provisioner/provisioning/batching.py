@@ -26,7 +26,7 @@ FIRST_TRIGGER_S: Final = 1.0
 
 
 class BatchingState(enum.Enum):
-    """What a batching window is doing, or how the last one ended."""
+    """The state of a batching window, or how the last one ended."""
 
     AWAITING_TRIGGER = enum.auto()
     """It has begun, and waits for the first trigger."""
@@ -88,7 +88,7 @@ class BatchingWindow:
             self._is_trigger_kept = True
 
     def state(self) -> BatchingState:
-        """What the window is doing now, or how the last one ended."""
+        """The state of the window now, or how the last one ended."""
         self._end_if_due(self._clock.monotonic())
         return self._state
 

@@ -46,7 +46,7 @@ class CandidateNode:
 
     @property
     def price(self) -> float:
-        """What it is compared by: the price per hour, or what takes its place."""
+        """The amount that it is compared by: the price per hour, or what takes its place."""
         return self.offering.price
 
     @property
@@ -56,7 +56,7 @@ class CandidateNode:
 
     @property
     def allocatable(self) -> Requests:
-        """What pods can use of it, DaemonSets' pods among them."""
+        """The resources that pods can use, DaemonSets' pods among them."""
         return self.instance_type.allocatable_of(self.offering)
 
     def labels(self, name: str) -> Mapping[str, str]:
@@ -125,10 +125,10 @@ def candidate_of(
     return min(candidates, key=_order, default=None)
 
 
-def has_room(launch: CandidateNode, requests: Requests) -> bool:
-    """Whether the node is large enough for its DaemonSets and these requests."""
-    overhead = launch.group.overhead
-    return fits({name: amount + overhead.get(name, 0) for name, amount in requests.items()}, launch.allocatable)
+def has_room(candidate: CandidateNode, requests: Requests) -> bool:
+    """Return True if the node is large enough for its DaemonSets and these requests."""
+    overhead = candidate.group.overhead
+    return fits({name: amount + overhead.get(name, 0) for name, amount in requests.items()}, candidate.allocatable)
 
 
 def node_under_way(state: StateNode) -> Mapping[str, Any]:
@@ -144,8 +144,8 @@ def daemons(node: str, requests: Requests, ports: Iterable[HostPort] = ()) -> It
         yield _daemon(f"{node}-daemon-{index}", node, amounts, ports if index == 0 else ())
 
 
-def _order(launch: CandidateNode) -> tuple[float, str, str, str]:
-    return launch.price, launch.instance_type.name, launch.offering.zone, launch.offering.capacity_type
+def _order(candidate: CandidateNode) -> tuple[float, str, str, str]:
+    return candidate.price, candidate.instance_type.name, candidate.offering.zone, candidate.offering.capacity_type
 
 
 def _label(requirement: Requirement) -> str | None:

@@ -89,7 +89,7 @@ class Daemons:
 
 
 def uses_devices(spec: PodSpec) -> bool:
-    """Whether the pod has resource claims."""
+    """Return True if the pod has resource claims."""
     return bool(spec.resource_claims) or any(
         container.resources.claims for container in (*spec.init_containers, *spec.containers)
     )

@@ -28,7 +28,7 @@ from podium.provisioner.state.state_node import StateNode
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeRoom:
-    """What a node has left before anything is planned onto it.
+    """The resources that a node has left before anything is planned onto it.
 
     Attributes:
         requirements: Its labels, and its hostname.
@@ -68,7 +68,7 @@ class NodeRoom:
 
 
 class ExistingNode:
-    """What a node has left for pods. The node itself stays as it is.
+    """The resources that a node has left for pods. The node itself stays as it is.
 
     Attributes:
         pods: The pods that were planned onto it.
@@ -88,7 +88,7 @@ class ExistingNode:
 
     @property
     def free(self) -> Requests:
-        """What it has left; nothing if any amount is negative, since no pod fits then."""
+        """The resources that it has left; empty if any amount is negative, since no pod fits then."""
         return {} if min(self._free.values(), default=0) < 0 else self._free
 
     def take(self, pod: PlannedPod) -> bool:
@@ -119,7 +119,7 @@ class ExistingNode:
         return True
 
     def refusal_of(self, pod: PlannedPod) -> Refusal | None:
-        """Why the node cannot take the pod now; None if it can. Plans nothing."""
+        """The reason why the node cannot take the pod now; None if it can. Plans nothing."""
         untaken = untolerated_taints(self.state.taints, pod.spec.tolerations)
         if untaken:
             return Refusal.of(taints_text(untaken))

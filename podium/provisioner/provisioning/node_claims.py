@@ -48,7 +48,7 @@ _WOULD_LOSE_ALL = Refusal.of(
 
 @dataclass(frozen=True, eq=False)
 class ClaimContext:
-    """What all NodeClaims of one plan share.
+    """The collaborators that all NodeClaims of one plan share.
 
     Attributes:
         is_strict: Whether a pod waits for another pass rather than miss a reservation that others hold in this one.
@@ -65,7 +65,7 @@ class ClaimContext:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Narrowing:
-    """What a NodeClaim becomes with one more pod."""
+    """The state of a NodeClaim with one more pod."""
 
     requirements: Requirements
     options: int
@@ -126,7 +126,7 @@ class PlannedClaim:
         return None
 
     def refusal_of(self, pod: PlannedPod) -> Refusal | None:
-        """Why the NodeClaim cannot take the pod now; None if it can. Plans nothing."""
+        """The reason why the NodeClaim cannot take the pod now; None if it can. Plans nothing."""
         narrowing = self._narrow(pod, lower_min_values=False)
         return narrowing if isinstance(narrowing, Refusal) else None
 
@@ -154,7 +154,7 @@ class PlannedClaim:
         return self.columns.largest_capacity(self.options, names)
 
     def final_requirements(self) -> Requirements:
-        """What the NodeClaim requires once all pods are planned: pinned to the reservations that it holds."""
+        """The requirements once all pods are planned, pinned to the reservations that the NodeClaim holds."""
         requirements = without_hostname(self.requirements)
         if not self._reserved:
             return requirements
@@ -165,7 +165,7 @@ class PlannedClaim:
         )
 
     def final_requests(self) -> Requests:
-        """What the pods take, and at least what the DaemonSets take beside them.
+        """The requests of the pods, and at least those of the DaemonSets beside them.
 
         As upstream, a group without DaemonSets is forgotten when the next group has some.
         """

@@ -27,7 +27,7 @@ _ALL_BITS = (1 << _DOMAINS_MAX) - 1
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What rules about other pods require of the place that takes a pod.
+    """The demands of rules about other pods on the place that takes a pod.
 
     Attributes:
         hosts: The most pods of a group that the place's host may have.
@@ -39,7 +39,7 @@ class Limits:
 
 
 class _Domains:
-    """Which values of one label each place may have, as bits."""
+    """The values of one label that each place may have, as bits."""
 
     def __init__(self, capacity: int) -> None:
         self.column: _Column = np.zeros(capacity, dtype=np.int64)
@@ -77,7 +77,7 @@ class NodeIndex:
         self._capacity = 64
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of places."""
         return len(self._hostnames)
 
     def add(self, hostname: str, free: Requests, requirements: Requirements) -> None:

@@ -101,7 +101,7 @@ class NodePlan:
 
     @property
     def is_priced(self) -> bool:
-        """Whether the first of the instance types has prices."""
+        """Return True if the first of the instance types has prices."""
         return all(instance_type.is_priced for instance_type in self.instance_types[:1])
 
     def price(self, well_known: frozenset[str]) -> float | None:
@@ -155,7 +155,7 @@ class Unschedulable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """What to buy, and where pods go.
+    """The nodes to buy, and the places of pods.
 
     Attributes:
         nodes: The nodes to buy.
@@ -164,7 +164,7 @@ class Plan:
         ignored: By pod that is not planned for, why.
         skipped: By NodePool that nothing is bought from, why.
         preempted: The pods on nodes that podium then evicts.
-        late: By key, the pods that are placed only once the nodes that are leaving are gone.
+        late: The keys of the pods that have no node before the nodes that are leaving are gone.
         devices: Those for resource claims, before the plan and after it.
         solver: It answers why nodes refuse a pod; None if there was nothing to plan, and by podium's rules.
     """

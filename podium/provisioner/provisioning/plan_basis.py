@@ -1,4 +1,4 @@
-"""What all plans over one cluster share: templates, the pods of DaemonSets, volumes, and what instance types meet.
+"""The parts that all plans over one cluster share: templates, the pods of DaemonSets, volumes, and instance types.
 
 Owns what does not depend on which pods are planned, or on which nodes. It is made once, however many plans are made
 from it, and only remembers what was asked before.
@@ -47,7 +47,7 @@ class PreparedPod:
 
 
 class PlanBasis:
-    """What plans over these objects start from.
+    """The start of all plans over these objects.
 
     Args:
         objects: the cluster.
@@ -118,7 +118,7 @@ class PlanBasis:
         return self._pods.get(state.node.metadata.name, ()) if state.node is not None else ()
 
     def room(self, state: StateNode) -> NodeRoom:
-        """What the node has left before anything is planned."""
+        """The resources that the node has left before anything is planned."""
         room = self._rooms.get(state)
         if room is None:
             csi_node = self._csi_nodes.get(state.node.metadata.name) if state.node is not None else None

@@ -37,7 +37,7 @@ def in_karpenters_words(text: str) -> str:
 
 
 def unmet_demands(offers: Requirements, demands: Requirements, allow_undefined: AbstractSet[str]) -> Iterator[str]:
-    """Why nodes like these do not suit a pod: a sentence for each label, in order of name.
+    """The reasons why nodes like these do not suit a pod: a sentence for each label, in order of name.
 
     Args:
         offers: what the labels of the nodes are.

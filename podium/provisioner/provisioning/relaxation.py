@@ -1,4 +1,4 @@
-"""What a pod gives up, one thing at a time, until it can be placed.
+"""Relaxes the demands of a pod, one at a time, until it can be placed.
 
 Owns the order in which preferences are dropped. Returns another pod; never changes one.
 

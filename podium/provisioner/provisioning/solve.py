@@ -47,7 +47,7 @@ _NOT_LOOKED_AT: Final = Refusal.of("was not looked at: the time limit is over", 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Where pods were planned.
+    """The places for which pods were planned.
 
     Attributes:
         skipped: By NodePool, why it was not bought from.

@@ -28,7 +28,7 @@ _TOO_ALIKE: Final = "the instance types that it allows have fewer different valu
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """What a NodePool's NodeClaims start from.
+    """The start of a NodePool's NodeClaims.
 
     Attributes:
         instance_types: Those that meet the NodePool's requirements.
@@ -96,7 +96,7 @@ def _template_requirements(pool: NodePool) -> Requirements:
 
 
 def is_of_provider(reference: NodeClassReference, node_class: tuple[str, str] | None) -> bool:
-    """Whether the NodePool or the NodeClaim with this node class is the provider's.
+    """Return True if the NodePool or the NodeClaim with this node class is the provider's.
 
     Args:
         node_class: group and kind of the provider's node class; None for any provider's.
@@ -105,7 +105,7 @@ def is_of_provider(reference: NodeClassReference, node_class: tuple[str, str] | 
 
 
 def unusable_reason(pool: NodePool, node_class: tuple[str, str] | None = NODE_CLASS) -> str | None:
-    """Why nothing can be bought from the NodePool, whatever the pods; None if it can."""
+    """The reason why nothing can be bought from the NodePool, whatever the pods; None if it can."""
     reference = pool.spec.template.spec.node_class_ref
     states = {condition.type: condition.status for condition in pool.status.conditions}
     if states.get("Ready") != "True" or not {"ValidationSucceeded", "NodeClassReady"} <= states.keys():

@@ -159,7 +159,7 @@ class Topology:
         yield from self._repelling.get(pod.uid, ())
 
     def limits_of(self, pod: Pod, strict: Requirements) -> Limits:
-        """What the counts of now require of the node that takes the pod.
+        """The demands on the node that takes the pod, by the present counts.
 
         Args:
             strict: what the pod requires of a node, preferences aside.
@@ -180,7 +180,7 @@ class Topology:
     def narrow(
         self, pod: Pod, taints: Sequence[Taint], strict: Requirements, node: Requirements
     ) -> Requirements | Refusal:
-        """What the node must be like for the pod's rules, and for those of pods that repel it.
+        """Narrow the requirements of a node by the pod's rules, and by those of pods that repel it.
 
         Args:
             strict: what the pod requires of a node, preferences aside.
@@ -353,7 +353,7 @@ def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[Instance
 
 
 def pool_requirements(pool: NodePool) -> Requirements:
-    """What a NodePool says about its nodes' labels: its requirements and the labels of its template."""
+    """The requirements of a NodePool on its nodes' labels: its own, and the labels of its template."""
     return required_of(pool).union(Requirements.of_labels(pool.spec.template.metadata.labels))
 
 

@@ -31,7 +31,7 @@ COUNTS_SHOWN_MAX: Final = 25
 
 
 class TopologyKind(enum.Enum):
-    """What a group asks of a domain. The value is its name in messages."""
+    """The kind of a group's demand. The value is its name in messages."""
 
     SPREAD = "topology spread"
     AFFINITY = "pod affinity"
@@ -60,12 +60,12 @@ class NodeFilter:
 
     @property
     def is_open(self) -> bool:
-        """Whether all nodes' pods count."""
+        """Return True if all nodes' pods count."""
         is_strict = self.affinity_policy == HONOR and bool(self.requirements) and all(map(len, self.requirements))
         return not is_strict and self.taints_policy != HONOR
 
     def matches(self, taints: Iterable[Taint], labels: Requirements) -> bool:
-        """Whether pods of a node with these taints and labels count."""
+        """Return True if pods of a node with these taints and labels count."""
         if self.affinity_policy == HONOR and not self._allows(labels):
             return False
         return self.taints_policy != HONOR or not untolerated_taints(taints, self.tolerations)
@@ -78,7 +78,7 @@ class NodeFilter:
 
     @property
     def identity(self) -> Hashable:
-        """What upstream compares: of the requirements it sees the keys only, and equal items in pairs cancel out."""
+        """The parts that upstream compares: only the keys of requirements; equal items in pairs cancel out."""
         return (
             _odd([frozenset(requirement.keys()) for requirement in self.requirements]),
             self.affinity_policy,
@@ -112,7 +112,7 @@ class Domains:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a pod asks about the pods of a selector."""
+    """A rule of a pod about the pods of a selector."""
 
     kind: TopologyKind
     key: str
@@ -124,7 +124,7 @@ class Rule:
 
     @property
     def identity(self) -> Hashable:
-        """What is equal for the rules that share a group."""
+        """The parts that are equal for the rules that share a group."""
         nodes = self.node_filter.identity
         return self.kind, self.key, self.namespaces, self.max_skew, nodes, _selector_key(self.selector)
 
@@ -164,15 +164,15 @@ class TopologyGroup:
             self._empty.discard(domain)
 
     def selects(self, pod: Pod) -> bool:
-        """Whether the pod is one of those that the group counts."""
+        """Return True if the pod is one of those that the group counts."""
         return pod.metadata.namespace in self.namespaces and self.selector.matches(pod.metadata.labels)
 
     def counts_on(self, pod: Pod, taints: Iterable[Taint], requirements: Requirements) -> bool:
-        """Whether the pod counts if it is placed on such a node."""
+        """Return True if the pod counts if it is placed on such a node."""
         return self.selects(pod) and self.node_filter.matches(taints, requirements)
 
     def most_on_host(self, pod: Pod) -> int | None:
-        """How many pods of the group a host may have before this pod; None if that does not decide."""
+        """The number of pods of the group that a host may have before this pod; None if that does not decide."""
         if self.kind is TopologyKind.SPREAD:
             return self._max_skew - (1 if self.selects(pod) else 0)
         return 0 if self.kind is TopologyKind.ANTI_AFFINITY else None
@@ -208,7 +208,7 @@ class TopologyGroup:
         return Requirement(self.key, False, frozenset(domains))
 
     def refusal(self, pod_domains: Requirement, node_domains: Requirement) -> str:
-        """Why no domain is left, with the counts of now."""
+        """The sentence that no domain is left, with the present counts."""
         domains = sorted(self.counts)
         counts = ", ".join(f"{domain}: {self.counts[domain]}" for domain in domains[:COUNTS_SHOWN_MAX])
         if len(domains) > COUNTS_SHOWN_MAX:
@@ -262,7 +262,9 @@ class TopologyGroup:
         return [domain_set for domain_set in (first, any_allowed) if domain_set is not None]
 
     def _may_start(self, pod: Pod, pod_domains: Requirement) -> bool:
-        """Whether the pod may be the first of its group: it selects itself, and there is none that it could join."""
+        """Return True if the pod may be the first of its group: it selects itself, and there is none that it could
+        join.
+        """
         if not self.selects(pod):
             return False
         return not any(count > 0 and pod_domains.has(domain) for domain, count in self.counts.items())

@@ -1,4 +1,4 @@
-"""What people and programs are shown of plans and commands, and answers to recorded questions.
+"""Shows plans and commands to people and programs, and answers recorded questions.
 
 Owns the JSON form and the sentences. Decides nothing.
 """

@@ -41,7 +41,7 @@ UNDERUTILIZED: Final[DisruptionReason] = "Underutilized"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationOptions:
-    """How to consolidate. Without arguments as Karpenter does.
+    """The options of a consolidation. Without arguments they are Karpenter's.
 
     Attributes:
         search: How to look for nodes that can go together: `prefix`, `greedy` or `exhaustive`. A plan is never worse
@@ -87,7 +87,7 @@ class PlannedCommand:
 
     @property
     def shown_savings(self) -> float | None:
-        """What is saved in an hour; None if it is not known."""
+        """The savings per hour; None if they are not known."""
         return self.savings if self.is_priced else None
 
 
@@ -109,12 +109,12 @@ class ConsolidationPlan:
 
     @property
     def savings(self) -> float:
-        """What all commands save in an hour, or what takes its place where prices are not known."""
+        """The savings of all commands per hour, or what takes their place where prices are not known."""
         return sum_in_order(command.savings for command in self.commands)
 
     @property
     def shown_savings(self) -> float | None:
-        """What all commands save in an hour; None if it is not known."""
+        """The savings of all commands per hour; None if they are not known."""
         return self.savings if all(command.is_priced for command in self.commands) else None
 
     def as_dict(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class ConsolidationPlan:
         }
 
     def why(self, name: str) -> dict[str, Any]:
-        """What becomes of a node: `outcome`, where its pods go by `moves`, and the `blockers` that keep it.
+        """Explain a node: its `outcome`, by `moves` where its pods go, and the `blockers` that keep it.
 
         Raises:
             FieldError: there is no such node. The message has the nearest names.

@@ -1,4 +1,4 @@
-"""What Karpenter would disrupt in a cluster now, as it is told: the form of its recorded answers.
+"""The form of Karpenter's recorded answers about disruption.
 
 Owns the form. Everything in it is found elsewhere.
 """
@@ -24,7 +24,7 @@ _REASONS: Final[tuple[DisruptionReason, ...]] = ("Drifted", "Empty", "Underutili
 
 
 def plan_disruption(objects: ClusterObjects, catalogue: Catalogue, settings: Settings, now_s: float) -> dict[str, Any]:
-    """What each method would do if it were its turn, and why nodes stay.
+    """Plan what each method would do if it were its turn, and explain why nodes stay.
 
     Returns: `conditions`, `budgets`, `blocked`, `unfit`, `candidates`, `nodes` and `methods`.
 

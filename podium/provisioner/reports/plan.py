@@ -1,4 +1,4 @@
-"""What a cluster would buy, as people and programs ask for it: nodes with their cost, and why pods stay.
+"""Shows a plan to people and programs: nodes with their cost, and why pods stay.
 
 Owns what is told beyond a recorded answer: costs, utilisation before and after, the reasons by NodePool, why a NodePool
 is left out, and why nodes refuse a pod.
@@ -86,7 +86,7 @@ class PlanReport:
         }
 
     def why(self, name: str) -> dict[str, Any]:
-        """What became of a pod, what each NodePool answered, and why the nodes that are there refuse it.
+        """Explain a pod: its outcome, the answer of each NodePool, and why the nodes that are there refuse it.
 
         By podium's own rules, the nodes that are there are left out.
 
@@ -248,7 +248,7 @@ def _key(pod: Pod) -> str:
 
 
 def monthly(hourly: float | None) -> float | None:
-    """What an amount per hour comes to in a month; None if it is not known."""
+    """The amount of a month for an amount per hour; None if that is not known."""
     return None if hourly is None else hourly * HOURS_PER_MONTH
 
 

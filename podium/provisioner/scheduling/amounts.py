@@ -18,12 +18,12 @@ from podium.objects.resource_names import CPU, PODS
 
 
 def requests_of(pod: Pod) -> Requests:
-    """What a pod takes of a node, itself included as one of its pods."""
+    """The requests of a pod, itself included as one of a node's pods."""
     return {**pod_requests_with_status(pod), PODS: 1}
 
 
 def requests_of_all(pods: Iterable[Pod]) -> Requests:
-    """What pods take of a node together."""
+    """The requests of pods together."""
     pods = tuple(pods)
     return {**total(*(pod_requests_with_status(pod) for pod in pods)), PODS: len(pods)}
 
@@ -38,7 +38,7 @@ def total(*amounts: Requests) -> Requests:
 
 
 def less(amounts: Requests, amounts_taken: Requests) -> Requests:
-    """What is left of the amounts; resources that are only in `taken` do not count."""
+    """The amounts without others; resources that are only in the others do not count."""
     return {name: amount - amounts_taken.get(name, 0) for name, amount in amounts.items()}
 
 

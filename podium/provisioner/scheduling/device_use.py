@@ -1,4 +1,4 @@
-"""How many devices there are for resource claims, and how many of them are allocated, by driver.
+"""Counts the devices for resource claims, and those that are allocated, by driver.
 
 Owns the count, for people. Whether a claim can be allocated is decided by `podium.devices`.
 """

@@ -23,7 +23,7 @@ class HostPort(Struct, frozen=True):
     protocol: str
 
     def conflicts(self, port: HostPort) -> bool:
-        """Whether one node cannot give both."""
+        """Return True if one node cannot give both."""
         if (self.port, self.protocol) != (port.port, port.protocol):
             return False
         return self.address == port.address or self.address in _ANY or port.address in _ANY
@@ -41,7 +41,7 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 
 def any_conflict(ports: Iterable[HostPort], ports_in_use: Iterable[HostPort]) -> bool:
-    """Whether any of the wanted ports is taken."""
+    """Return True if any of the wanted ports is taken."""
     ports = tuple(ports)
     return bool(ports) and any(port.conflicts(port_in_use) for port_in_use in ports_in_use for port in ports)
 

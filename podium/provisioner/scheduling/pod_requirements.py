@@ -1,4 +1,4 @@
-"""What a pod requires of its node's labels.
+"""The requirements of a pod on its node's labels.
 
 Owns which parts of a pod's spec count. A pod may name alternatives and preferences: only the first alternative and the
 heaviest preference count, and the others only once those have been taken out of the spec. Never changes a spec.
@@ -18,7 +18,7 @@ from podium.provisioner.scheduling.requirements import Requirement, Requirements
 
 @once_per_spec
 def pod_requirements(spec: PodSpec) -> Requirements:
-    """What counts while preferences are respected: `strict_pod_requirements`, and the heaviest preferred term.
+    """The requirements while preferences are respected: `strict_pod_requirements`, and the heaviest preferred term.
 
     A preference counts like a requirement until it is dropped.
 

@@ -1,4 +1,4 @@
-"""Why a pod cannot be placed somewhere.
+"""The reason why a pod cannot be placed somewhere.
 
 Owns the value. Its text is made only if it is asked for, because most refusals are followed by a place that takes the
 pod; it then tells the counts of that time, as upstream's does.

@@ -101,15 +101,15 @@ class Requirement(Struct, frozen=True, gc=False):
 
     @property
     def admits_absence(self) -> bool:
-        """Whether a node without the label meets the requirement: the operator is `NotIn` or `DoesNotExist`."""
+        """Return True if a node without the label meets the requirement: the operator is `NotIn` or `DoesNotExist`."""
         return self.complement == bool(self.values)
 
     def has(self, value: str) -> bool:
-        """Whether the label may have this value."""
+        """Return True if the label may have this value."""
         return (value in self.values) != self.complement and _is_within(value, self.gte, self.lte)
 
     def has_intersection(self, requirement: Requirement) -> bool:
-        """Whether both allow some value.
+        """Return True if both allow some value.
 
         Two complements with bounds that overlap always do: excluded integers are not counted, as upstream.
         """
@@ -204,11 +204,11 @@ class Requirements:
         return self._by_key.keys()
 
     def intersects(self, incoming: Requirements) -> bool:
-        """Whether a node can meet both sets, as far as both speak of the same labels."""
+        """Return True if a node can meet both sets, as far as both speak of the same labels."""
         return next(self._conflicting(incoming), None) is None
 
     def conflicts(self, incoming: Requirements) -> tuple[str, ...]:
-        """Why `intersects` says no: a sentence for each label, sorted."""
+        """The reasons why `intersects` says no: a sentence for each label, sorted."""
         return tuple(
             sorted(
                 f"key {existing.key}, {incoming_requirement} not in {existing}"
@@ -217,7 +217,7 @@ class Requirements:
         )
 
     def is_compatible(self, incoming: Requirements, allow_undefined: AbstractSet[str] = _NO_VALUES) -> bool:
-        """Whether these requirements can meet the incoming ones.
+        """Return True if these requirements can meet the incoming ones.
 
         A label that only the incoming set requires is not met, unless its absence is admitted.
 
@@ -232,14 +232,14 @@ class Requirements:
     def incompatibilities(
         self, incoming: Requirements, allow_undefined: AbstractSet[str] = _NO_VALUES
     ) -> tuple[str, ...]:
-        """Why `is_compatible` says no: the first label by name that is unknown here, else all conflicts."""
+        """The reasons why `is_compatible` says no: the first label by name that is unknown here, else all conflicts."""
         unknown = min(self._undefined_keys(incoming, allow_undefined), default=None)
         if unknown is None:
             return self.conflicts(incoming)
         return (f'label "{unknown}" does not have known values{self._hint(unknown, allow_undefined)}',)
 
     def __contains__(self, key: object) -> bool:
-        """Whether the key has a requirement."""
+        """Return True if the key has a requirement."""
         return key in self._by_key
 
     def __iter__(self) -> Iterator[Requirement]:
@@ -247,11 +247,11 @@ class Requirements:
         return iter(self._by_key.values())
 
     def __len__(self) -> int:
-        """How many keys have a requirement."""
+        """The number of keys that have a requirement."""
         return len(self._by_key)
 
     def __eq__(self, value: object) -> bool:
-        """Whether each key has the same requirement."""
+        """Return True if each key has the same requirement."""
         return self._by_key == value._by_key if isinstance(value, Requirements) else NotImplemented
 
     def __hash__(self) -> int:
@@ -293,7 +293,7 @@ class Requirements:
                 yield key
 
     def _hint(self, key: str, allow_undefined: AbstractSet[str]) -> str:
-        """What else the key may have been meant to be."""
+        """The label that the key may have been meant to be."""
         domain, slash, name = key.partition("/")
         ending = name if slash else domain
         for label in (*sorted(allow_undefined), *sorted(self._by_key)):

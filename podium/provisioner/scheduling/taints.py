@@ -1,4 +1,4 @@
-"""Which taints Karpenter takes as tolerated, and which as passing.
+"""The taints that Karpenter takes as tolerated, and those that it takes as passing.
 
 Owns the comparison, which knows the operators `Gt` and `Lt`, and the taints that a node loses once it is ready.
 
@@ -33,7 +33,7 @@ _EPHEMERAL: Final = frozenset(
 
 
 def is_ephemeral(taint: Taint) -> bool:
-    """Whether a node has this taint only until it is ready."""
+    """Return True if a node has this taint only until it is ready."""
     return (taint.key, taint.effect) in _EPHEMERAL or taint.key.startswith(READINESS_PREFIX)
 
 
@@ -43,7 +43,7 @@ def untolerated_taints(taints: Iterable[Taint], tolerations: Sequence[Toleration
 
 
 def taints_text(taints: Iterable[Taint]) -> str:
-    """Why a pod that does not tolerate these taints cannot be placed."""
+    """The reason why a pod that does not tolerate these taints cannot be placed."""
     return "; ".join(f"did not tolerate taint (taint={taint_text(taint)})" for taint in taints)
 
 

@@ -44,7 +44,7 @@ class Volumes:
         self._classes = {storage_class.metadata.name: storage_class for storage_class in objects.storage_classes}
 
     def alternatives(self, pod: Pod) -> tuple[Requirements, ...]:
-        """What the pod's volumes require of a node: any one of these; empty if they require nothing.
+        """The requirements of the pod's volumes on a node: any one of these; empty if there are none.
 
         Raises:
             VolumeError: a claim, volume or storage class is missing.
@@ -75,7 +75,7 @@ class Volumes:
         return attached_volumes
 
     def fault(self, pod: Pod) -> str | None:
-        """Why the pod's claims cannot be used yet; None if they can."""
+        """The reason why the pod's claims cannot be used yet; None if they can."""
         for volume in pod.spec.volumes:
             try:
                 claim = self._claim(pod, volume)
@@ -163,7 +163,7 @@ class Volumes:
 
 
 def exceeds_limits(volumes: AttachedVolumes, limits: Mapping[str, int]) -> bool:
-    """Whether any driver has more volumes than the node allows."""
+    """Return True if any driver has more volumes than the node allows."""
     return any(len(names) > limits[driver] for driver, names in volumes.items() if driver in limits)
 
 

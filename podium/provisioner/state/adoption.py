@@ -82,7 +82,7 @@ _NO_OVERHEAD: Final = Overhead({}, {}, {})
 
 @dataclass(frozen=True)
 class Adopted:
-    """What a cluster's nodes are like.
+    """The NodePools, NodeClaims and instance types that stand for a cluster's nodes.
 
     Attributes:
         nodes: The nodes, with the labels that they would have if Karpenter had bought them.

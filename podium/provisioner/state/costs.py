@@ -1,4 +1,4 @@
-"""What it costs to evict pods, and to remove nodes.
+"""The costs of evicting pods, and of removing nodes.
 
 Source: karpenter pkg/utils/disruption/disruption.go, v1.15.0.
 """
@@ -23,7 +23,7 @@ _COST_MAX: Final = 10.0
 
 
 def eviction_cost(pod: Pod, *, reads_deletion_cost: bool = True) -> float:
-    """What it costs to evict the pod: 1, more or less by its annotation and its priority, from -10 to 10.
+    """The cost of evicting the pod: 1, more or less by its annotation and its priority, from -10 to 10.
 
     Args:
         reads_deletion_cost: whether `pod-deletion-cost` counts where `disruption-cost` is absent.
@@ -41,7 +41,7 @@ def eviction_cost(pod: Pod, *, reads_deletion_cost: bool = True) -> float:
 
 
 def removal_cost(pods: Iterable[Pod], *, reads_deletion_cost: bool = True) -> float:
-    """What it costs to remove a node with these pods. Pods whose cost is negative do not make it cheaper."""
+    """The cost of removing a node with these pods. Pods whose cost is negative do not make it cheaper."""
     cost = NODE_COST
     for pod in pods:
         cost += max(0.0, eviction_cost(pod, reads_deletion_cost=reads_deletion_cost))

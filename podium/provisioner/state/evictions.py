@@ -1,4 +1,4 @@
-"""Which pods of a node that goes are placed elsewhere now.
+"""Decides which pods of a node that goes are placed elsewhere now.
 
 Owns the rules by which pods and PodDisruptionBudgets hold a pod in its place. Reads no clock.
 
@@ -35,7 +35,7 @@ class Evictions:
         self._now = now_s
 
     def is_currently_reschedulable(self, pod: Pod) -> bool:
-        """Whether the pod is placed elsewhere when its node goes, and nothing holds it now."""
+        """Return True if the pod is placed elsewhere when its node goes, and nothing holds it now."""
         return (
             is_reschedulable(pod)
             and (not is_active(pod) or not self.is_protected(pod))
@@ -43,7 +43,7 @@ class Evictions:
         )
 
     def is_protected(self, pod: Pod) -> bool:
-        """Whether the pod's annotation forbids to disrupt it, for good or for a time after its start."""
+        """Return True if the pod's annotation forbids to disrupt it, for good or for a time after its start."""
         text = pod.metadata.annotations.get(DO_NOT_DISRUPT)
         if text is None:
             return False
@@ -58,7 +58,7 @@ class Evictions:
         return pod.status.start_time is None or self._now - parse_time(pod.status.start_time) < duration
 
     def is_evictable(self, pod: Pod) -> bool:
-        """Whether the pod is evicted when its node goes."""
+        """Return True if the pod is evicted when its node goes."""
         return (
             is_active(pod)
             and bool(untolerated_taints([DISRUPTED], pod.spec.tolerations))
@@ -85,18 +85,18 @@ class Evictions:
 
 
 def is_active(pod: Pod) -> bool:
-    """Whether the pod has neither ended nor is being deleted."""
+    """Return True if the pod has neither ended nor is being deleted."""
     return not pod.has_ended and not pod.is_terminating
 
 
 def is_reschedulable(pod: Pod) -> bool:
-    """Whether the pod would be placed elsewhere when its node goes."""
+    """Return True if the pod would be placed elsewhere when its node goes."""
     stays = is_active(pod) or (pod.is_terminating and is_owned_by(pod, "apps/v1", "StatefulSet"))
     return stays and not is_owned_by_daemon_set(pod) and not is_mirror(pod)
 
 
 def lets_unready_go(budget: Budget, pod: Pod) -> bool:
-    """Whether the budget does not hold this pod because it is not ready."""
+    """Return True if the budget does not hold this pod because it is not ready."""
     return budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and any(
         condition.type == "Ready" and condition.status == "False" for condition in pod.status.conditions
     )

@@ -1,4 +1,4 @@
-"""How Karpenter is configured, as far as planning goes by it."""
+"""The Karpenter settings that planning reads."""
 
 from __future__ import annotations
 

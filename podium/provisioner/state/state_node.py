@@ -42,12 +42,12 @@ class StateNode:
 
     @cached_property
     def is_registered(self) -> bool:
-        """Whether the Node speaks for itself; before that its NodeClaim does."""
+        """Return True if the Node speaks for itself; before that its NodeClaim does."""
         return self._has_joined(REGISTERED)
 
     @cached_property
     def is_initialized(self) -> bool:
-        """Whether the node is ready for pods."""
+        """Return True if the node is ready for pods."""
         return self._has_joined(INITIALIZED)
 
     @cached_property
@@ -72,7 +72,7 @@ class StateNode:
 
     @cached_property
     def is_leaving(self) -> bool:
-        """Whether the node is being deleted: then it takes no pods, and those on it are placed elsewhere."""
+        """Return True if the node is being deleted: then it takes no pods, and those on it are placed elsewhere."""
         if self.claim is not None:
             terminating = is_true(self.claim.status.conditions, "InstanceTerminating")
             return self.claim.metadata.deletion_timestamp is not None or terminating
@@ -81,7 +81,7 @@ class StateNode:
 
     @cached_property
     def is_rebooting(self) -> bool:
-        """Whether a reboot that repairs the node is under way."""
+        """Return True if a reboot that repairs the node is under way."""
         return self.claim is not None and is_true(self.claim.status.conditions, "Rebooting")
 
     @cached_property
@@ -106,24 +106,24 @@ class StateNode:
 
     @cached_property
     def allocatable(self) -> Requests:
-        """What pods can use."""
+        """The resources that pods can use."""
         node = self.node.status.allocatable if self.node is not None else {}
         claim = self.claim.status.allocatable if self.claim is not None else {}
         return self._amounts(node, claim, "status.allocatable")
 
     @cached_property
     def available(self) -> Requests:
-        """What pods can still use."""
+        """The resources that pods can still use."""
         return less(self.allocatable, self.requests)
 
     @cached_property
     def requests(self) -> Requests:
-        """What the pods on it request."""
+        """The requests of the pods on it."""
         return total(*(requests_of(pod) for pod in self.pods))
 
     @cached_property
     def daemon_requests(self) -> Requests:
-        """What the pods of DaemonSets on it use."""
+        """The requests of the pods of DaemonSets on it."""
         return total(*(requests_of(pod) for pod in self.pods if is_owned_by_daemon_set(pod)))
 
     @property

@@ -1,4 +1,4 @@
-"""Which waiting pods are planned for, and why others are ignored.
+"""Decides which waiting pods are planned for, and why others are ignored.
 
 Owns the rules for pods before any node is looked at.
 
@@ -30,22 +30,22 @@ from podium.provisioner.scheduling.volumes import Volumes
 
 
 def is_owned_by(pod: Pod, api_version: str, kind: str) -> bool:
-    """Whether the pod has an owner of this kind."""
+    """Return True if the pod has an owner of this kind."""
     return any((owner.api_version, owner.kind) == (api_version, kind) for owner in pod.metadata.owner_references)
 
 
 def is_owned_by_daemon_set(pod: Pod) -> bool:
-    """Whether a DaemonSet owns the pod."""
+    """Return True if a DaemonSet owns the pod."""
     return is_owned_by(pod, "apps/v1", "DaemonSet")
 
 
 def is_mirror(pod: Pod) -> bool:
-    """Whether a node owns the pod: it stands for a static pod."""
+    """Return True if a node owns the pod: it stands for a static pod."""
     return is_owned_by(pod, "v1", "Node")
 
 
 def is_provisionable(pod: Pod) -> bool:
-    """Whether kube-scheduler found no node for the pod, so that one may be bought for it."""
+    """Return True if kube-scheduler found no node for the pod, so that one may be bought for it."""
     return (
         any(
             condition.type == "PodScheduled" and condition.reason == "Unschedulable"
@@ -59,7 +59,7 @@ def is_provisionable(pod: Pod) -> bool:
 
 
 def fault_of(pod: Pod, volumes: Volumes, well_known: AbstractSet[str]) -> str | None:
-    """Why a provisionable pod is ignored; None if it is not.
+    """The reason why a provisionable pod is ignored; None if it is not.
 
     Args:
         well_known: all well known labels, those of the provider included.

@@ -133,7 +133,7 @@ def types(tmp_path):
     return path
 
 
-def test_text_tells_nodes_to_buy_what_goes_where_what_stays_and_how_full_it_gets(tmp_path, types):
+def test_text_shows_nodes_to_buy_pods_that_go_and_stay_and_utilisation(tmp_path, types):
     few, many = (pod(name, cpu=cpu) for name, cpu in (("few", "1"), ("many", "99")))
     cluster = _cluster(tmp_path / "c", node_pool(), node("n1", cpu="1"), few, many, pod("more", cpu="3"))
     lines = _lines(_run("-f", cluster, "--catalogue", types))
@@ -259,7 +259,7 @@ def test_nodes_without_karpenter_can_be_adopted(tmp_path):
     assert answer["existing"] == {"n1": ["default/web"]}
 
 
-def test_why_tells_what_pools_and_nodes_answered(tmp_path, types):
+def test_why_shows_the_answers_of_pools_and_nodes(tmp_path, types):
     taint = {"key": "gpu", "effect": "NoSchedule"}
     nodes = (node("n1", cpu="2"), node("n2", taints=[taint]))
     cluster = _cluster(tmp_path / "c", node_pool(), node_pool("tainted", taints=[taint]), *nodes, pod("web", cpu="99"))
@@ -271,7 +271,7 @@ def test_why_tells_what_pools_and_nodes_answered(tmp_path, types):
     assert any(line.startswith("default/web stays: ") for line in lines)
 
 
-def test_the_status_tells_whether_a_pod_stays_where_that_is_asked_for(tmp_path, types):
+def test_the_exit_status_says_whether_a_pod_stays_if_asked_for(tmp_path, types):
     cluster = _cluster(tmp_path / "c", node_pool(), pod("web", cpu="99"))
     assert _run("-f", cluster, "--catalogue", types, "--exit-code").exit_code == 3
     assert _run("-f", cluster, "--catalogue", types).exit_code == 0
@@ -306,7 +306,7 @@ def test_a_fault_of_the_catalogue_is_named_by_file_and_field(tmp_path, content, 
     assert result.stderr.startswith(f"Error: {path}: {text}")
 
 
-def test_a_catalogue_that_is_no_json_is_told(tmp_path):
+def test_a_catalogue_that_is_no_json_is_refused(tmp_path):
     (tmp_path / "t").write_text("a: b")
     result = _run("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", tmp_path / "t")
     assert f"{tmp_path / 't'}: not JSON" in result.stderr
@@ -353,7 +353,7 @@ def test_an_unusable_number_of_replicas_is_named(tmp_path, count):
     assert f"{added}: document 1: spec.replicas: {count!r} is not a number of pods" in result.stderr
 
 
-def test_a_cluster_without_node_pools_is_told_what_to_add(tmp_path):
+def test_the_error_for_a_cluster_without_node_pools_names_the_remedy(tmp_path):
     result = _run("-f", _cluster(tmp_path / "c", node(), pod("web")))
     assert result.exit_code == 1
     assert "--node-pools FILE" in result.stderr

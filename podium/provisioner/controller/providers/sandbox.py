@@ -148,14 +148,14 @@ class SandboxProvider:
         return obstacles
 
     async def _has_pods(self, node: ProvidedNode) -> bool:
-        """Whether pods were bound to the node that the watch does not show yet."""
+        """Return True if pods were bound to the node that the watch does not show yet."""
         selector = f"?fieldSelector=spec.nodeName%3D{node.name}"
         body = await self._session.request("GET", PODS.path + selector, answer_bytes_max=LIST_BYTES_MAX)
         return any(is_waited_for(item) for item in ObjectDecoder(PODS).page(body).items if not item.has_ended)
 
 
 def is_waited_for(pod: Pod) -> bool:
-    """Whether a node that is being removed stays until the pod is gone."""
+    """Return True if a node that is being removed stays until the pod is gone."""
     if is_owned_by_daemon_set(pod) or is_mirror(pod) or pod.has_ended:
         return False
     return bool(untolerated_taints([DISRUPTED], pod.spec.tolerations))

@@ -91,7 +91,7 @@ def test_a_type_without_a_fitting_offering_never_has_enough_resources(cpu: int) 
     assert told(filter_types(cpu, *wanted)) == "no instance type had enough resources or had a required offering"
 
 
-def test_requirements_and_resources_are_told() -> None:
+def test_the_refusal_names_requirements_and_resources() -> None:
     found = filter_types(99000, required(ARCH, "In", "amd64"), groups=[DaemonGroup(TYPES, {"cpu": 100, "pods": 1})])
     assert isinstance(found, Refusal)
     assert found.text() == (
@@ -100,7 +100,7 @@ def test_requirements_and_resources_are_told() -> None:
     )
 
 
-def test_different_daemons_are_told_as_a_range() -> None:
+def test_the_refusal_names_different_daemons_as_a_range() -> None:
     groups = [DaemonGroup(TYPES[:1], {"cpu": 100}), DaemonGroup(TYPES[1:], {"cpu": 200})]
     found = filter_types(99000, groups=groups)
     assert isinstance(found, Refusal)

@@ -52,7 +52,7 @@ def blocked(state: DisruptionState) -> dict[str, list[str]]:
         (machine("a", pool="other"), "NodePool not found (NodePool=other)"),
     ],
 )
-def test_a_node_tells_what_blocks_it(parts: list[Document], text: str) -> None:
+def test_a_blocked_node_has_the_reason(parts: list[Document], text: str) -> None:
     state = state_of(parts)
     assert blocked(state) == {"a": [text]}
     assert candidate_names(state) == []
@@ -64,7 +64,7 @@ def test_a_claim_without_a_node_goes_by_its_own_name() -> None:
     }
 
 
-def test_nodes_that_are_not_managed_are_no_candidates_and_nothing_is_told_about_them() -> None:
+def test_nodes_that_are_not_managed_are_no_candidates_and_have_no_reason() -> None:
     state = state_of(node("plain"))
     assert (candidate_names(state), blocked(state)) == ([], {})
 
@@ -74,7 +74,7 @@ def test_only_true_keeps_a_node(value: str) -> None:
     assert candidate_names(state_of(machine("a", annotations={"karpenter.sh/do-not-disrupt": value}))) == ["a"]
 
 
-def test_everything_that_blocks_a_node_is_told_in_karpenters_order() -> None:
+def test_blockers_of_a_node_come_in_karpenters_order() -> None:
     node_ = machine("a", joined="registered", annotations=KEEP, pool="other")
     pods = [web("z", metadata={"annotations": KEEP}), web("b"), web("c", metadata={"annotations": KEEP})]
     found = blocked(state_of(node_, pods, budget(), node_pool()))["a"]
@@ -185,7 +185,7 @@ def test_a_node_whose_pods_cost_nothing_is_empty() -> None:
         (machine("a"), {"replicas": 1}, None),
     ],
 )
-def test_a_candidate_tells_why_it_is_not_consolidated(
+def test_a_candidate_that_is_not_consolidated_has_the_reason(
     parts: list[Document], pool: dict[str, Any], text: str | None
 ) -> None:
     state = state_of(parts, web(), node_pool(**pool))
@@ -207,6 +207,6 @@ def test_a_node_goes_by_its_own_label_and_not_by_its_claims() -> None:
     assert (found.pool_name, found.price) == ("pool", pytest.approx(0.8))
 
 
-def test_under_consolidate_after_nothing_is_told() -> None:
+def test_a_node_under_consolidate_after_has_no_reason() -> None:
     state = state_of(machine("a", pod_event_s_ago=10), web(), node_pool(after="1m"))
     assert (state.candidates[0].unfitness, state.consolidatable) == (None, ())

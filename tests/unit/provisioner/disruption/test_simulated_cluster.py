@@ -70,7 +70,7 @@ def test_pods_of_daemon_sets_go_with_their_node() -> None:
     assert pods_by_node(found.state) == {"b": ["a-1"]}
 
 
-def test_pods_that_a_budget_holds_are_told() -> None:
+def test_pods_that_a_budget_holds_are_listed() -> None:
     never: Document = {
         "kind": "PodDisruptionBudget",
         "metadata": {"name": "web", "namespace": "default"},

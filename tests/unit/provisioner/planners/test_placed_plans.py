@@ -16,6 +16,7 @@ from tests.unit.provisioner.clusters import (
     TYPES,
     ZONE,
     catalogue,
+    instance_type,
     managed,
     node,
     node_claim,
@@ -127,7 +128,7 @@ def test_limits_of_a_pool_are_kept():
     assert {each["pool"] for each in _objections(plan).values()} == {"its limits leave no room for another node"}
 
 
-def test_a_pod_whose_new_node_another_would_take_is_told_so():
+def test_the_reason_says_that_another_pod_would_take_the_new_node():
     """The other one, which fits anywhere, would go to the emptier new node before it, and keep it off."""
     apart = {"labels": _APART, "affinity": pod_affinity("web", anti=True), "nodeSelector": {CAPACITY_TYPE: "spot"}}
     there = [node(zone="zone-1"), pod("old", node="node-1", cpu="3")]
@@ -192,3 +193,12 @@ def test_other_pods_are_placed_before_victims_are_gone():
         "small": ["default/b-either"],
     }
     assert list(plan.reasons) == ["default/c-small"]
+
+
+def test_the_example_of_the_module_holds():
+    """Karpenter's rules buy a c-2 for `b`; podium places the pods otherwise, and needs a c-4 instead."""
+    types = (instance_type("c-2", 2, "8Gi", 20), instance_type("c-4", 4, "16Gi", 20))
+    smaller = [pod(name, cpu="1", priority=10) for name in ("a", "b")]
+    plan = _plan(node("old", cpu="4"), pod("big", cpu="3", priority=0), *smaller, types=types)
+    assert _bought(plan) == ["c-4"]
+    assert _keys_by_node(plan) == {"old": ["default/a", "default/big"], "pool-new-0002": ["default/b"]}

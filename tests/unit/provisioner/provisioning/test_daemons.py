@@ -35,7 +35,7 @@ def test_daemons_that_are_not_running_yet_keep_their_place_on_a_node() -> None:
     assert plan(daemons, node(cpu="3"), running, pod("a", cpu="1"))["existing"] == {"node-1": ["default/a"]}
 
 
-def test_a_running_pod_tells_more_than_its_template() -> None:
+def test_a_running_pod_counts_more_than_its_template() -> None:
     running = pod(
         "agent-1", cpu="3", node="node-1", metadata={"namespace": "kube-system", **owned_by("DaemonSet", "agent")}
     )
@@ -56,7 +56,7 @@ def test_a_daemon_that_does_not_tolerate_the_pool_does_not_run_there() -> None:
     assert claim["requests"]["cpu"] == 1000
 
 
-def test_only_what_all_groups_of_types_run_is_told() -> None:
+def test_the_refusal_names_only_daemons_that_all_groups_of_types_run() -> None:
     daemons = daemon_set(nodeSelector={ARCH: "amd64"})
     (claim,) = plan(daemons, pod("a", cpu="500m"), types=[TYPES[0]])["claims"]
     assert claim["requests"]["cpu"] == 1500

@@ -59,7 +59,7 @@ def test_the_pod_with_the_fewest_neighbours_goes_first() -> None:
     assert sorted(len(claim["pods"]) for claim in found["claims"]) == [3, 3]
 
 
-def test_bounds_of_a_requirement_are_told_as_two() -> None:
+def test_a_requirement_with_two_bounds_has_two_forms() -> None:
     cpu = "karpenter.kwok.sh/instance-cpu"
     pool = node_pool(requirements=[required(cpu, "Gt", "2"), required(cpu, "Lt", "16")])
     (claim,) = plan(pool, pod("a"))["claims"]
@@ -87,7 +87,7 @@ def test_a_pool_whose_types_have_too_few_values_is_skipped() -> None:
     }
 
 
-def test_a_conflict_is_told_with_both_sides() -> None:
+def test_a_conflict_has_both_sides() -> None:
     pool = node_pool(requirements=[required("tier", "In", "y")])
     wish = node_affinity(required("tier", "In", "x"))
     assert plan(pool, pod("a", affinity=wish))["errors"] == {

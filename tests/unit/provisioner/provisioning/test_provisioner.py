@@ -16,12 +16,12 @@ def test_pods_that_kube_scheduler_has_not_refused_are_not_seen() -> None:
     assert plan(pod("a", status=gated), pod("b", status={"phase": "Pending"})) == {"ignored": {}}
 
 
-def test_pods_that_are_refused_are_told_with_the_reason() -> None:
+def test_pods_that_are_refused_have_the_reason() -> None:
     found = plan(pod("a", nodeSelector={"karpenter.sh/custom": "x"}))
     assert found["ignored"]["default/a"].startswith("using label karpenter.sh/custom is not allowed")
 
 
-def test_without_a_usable_pool_every_pod_is_told_so() -> None:
+def test_without_a_usable_pool_every_pod_has_that_reason() -> None:
     for pool in (node_pool(ready=False), node_pool(replicas=3)):
         assert plan(pod("a"), pool)["errors"] == {"default/a": "no dynamic nodepools found"}
 

@@ -126,7 +126,7 @@ def test_the_heaviest_pool_is_tried_first_and_of_equals_the_last_by_name() -> No
     assert plan(pod("a"), node_pool("one"), node_pool("two"))["claims"][0]["pool"] == "two"
 
 
-def test_every_pool_tells_why_it_was_no_place() -> None:
+def test_every_pool_has_a_reason_for_a_pod_that_stays() -> None:
     taint = {"key": "gpu", "value": "a", "effect": "NoSchedule"}
     found = plan(pod("a", nodeSelector={"team": "x"}), node_pool("one", taints=[taint]), node_pool("two"))
     assert found["errors"]["default/a"] == (
@@ -142,7 +142,7 @@ def test_a_limit_holds(cpu: str, bought: int) -> None:
     assert len(found["errors"]) == 1 - bought
 
 
-def test_a_limit_below_every_type_is_told() -> None:
+def test_the_reason_names_a_limit_below_every_type() -> None:
     found = plan(pod("a"), node_pool(limits={"cpu": "1"}))
     text = "all available instance types exceed limits for nodepool (NodePool=pool)"
     assert found["errors"] == {"default/a": text}
@@ -154,7 +154,7 @@ def test_a_limit_counts_the_largest_type_of_a_planned_node() -> None:
     assert (len(found["claims"]), len(found["errors"])) == (1, 1)
 
 
-def test_a_limit_of_no_nodes_is_told() -> None:
+def test_the_reason_names_a_limit_of_no_nodes() -> None:
     found = plan(pod("a"), node_pool(limits={"nodes": "0"}))
     assert found["errors"] == {"default/a": "node limits have been exhausted for nodepool (NodePool=pool)"}
 

@@ -33,7 +33,7 @@ def test_a_question_may_be_which_nodes_may_go() -> None:
 
 
 @pytest.mark.parametrize("change", [{"catalogue": "other"}, {"kind": "guess"}, {"now": "soon"}])
-def test_a_question_that_cannot_be_answered_is_told(change: dict[str, str]) -> None:
+def test_a_question_that_cannot_be_answered_is_refused(change: dict[str, str]) -> None:
     with pytest.raises(FieldError):
         Cases().answer({**QUESTION, **change})
 
@@ -65,11 +65,11 @@ def test_settings_are_those_of_karpenter() -> None:
     assert [each.topology_key for each in found.default_constraints] == [ZONE]
 
 
-def test_a_gate_that_is_neither_on_nor_off_is_told() -> None:
+def test_a_gate_that_is_neither_on_nor_off_is_refused() -> None:
     with pytest.raises(FieldError, match=r"settings\.featureGates\[ReservedCapacity\].*neither true nor false"):
         read_settings({"featureGates": {"ReservedCapacity": "false"}})
 
 
-def test_an_unknown_policy_is_told() -> None:
+def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(FieldError, match="Never"):
         read_settings({"preferencePolicy": "Never"})

@@ -48,7 +48,7 @@ def test_without_anything_to_gain_the_plan_is_empty() -> None:
     assert plan.blockers == {"a": ("Can't replace with a cheaper node",)}
 
 
-def test_everything_that_keeps_a_node_is_told() -> None:
+def test_the_plan_lists_everything_that_keeps_a_node() -> None:
     busy = machine("busy", 3, pod_event_s_ago=5, zone="zone-9")
     del busy[1]["metadata"]["labels"][CAPACITY_TYPE]
     state = state_of(
@@ -92,7 +92,7 @@ def test_the_policy_balanced_is_named_as_a_reason() -> None:
     assert blockers["a"] == ("The policy Balanced finds the savings not worth the disruption",)
 
 
-def test_a_plan_is_told_in_the_types_of_json() -> None:
+def test_a_plan_has_the_types_of_json() -> None:
     state = state_of(machine("a", 8), pod("a-1", node="a"), node_pool(requirements=ON_DEMAND))
     told = json.loads(json.dumps(planned(state).as_dict()))
     (command,) = told["commands"]

@@ -8,7 +8,7 @@ from tests.unit.provisioner.fleets import disrupted, machine, node_pool
 KEEP = {"karpenter.sh/do-not-disrupt": "true"}
 
 
-def test_every_part_of_the_answer_is_told() -> None:
+def test_the_answer_has_every_part() -> None:
     told = disrupted(
         machine("empty"),
         machine("busy", 8),
@@ -42,7 +42,7 @@ def test_every_part_of_the_answer_is_told() -> None:
     assert told["methods"]["drift"] == told["methods"]["multi"] == {"decision": "no-op"}
 
 
-def test_a_node_that_stays_tells_why() -> None:
+def test_a_node_that_stays_has_the_reason() -> None:
     told = disrupted(machine("a"), pod("a-1", node="a", nodeSelector={"gpu": "yes"}))
     assert told["nodes"]["a"]["reason"] == "Not all pods would schedule"
     assert list(told["nodes"]["a"]["unschedulable"]) == ["default/a-1"]

@@ -49,7 +49,7 @@ def planned(*objects: dict[str, Any], **settings: Any) -> PlanReport:
         (pod("a", status={"phase": "Pending"}), "was not found unschedulable by kube-scheduler yet"),
     ],
 )
-def test_what_becomes_of_a_pod_is_told(document: dict[str, Any], outcome: str) -> None:
+def test_why_shows_the_outcome_of_a_pod(document: dict[str, Any], outcome: str) -> None:
     assert planned(node(), document).why("a")["outcome"].startswith(outcome)
 
 
@@ -60,7 +60,7 @@ def test_without_a_pool_every_pod_stays() -> None:
     ]
 
 
-def test_reasons_are_told_for_planned_nodes_too() -> None:
+def test_planned_nodes_have_reasons_too() -> None:
     told = planned(pod("a", cpu="15"), pod("b", cpu="14")).why("b")
     (reason,) = told["new_nodes"].values()
     assert "no instance type has enough resources" in reason
@@ -93,7 +93,7 @@ def placed(*objects: dict[str, Any]) -> PlanReport:
     return PlanReport(basis, plan_with_podium(basis, cluster, NOW))
 
 
-def test_a_plan_by_podiums_rules_is_told_in_the_same_form():
+def test_a_plan_by_podiums_rules_has_the_same_form():
     objects = [node(cpu="2"), pod("web"), pod("api", cpu="1500m"), pod("huge", cpu="64")]
     told, other = placed(*objects).as_dict(), planned(*objects).as_dict()
     assert told.keys() - other.keys() == {"preempted"}

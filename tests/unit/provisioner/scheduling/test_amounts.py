@@ -29,6 +29,6 @@ def test_the_largest_has_every_resource_and_the_smallest_only_common_ones() -> N
     assert smallest({"cpu": 3, "gpu": 1}, {"cpu": 2}) == {"cpu": 2}
 
 
-def test_amounts_are_told_as_quantities() -> None:
+def test_amounts_are_shown_as_quantities() -> None:
     assert amounts_text({}) == "{}"
     assert amounts_text({"pods": 1, "cpu": 1500}) == '{"cpu":"1500m","pods":"1"}'

@@ -282,7 +282,7 @@ def test_keys_of_one_set_alone_never_conflict() -> None:
     assert Requirements().conflicts(requirements(b=IN_A)) == ()
 
 
-def test_all_conflicts_are_told_in_order() -> None:
+def test_conflicts_come_in_order() -> None:
     mine = requirements(b=IN_A, a=IN_A, c=IN_A)
     assert mine.conflicts(requirements(c=EXISTS, b=IN_B, a=IN_B)) == (
         "key a, a In [b] not in a In [a]",
@@ -313,7 +313,7 @@ def test_a_label_that_is_allowed_to_be_undefined_must_still_not_conflict() -> No
     assert mine.incompatibilities(zone, WELL_KNOWN) == (f"key {ZONE}, {ZONE} In [a] not in {ZONE} In [b]",)
 
 
-def test_one_unknown_label_is_told_before_any_conflict() -> None:
+def test_one_unknown_label_comes_before_any_conflict() -> None:
     mine = requirements(team=IN_A)
     incoming = requirements(team=IN_B, rack=IN_A, cage=IN_A)
     assert mine.incompatibilities(incoming) == ('label "cage" does not have known values',)

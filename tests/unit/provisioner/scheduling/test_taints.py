@@ -30,7 +30,7 @@ def test_preferences_must_be_tolerated_like_any_taint() -> None:
     assert untolerated_taints([GPU, taint], []) == [GPU, taint]
 
 
-def test_each_taint_is_told() -> None:
+def test_the_reason_names_each_taint() -> None:
     assert taints_text([GPU, Taint(key="old", effect="NoExecute")]) == (
         "did not tolerate taint (taint=gpu=5:NoSchedule); did not tolerate taint (taint=old:NoExecute)"
     )

@@ -164,7 +164,7 @@ def test_a_volume_that_pods_share_counts_once() -> None:
         ([claim(volume="pv"), volume()], None),
     ],
 )
-def test_a_claim_that_cannot_be_used_is_told(objects: list[Document], told: str | None) -> None:
+def test_a_claim_that_cannot_be_used_has_the_reason(objects: list[Document], told: str | None) -> None:
     assert fault(*objects) == told
 
 

@@ -74,12 +74,12 @@ def test_daemon_sets_stay_what_they_are() -> None:
     assert (len(objects.daemon_sets), len(objects.pods)) == (1, 0)
 
 
-def test_an_object_without_a_name_is_told() -> None:
+def test_an_object_without_a_name_is_refused() -> None:
     with pytest.raises(FieldError, match=r"c.yaml: document 1: Pod: metadata.name: is missing"):
         read_cluster(found({"apiVersion": "v1", "kind": "Pod"}))
 
 
-def test_a_file_without_workloads_is_told() -> None:
+def test_a_file_without_workloads_is_refused() -> None:
     other = {"apiVersion": "v1", "kind": "Lease", "metadata": {"name": "x"}}
     with pytest.raises(FieldError, match=r"w.yaml: expected pods or workloads, found Lease"):
         list(pods_of_workloads(found(other), "w.yaml"))

@@ -95,7 +95,7 @@ def with_status(document: dict[str, Any], **status: Any) -> dict[str, Any]:
         ({**node(), "\ud800": 1}, "objects[0]"),
     ],
 )
-def test_a_value_without_meaning_is_told_by_its_path(document: Any, path: str) -> None:
+def test_the_error_has_the_path_of_a_value_without_meaning(document: Any, path: str) -> None:
     with pytest.raises(FieldError) as caught:
         read_objects([document])
     assert caught.value.path == path
@@ -106,7 +106,7 @@ def test_the_faults_of_what_a_waiting_pod_requires_are_left_for_the_plan() -> No
     assert found.metadata.name == "a"
 
 
-def test_objects_of_files_are_told_by_where_they_are() -> None:
+def test_errors_name_the_place_of_an_object_in_its_file() -> None:
     with pytest.raises(FieldError, match=r"^c\.yaml: document 2: spec: expected object, got str$"):
         read_named_objects([({**node(), "spec": "?"}, "c.yaml: document 2", ": ")])
 
@@ -116,7 +116,7 @@ def test_what_is_no_list_has_no_objects() -> None:
         read_objects("objects")
 
 
-def test_a_time_that_is_none_is_told() -> None:
+def test_a_time_that_is_none_is_refused() -> None:
     assert time_of("1970-01-01T00:01:00Z", "now") == 60
     with pytest.raises(FieldError, match=r"^now: "):
         time_of(None, "now")

@@ -57,7 +57,7 @@ def test_preferences_are_not_checked() -> None:
     assert fault(pod("a", affinity=wish)) == ""
 
 
-def test_all_faults_are_told() -> None:
+def test_all_faults_are_listed() -> None:
     fields = {"nodeSelectorTerms": [{"matchFields": [required("metadata.name", "In", "n1")]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": fields}}
     told = fault(pod("a", affinity=affinity, nodeSelector={"karpenter.sh/custom": "x"}))
