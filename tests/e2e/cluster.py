@@ -52,6 +52,12 @@ class Cluster:
     async def patch_node(self, name: str, patch: Json) -> Json:
         return await self.admin.patch(f"{NODES}/{name}", patch)
 
+    async def bind(self, name: str, node: str) -> None:
+        """Binds a pod, as a scheduler does."""
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+        await self.admin.create(f"{PODS}/{name}/binding", binding)
+
     async def delete_pod(self, name: str) -> None:
         await self.admin.delete(f"{PODS}/{name}")
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from tests.control_plane.locate import Binaries
-from tests.e2e.cluster import PODS, RealCluster, SandboxCluster
+from tests.e2e.cluster import RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
 from tests.e2e.shown import ROOT, Shell, shown_in
@@ -51,7 +51,7 @@ HERE: Final = {
     *(f"docs/{name}.md" for name in ("monitoring", "operations", "pending", "plan", "queue", "recording", "shadow")),
 }
 ELSEWHERE: Final = {
-    "docs/answers.md": "unit/test_documents.py",
+    "docs/answers.md": "unit/test_shown_answers.py",
     "docs/estimator.md": "e2e/test_estimator.py",
     "docs/install.md": "e2e/test_install_page.py",
     "docs/live-page.md": "e2e/test_live_page.py",
@@ -145,9 +145,7 @@ async def test_shadow_reports_and_its_disagreements_are_evaluated(
         for index in itertools.count():
             name = f"web-{index}"
             await sandbox_cluster.create(pod(name, scheduler="default-scheduler"))
-            target = {"apiVersion": "v1", "kind": "Node", "name": "cordoned"}
-            binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-            await sandbox_cluster.admin.create(f"{PODS}/{name}/binding", binding)
+            await sandbox_cluster.bind(name, "cordoned")
             await anyio.sleep(0.5)
 
     lasting = {"--for 10m": "--for 3s", "--disagreements": "--for 3s --disagreements"}

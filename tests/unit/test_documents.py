@@ -1,10 +1,8 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from podium.library import Cluster
-from tests import answers_page, library_page, metrics_page, notebook
+from tests import library_page, metrics_page, notebook
 from tests.diagrams import PAGE, with_diagrams
 
 ROOT = Path(__file__).parents[2]
@@ -37,11 +35,6 @@ def test_the_reference_of_the_library_says_what_the_docstrings_say() -> None:
 def test_the_reference_of_the_library_has_every_method() -> None:
     shown = {name for names in library_page.SECTIONS.values() for name in names}
     assert {name for name in dir(Cluster) if not name.startswith("_")} == shown | library_page.NOT_FOR_USERS
-
-
-def test_the_page_of_answers_shows_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    assert answers_page.PAGE.read_text() == answers_page.page(), "run: python -m tests.answers_page"
 
 
 def test_the_notebook_shows_what_its_cells_print() -> None:
