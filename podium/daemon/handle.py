@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from random import Random
@@ -24,7 +25,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PluginHandle:
-    """Implements `podium.framework.contract.handle.Handle`."""
+    """Implements `podium.framework.contract.handle.Handle`.
+
+    Attributes:
+        watches: the resources that are watched; None before the process runs, when more may be asked for.
+        opened: set once the plugins that have it are in use. Until then they may ask for nothing that changes, since
+            they are constructed in another thread while pods are scheduled. None if they are in use from the start.
+    """
 
     clock: Clock
     random: Random
@@ -38,10 +45,12 @@ class PluginHandle:
     pod_groups: PodGroups | None = None
     watches: Container[ResourceType[Any]] | None = None
     move_to_active: Callable[[Iterable[Pod], float], None] = lambda *_: None
+    opened: threading.Event | None = None
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
         """The snapshot of the current attempt."""
+        self._demand_opened("snapshot")
         return self.cache.snapshot()
 
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
@@ -55,6 +64,7 @@ class PluginHandle:
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
         """Move the pods to the active queue, after that many seconds."""
+        self._demand_opened("activate")
         self.move_to_active(pods, after_s)
 
     def shared(self, make: Callable[[Handle], T]) -> T:
@@ -69,7 +79,12 @@ class PluginHandle:
         Raises:
             TypeError: an argument is not a string. Checked here, because the recorder could not name the plugin later.
         """
+        self._demand_opened("record")
         for name, value in (("reason", reason), ("note", note), ("action", action)):
             if not isinstance(value, str):
                 raise TypeError(f"record: {name} is not a string, but a {type(value).__name__}")
         self.recorder.record(plugin_event(pod, reason, note, action, is_warning=is_warning))
+
+    def _demand_opened(self, method: str) -> None:
+        if self.opened is not None and not self.opened.is_set():
+            raise PluginError(f"handle.{method} cannot be called in a constructor while podium runs")

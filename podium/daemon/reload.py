@@ -3,8 +3,8 @@
 The files are read again when they change, however they are written: in place, by a rename, or by the swap of the
 symbolic link through which the kubelet updates a ConfigMap.
 
-A plugin's module may do anything when it is imported. So files are read in a thread that nothing waits for longer than
-`LOAD_S_MAX`, and that does not hold up a stop.
+A plugin's module may do anything when it is imported, and its class when it is constructed. So files are read, and
+plugins of users constructed, in threads that nothing waits for longer than `LOAD_S_MAX`, and that hold up no stop.
 
 Differs: kube-scheduler has to be restarted.
 """
@@ -13,21 +13,27 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from types import FrameType
+from typing import Final, TypeVar
 
 import anyio
 
 from podium.binder.events.event import ObjectReference
 from podium.binder.events.event import configuration_reload as reload_event
-from podium.daemon.configuration_source import ConfigurationSource, Configured
+from podium.daemon.configuration_source import ConfigurationSource
 from podium.daemon.face import Face
+from podium.daemon.running_plugin import running_plugin
 from podium.daemon.scheduler import Scheduler
 from podium.lib.error_text import UserFacingError, error_text
 from podium.lib.log import get_logger
 from podium.lib.thread_call import ThreadCall
 from podium.objects.resource_types import NODES
 from podium.plugins.loading.discovery import LOAD_S_MAX, SAY_AFTER_S, reference_being_loaded
+
+T = TypeVar("T")
 
 log = get_logger("config")
 
@@ -39,6 +45,38 @@ _APPLIED, _REFUSED = "applied", "refused"
 
 class TookTooLongError(UserFacingError):
     """What changed cannot be read within the time for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What is done in a thread, and how it is called where it does not end.
+
+    Attributes:
+        plugin_in: names the plugin whose code a frame runs; "" if there is none.
+        of_plugin, of_none: the subject of the sentence that it did not end, with that name and without.
+    """
+
+    thread: str
+    warning: str
+    plugin_in: Callable[[FrameType], str]
+    of_plugin: str
+    of_none: str
+
+
+_READING: Final = _Step(
+    "changed configuration",
+    "Reading the changed configuration takes long",
+    reference_being_loaded,
+    "--plugin {}: its import",
+    "reading the files",
+)
+_CONSTRUCTING: Final = _Step(
+    "changed plugins",
+    "Constructing the changed plugins takes long",
+    lambda frame: running_plugin(frame).plugin,
+    "plugin {}: its constructor",
+    "constructing the plugins",
+)
 
 
 @dataclass(slots=True)
@@ -114,32 +152,17 @@ class Reload:
             return
         plugins_changed, self._seen = seen[1] != self._seen[1], seen
         try:
-            found = await self._read()
+            configured = await _within_limit(self.source.read, _READING)
+            config = configured.config
             # Files that have not changed have the same classes: their plugins stay, with all that they know.
-            classes = found.plugins if plugins_changed else self.scheduler.classes
-            changed = self.scheduler.reload(found.config, classes)
+            classes = configured.plugins if plugins_changed else self.scheduler.classes
+            new = await _within_limit(partial(self.scheduler.new_plugins, config, classes), _CONSTRUCTING)
+            changed = self.scheduler.reload(config, classes, new)
         except Exception as error:  # noqa: BLE001 - a plugin's module or constructor may raise anything
             self._refuse("configuration", error, "The changed configuration is refused, the previous one stays in use")
             return
         log.info("The changed configuration is in use", profiles=list(changed))
         self._applied("configuration", f"Profiles that have changed: {', '.join(changed) or 'none'}")
-
-    async def _read(self) -> Configured:
-        """Read the configuration, and import the plugins. Raises: `TookTooLongError`, or what reading raises."""
-        call = ThreadCall(self.source.read, "changed configuration")
-        seconds, reference = 0.0, ""
-        try:
-            while seconds < LOAD_S_MAX:
-                with anyio.move_on_after(SAY_AFTER_S):
-                    return await call.result()
-                seconds += SAY_AFTER_S
-                frame = call.frame()
-                reference = reference or ("" if frame is None else reference_being_loaded(frame))
-                log.warning("Reading the changed configuration takes long", plugin=reference, seconds=seconds)
-        finally:
-            call.interrupt()
-        what = f"--plugin {reference}: its import" if reference else "reading the files"
-        raise TookTooLongError(f"{what} did not end within {LOAD_S_MAX:.0f} s")
 
     def _refuse(self, what: str, error: Exception, message: str) -> None:
         why = self._refused[what] = _reason(error)
@@ -156,6 +179,24 @@ class Reload:
             name = self.scheduler.config.profiles[0].scheduler_name
             event = reload_event(name, self.own_pod, note, is_refused=is_refused)
             self.scheduler.writes.recorder.record(event)
+
+
+async def _within_limit(call: Callable[[], T], step: _Step) -> T:
+    """Call the function in a thread. Raises: `TookTooLongError`, or what it raises."""
+    thread = ThreadCall(call, step.thread)
+    seconds, plugin = 0.0, ""
+    try:
+        while seconds < LOAD_S_MAX:
+            with anyio.move_on_after(SAY_AFTER_S):
+                return await thread.result()
+            seconds += SAY_AFTER_S
+            frame = thread.frame()
+            plugin = plugin or ("" if frame is None else step.plugin_in(frame))
+            log.warning(step.warning, plugin=plugin, seconds=seconds)
+    finally:
+        thread.interrupt()
+    what = step.of_plugin.format(plugin) if plugin else step.of_none
+    raise TookTooLongError(f"{what} did not end within {LOAD_S_MAX:.0f} s")
 
 
 def _reason(error: Exception) -> str:

@@ -90,11 +90,13 @@ def _plugin_method(frame: FrameType) -> tuple[str, str, str] | None:
 
 
 def _called_for_a_plugin(frame: FrameType) -> tuple[str, str, str] | None:
-    """A podium function that calls a function supplied by a plugin: a queueing hint or a PreFilter extension."""
+    """A podium function that calls what a plugin supplies: a hint, a PreFilter extension, its class or args."""
     place = (frame.f_globals.get("__name__"), frame.f_code.co_name)
     held = frame.f_locals
     if place == ("podium.queues.hints", "_ask"):
         return str(held.get("plugin")), "QueueingHint", _pod_in(held)
+    if place == ("podium.framework.profile.runtime", "construct"):
+        return held["plugin"].name, "Constructor", ""
     if place == ("podium.framework.profile.runtime", "_answer"):
         return str(held.get("plugin")), str(held.get("point")), _pod_in(held)
     return None

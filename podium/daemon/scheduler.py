@@ -5,6 +5,7 @@ Never starts anything: `daemon.app` runs the tasks, and a test or a simulation m
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
@@ -43,6 +44,7 @@ from podium.daemon.handlers import (
     ResourceHandler,
 )
 from podium.daemon.loop import SchedulingLoop
+from podium.daemon.new_plugins import NewPlugins, is_users
 from podium.daemon.observers import Observers, read_statistics
 from podium.daemon.options import Options
 from podium.daemon.pod_groups import PodGroupAttempts
@@ -53,7 +55,7 @@ from podium.engine.placing import Engine
 from podium.framework.contract.plugin import Plugin
 from podium.framework.cycle.extenders import Extenders
 from podium.framework.cycle.scoring import NearBest, choose
-from podium.framework.profile.runtime import Framework
+from podium.framework.profile.runtime import Framework, construct, constructed
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import (
@@ -299,37 +301,71 @@ class Scheduler:
             else PodGroupAttempts(engine, self.frameworks, self._groups, self.informers.informer(POD_GROUPS)),
         )
 
-    def reload(self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]]) -> tuple[str, ...]:
+    def new_plugins(self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]]) -> NewPlugins:
+        """Construct those plugins of users that another configuration adds or changes. They are not in use yet.
+
+        Their code may do anything and never return, so this may be called in another thread while pods are scheduled.
+
+        Raises:
+            RestartNeededError, ConfigError, PluginError: it cannot be used.
+        """
+        demand_no_restart(self.config, config)
+        new = NewPlugins(replace(self._handle, watches=frozenset(self.informers.resources), opened=threading.Event()))
+        for profile in config.profiles:
+            kept = self._kept(profile, classes)
+            made = {
+                name: construct(classes[name], profile, new.handle)
+                for name in constructed(profile, classes)
+                if name not in kept and is_users(classes[name])
+            }
+            # Their events are asked for again once they are in use; if that does not end, it should be here.
+            build_hint_map(made.values())
+            new.by_profile[profile.scheduler_name] = made
+        return new
+
+    def reload(
+        self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]], new: NewPlugins
+    ) -> tuple[str, ...]:
         """Decide by another configuration from the next attempt on; returns the profiles that have changed.
 
         A plugin whose class and args are as before stays, with all that it knows. An attempt under way ends as it
         began. Pods that were rejected or gated are tried again.
 
+        Args:
+            new: what `new_plugins` has made of the same configuration.
+
         Raises:
             RestartNeededError, ConfigError, PluginError: it cannot be used; then nothing has changed.
         """
         demand_no_restart(self.config, config)
-        frameworks = {profile.scheduler_name: self._reloaded(profile, classes) for profile in config.profiles}
+        frameworks = {profile.scheduler_name: self._reloaded(profile, classes, new) for profile in config.profiles}
         profiles = self._queue_profiles(frameworks)
         changed = tuple(name for name, framework in frameworks.items() if framework is not self.frameworks[name])
+        new.open()
         self.config, self.classes = config, classes
         self._engine.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
         self.frameworks.update(frameworks)
         self.queue.reload(profiles)
         return changed
 
-    def _reloaded(self, profile: Profile, classes: Mapping[str, type[Plugin]]) -> Framework:
-        before, current = self.config.profile(profile.scheduler_name), self.frameworks[profile.scheduler_name]
+    def _kept(self, profile: Profile, classes: Mapping[str, type[Plugin]]) -> dict[str, Plugin]:
+        """The plugins of a profile that stay in use when it becomes this one."""
+        before = self.config.profile(profile.scheduler_name)
         assert before is not None
-        kept = {
+        return {
             name: plugin
-            for name, plugin in current.plugins.items()
+            for name, plugin in self.frameworks[profile.scheduler_name].plugins.items()
             if classes.get(name) is type(plugin) and before.args_of(name) == profile.args_of(name)
         }
-        if profile == before and kept.keys() == current.plugins.keys():
+
+    def _reloaded(self, profile: Profile, classes: Mapping[str, type[Plugin]], new: NewPlugins) -> Framework:
+        name = profile.scheduler_name
+        current, kept = self.frameworks[name], self._kept(profile, classes)
+        if profile == self.config.profile(name) and kept.keys() == current.plugins.keys():
             return current
-        handle = replace(self._handle, watches=frozenset(self.informers.resources))
-        made = Framework(profile, classes, handle, self._observers.plugins.observer, kept)
+        there = {**kept, **new.by_profile[name]}
+        made = Framework(profile, classes, new.handle, self._observers.plugins.observer, there)
+        made.clock = self.clock
         demand_same_companions(current, made)
         return made
 

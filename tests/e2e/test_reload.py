@@ -190,17 +190,64 @@ async def test_an_import_that_does_not_end_is_given_up_and_the_next_one_counts(
     await daemon.wait_log(IN_USE)
 
 
-async def test_a_plugin_that_is_never_constructed_at_the_start_does_not_hold_up_a_stop(
-    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path
-) -> None:
-    plugin = tmp_path / "picky.py"
-    constructor = """
+SPINNING = """
     def __init__(self, args, handle):
         print("constructing", flush=True)
         while True:
             pass
 """
-    plugin.write_text(PICKY.replace("ALLOWED", "[]") + constructor)
+NEVER_CONSTRUCTED = {
+    "its constructor sleeps": """
+    def __init__(self, args, handle):
+        import time
+        time.sleep(3600)
+""",
+    "it never says its events": """
+    def events_to_register(self):
+        while True:
+            pass
+""",
+}
+
+
+@pytest.mark.parametrize("does", NEVER_CONSTRUCTED.values(), ids=NEVER_CONSTRUCTED)
+async def test_a_plugin_that_is_never_constructed_is_said_and_named_and_given_up_while_pods_are_bound(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path, does: str
+) -> None:
+    sandbox_cluster.put(node("here"))
+    plugin = Mounted(tmp_path / "plugins", PICKY.replace("ALLOWED", "['here']"), "picky.py")
+    profile = {"schedulerName": "podium", "plugins": {"multiPoint": {"enabled": [{"name": "Picky"}]}}}
+    flags = ("--plugin", f"{plugin.path}:Picky", "--reload")
+    daemon = await start(sandbox_cluster, configuration(profiles=[profile]), flags=flags)
+    plugin.put(PICKY.replace("ALLOWED", "[]") + does)
+    daemon.signal(signal.SIGHUP)
+    assert (await daemon.wait_log("Constructing the changed plugins takes long"))["plugin"] == "Picky"
+    await sandbox_cluster.create(pod("meanwhile"))
+    await sandbox_cluster.wait_bound(["meanwhile"])
+    assert "plugin Picky: its constructor did not end within 20 s" in (await daemon.wait_log(REFUSED))["error"]
+    await sandbox_cluster.create(pod("afterwards"))
+    await sandbox_cluster.wait_bound(["afterwards"])
+
+
+async def test_a_stop_does_not_wait_for_a_constructor(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path
+) -> None:
+    plugin = Mounted(tmp_path / "plugins", PICKY.replace("ALLOWED", "[]"), "picky.py")
+    profile = {"schedulerName": "podium", "plugins": {"multiPoint": {"enabled": [{"name": "Picky"}]}}}
+    flags = ("--plugin", f"{plugin.path}:Picky", "--reload")
+    daemon = await start(sandbox_cluster, configuration(profiles=[profile]), flags=flags)
+    plugin.put(PICKY.replace("ALLOWED", "[]") + SPINNING)
+    await daemon.wait_log("Constructing the changed plugins takes long")
+    daemon.terminate()
+    assert await daemon.wait_ended() == 0
+    assert not daemon.log("Still running after the stop deadline: exiting")
+
+
+async def test_a_plugin_that_is_never_constructed_at_the_start_does_not_hold_up_a_stop(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "picky.py"
+    plugin.write_text(PICKY.replace("ALLOWED", "[]") + SPINNING)
     profile = {"schedulerName": "podium", "plugins": {"multiPoint": {"enabled": [{"name": "Picky"}]}}}
     flags = ("--plugin", f"{plugin}:Picky")
     daemon = await start(sandbox_cluster, configuration(profiles=[profile]), flags=flags, ready=False)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -9,6 +12,7 @@ from podium.binder import WaitingPods
 from podium.binder.events.event import plugin_event
 from podium.client.informer_set import InformerSet
 from podium.daemon.handle import PluginHandle
+from podium.framework.contract.status import PluginError
 from podium.lib.clock import ManualClock
 from podium.objects.resource_types import NODES, PODS
 from podium.queues import Nominator
@@ -54,3 +58,22 @@ def test_an_event_that_cannot_be_written_is_refused_where_it_is_made(junk: Any, 
 
 def test_the_snapshot_is_the_cache_as_it_is() -> None:
     assert len(handle(None, cache_of(node("n1"))).snapshot()) == 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda lent: lent.snapshot(),
+        lambda lent: lent.activate([pod("web")]),
+        lambda lent: lent.record(pod("web"), "A", ""),
+    ],
+    ids=["snapshot", "activate", "record"],
+)
+def test_plugins_that_are_not_in_use_yet_may_only_ask_for_listers(ask: Callable[[PluginHandle], Any]) -> None:
+    lent = replace(handle(Recorder([]), cache_of(node("n1"))), opened=threading.Event())
+    assert lent.lister(PODS) is lent.lister(PODS)
+    with pytest.raises(PluginError, match="cannot be called in a constructor while podium runs"):
+        ask(lent)
+    assert lent.opened is not None
+    lent.opened.set()
+    ask(lent)

@@ -46,7 +46,13 @@ class FakeScheduler:
         self.informers = SimpleNamespace(informer=lambda resource: resource)
         self.writes = SimpleNamespace(recorder=SimpleNamespace(record=self.events.append))
 
-    def reload(self, config: Any, classes: Any) -> tuple[str, ...]:
+    def new_plugins(self, config: Any, classes: Any) -> Any:
+        while config == "never constructed":
+            pass
+        return config
+
+    def reload(self, config: Any, classes: Any, new: Any) -> tuple[str, ...]:
+        assert new == config
         if self.refuses is not None:
             raise self.refuses
         self.taken.append((config, classes))
@@ -151,6 +157,22 @@ async def test_a_stop_does_not_wait_for_files_that_are_being_read(tmp_path: Path
         await bench.reload.look()
     assert stopping.cancelled_caught
     bench.awake.set()
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_plugins_that_are_not_constructed_in_time_are_said_to_be_and_the_previous_ones_stay(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, FakeScheduler())
+    bench.config.write_text("never constructed")
+    with capture_logs() as logs:
+        await bench.reload.look()
+    assert logs[0]["event"] == "Constructing the changed plugins takes long"
+    assert bench.reload.refused == "constructing the plugins did not end within 0 s"
+    assert bench.scheduler.taken == []
+    bench.config.write_text("3")
+    await bench.reload.look()
+    assert (bench.reload.refused, bench.scheduler.taken) == ("", [("3", OLD)])
 
 
 @pytest.mark.parametrize("does", ["import time; time.sleep(3600)", "while True: pass"])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -126,3 +127,18 @@ def test_the_gate_is_named() -> None:
     bench = QueueBench(gate)
     bench.add(queued("web"))
     assert look.names == {("Culprit", "PreEnqueue", "default/web")}
+
+
+def test_args_that_check_themselves_are_named_as_the_constructor_is() -> None:
+    look = Looks()
+
+    @dataclass
+    class Args:
+        label: str = ""
+
+        def __post_init__(self) -> None:
+            look()
+
+    culprit = type("Culprit", (Built, FilterPlugin), {"Args": Args, "filter": lambda *_: None})
+    framework(culprit)
+    assert look.names == {("Culprit", "Constructor", "")}
