@@ -58,8 +58,7 @@ def load_cluster(
     found = objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
     loaded = loader.read([*found, *beside], asked)
     warn_of_broken(loaded)
-    nodes, pods = len(loaded.cluster.nodes), len(loaded.cluster.pods)
-    current_time_limit().facts.append(f"the cluster has {nodes:,} nodes and {pods:,} pods")
+    current_time_limit().note(lambda: loaded.cluster.size)
     return loaded
 
 

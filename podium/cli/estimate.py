@@ -13,6 +13,7 @@ from podium.cli.amounts import amounts_of
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.paths import FILE
+from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 from podium.estimator.errors import EstimateError
 
@@ -110,15 +111,19 @@ def command(
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
         manifests = _manifests(clusters, kubeconfig, context, kinds)
         if mode == "accurate":
-            answer, missing = accurate_answer([*manifests, *beside], replica, () if clusters else kinds)
+            answer, missing = accurate_answer(
+                [*manifests, *beside], replica, () if clusters else kinds, current_time_limit()
+            )
             warn_of_missing(missing)
         else:
             warn_of_missing(missing_quotas(manifests, gates) if clusters else ())
             answer = parity_answer(manifests, wanted, gates, explain=explain)
+        current_time_limit().note(lambda: f"{answer['replicas']:,} replicas fit")
         if cluster_object is not None:
             answer |= _general(cluster_object, manifests, wanted, models_semantics, answer["replicas"])
     except (EstimateError, ClusterError) as error:
         raise click.ClickException(str(error)) from error
+    warn_of_time_limit(output)
     if output == TEXT:
         from podium.cli.estimate_table import print_answer
 
@@ -181,7 +186,7 @@ def _manifests(
     from podium.estimator.manifests import admitted
 
     manifests = admitted(objects_in(clusters) if clusters else objects_of_cluster(kubeconfig, context, kinds))
-    if not any(each.get("kind") == "Node" for each in manifests):
+    if not note_size(manifests)["Node"]:
         raise EstimateError("no nodes: nothing can be estimated")
     return manifests
 

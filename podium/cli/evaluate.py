@@ -15,6 +15,7 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.options.paths import FILE
+from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 
 if TYPE_CHECKING:
@@ -84,14 +85,15 @@ def command(
         _answer_scenarios(scenarios, good)
         return
     answer = _answer_to(clusters, (kubeconfig, context), pod_file, good, any_scheduler=config is None)
+    warn_of_time_limit(output)
     if output == TEXT:
         from podium.cli.evaluate_table import print_table
 
         print_table(answer, None if shows_all else top or TOP)
     else:
         print_value(answer.to_json(), output)
-    if answer.evaluation.node is None:
-        raise SystemExit(EXIT_FITS_NOWHERE if tells_by_status else 0)
+    if tells_by_status and answer.evaluation.node is None:
+        raise SystemExit(EXIT_FITS_NOWHERE)
 
 
 def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
@@ -167,7 +169,7 @@ def _answer_to(
         else:
             kinds = resource_types.WITHOUT_GATES
             question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, whole=kinds)
-        answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler)
+        answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler, limit=current_time_limit())
     except (ClusterError, ScheduleError, PluginError) as error:
         raise click.ClickException(str(error)) from error
     warn_of_missing(answer.missed)

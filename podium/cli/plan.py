@@ -116,7 +116,7 @@ def _placed(basis: PlanBasis, found: list[Found], config: Path | None, plugins: 
     from podium.provisioner.reports.purchase_plans import PlacedPurchases
 
     cluster = scheduled_cluster(found, config, plugins)
-    return PlacedPurchases(basis, plan_with_podium(basis, cluster, SystemClock().now()))
+    return PlacedPurchases(basis, plan_with_podium(basis, cluster, SystemClock().now(), current_time_limit()))
 
 
 def _answer_cases(name: str) -> bool:

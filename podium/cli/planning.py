@@ -14,6 +14,7 @@ from podium.cli import files
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE
+from podium.cli.options.time_limit import note_size
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
@@ -151,7 +152,10 @@ class Question:
         if self.node_pools is not None:
             found = [each for each in found if each.manifest.get("kind") != NODE_POOLS.kind]
             found += objects_in([self.node_pools])
-        return [*found, *(pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name, found))]
+        added = (pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name, found))
+        whole = [*found, *added]
+        note_size([each.manifest for each in whole])
+        return whole
 
     def pools(self) -> tuple[NodePool, ...] | None:
         """The NodePools of the file; None without a file.

@@ -41,6 +41,7 @@ from podium.framework.profile.runtime import Framework
 from podium.lib.error_text import error_text
 from podium.lib.garbage_collection import collection_disabled
 from podium.lib.nearest import nearest
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Node, Pod, PodResourceClaimStatus, PodStatus
 from podium.objects.errors import FieldError
 from podium.objects.requests import filter_requests
@@ -223,8 +224,16 @@ class Cluster:
         """The pods on nodes and the pending pods, by namespace and name."""
         return tuple(self._state.store.objects(PODS).values())
 
-    def evaluate(self, pod: PodLike) -> Evaluation:
+    @property
+    def size(self) -> str:
+        """How large the cluster is, in one clause."""
+        return f"the cluster has {len(self.nodes):,} nodes and {len(self.pods):,} pods"
+
+    def evaluate(self, pod: PodLike, limit: TimeLimit = UNLIMITED) -> Evaluation:
         """One scheduling attempt over all nodes, with every verdict and score. Nothing changes.
+
+        Args:
+            limit: when to end without the verdict of preemption.
 
         Raises:
             ScheduleError: a plugin failed, or there is no node.
@@ -238,7 +247,7 @@ class Cluster:
             raise ScheduleError(NO_NODES)
         # A question is no attempt: plugins that keep gangs together must not remember that the pod did not fit.
         cycle.state.write(SimulatedGroup(None))
-        found = Evaluation(evaluate_all(cycle), cycle.snapshot)
+        found = Evaluation(evaluate_all(cycle, limit), cycle.snapshot)
         state.evaluations.add(found)
         return found
 

@@ -99,6 +99,7 @@ class Explanation:
         devices: the nodes that have no devices for the pod's claims, by what each request lacks there.
         gang: how far the pod's gang has come; None if it is in none.
         error: why the attempt fails, whatever the nodes; "" if it does not. Then nothing is known about most nodes.
+        is_partial: the time was up: only the first blocker of each node is known, and other parts may be missing.
     """
 
     pod: str
@@ -121,6 +122,7 @@ class Explanation:
     summary: str = ""
     summarized: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    is_partial: bool = False
 
     @property
     def verdict(self) -> str:
@@ -169,7 +171,7 @@ class Explanation:
             found["message"], found["preemption"] = self.message, self.preemption
             if self.nominated:
                 found |= {"nominated": self.nominated, "victims": list(self.victims)}
-        return found
+        return found | ({"partial": True} if self.is_partial else {})
 
 
 def grouped(blockers: Mapping[str, Sequence[Blocker]]) -> tuple[Group, ...]:

@@ -214,14 +214,15 @@ class Cluster(EngineCluster):
         """
         return fixes_for(*self.asked(pod), most, limit)
 
-    def why(self, pod: PodLike, node: str = "") -> Why:
+    def why(self, pod: PodLike, node: str = "", limit: TimeLimit = UNLIMITED) -> Why:
         """Why the pod is pending, or why it is where it is: every blocker of every node, scores, preemption.
 
         A pod that is bound is asked about as if it were pending, in the cluster as it is now without it.
 
         Args:
             node: a node to compare the best one with.
+            limit: when to end with what was found by then; the answer is partial then.
 
         Raises: as `capacity`.
         """
-        return explain(*self.asked(pod), node)
+        return explain(*self.asked(pod), node, limit)

@@ -33,7 +33,8 @@ class PodAnswer:
         found = self.why.as_dict() | {"scheduler": self.scheduler.as_dict()}
         if self.condition is not None:
             found["condition"] = self.condition.as_dict()
-        return found | ({} if self.fixes is None else self.fixes.as_dict(explain=True))
+        fixes = {} if self.fixes is None else self.fixes.as_dict(explain=True)
+        return found | fixes
 
 
 def pod_answer(
@@ -52,7 +53,7 @@ def pod_answer(
         node: a node to compare with.
         source: what the profiles are from; "" if they are kube-scheduler's defaults in place of unknown ones.
         unasked: why the profile of the running podium is not known; "" if it was not to be asked.
-        limit: when to end with the fixes found by then.
+        limit: when to end with what was found by then.
 
     Raises:
         ScheduleError: a plugin failed, or there is no node.
@@ -60,7 +61,7 @@ def pod_answer(
     cluster = loaded.cluster
     scheduler = scheduler_report(cluster, pod, source, unasked)
     asked = judged_pod(pod, scheduler, cluster.profiles)
-    why = cluster.why(asked, node)
+    why = cluster.why(asked, node, limit)
     others = [scheduler.difference] if scheduler.difference else []
     condition = condition_report(pod, why.message, why.node_count, others)
     fixes = cluster.fixes(asked, limit=limit) if fix and not why.error else None

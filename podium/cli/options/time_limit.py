@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
@@ -59,6 +60,13 @@ def current_time_limit() -> TimeLimit:
     """The limit of the command that runs."""
     limit: TimeLimit = click.get_current_context().meta.get(_META, UNLIMITED)
     return limit
+
+
+def note_size(manifests: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """Note how many nodes and pods the cluster has, for the case that there will be no answer. Returns: all kinds."""
+    counts = Counter(str(each.get("kind")) for each in manifests)
+    current_time_limit().note(lambda: f"the cluster has {counts['Node']:,} nodes and {counts['Pod']:,} pods")
+    return counts
 
 
 def warn_of_time_limit(output: str) -> None:

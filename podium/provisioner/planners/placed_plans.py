@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from podium.engine.cluster import Cluster
 from podium.engine.placement import Placement
 from podium.framework.contract.status import ScheduleError
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.amounts import amount_texts
 from podium.objects.core import Pod
 from podium.objects.requests import Requests, whole_amounts
@@ -34,7 +35,7 @@ from podium.provisioner.provisioning.plans import outcome_of
 from podium.provisioner.provisioning.provisioner import pods_of_leaving
 from podium.provisioner.provisioning.reasons import demands_text, in_own_words, unmet_demands
 from podium.provisioner.provisioning.relaxation import without_first_alternative
-from podium.provisioner.provisioning.solve import Solver
+from podium.provisioner.provisioning.solve import NOT_LOOKED_AT, Solver
 from podium.provisioner.provisioning.templates import Template
 from podium.provisioner.scheduling.amounts import less, requests_of, total
 from podium.provisioner.scheduling.device_use import NO_DEVICES, DeviceUse
@@ -73,6 +74,7 @@ class PlacedPlan:
         preempted: The pods on nodes that podium then evicts.
         late: By key, the pods that are placed only once the nodes that are leaving are gone.
         devices: Those for resource claims, before the plan and after it.
+        is_partial: the time was up: some pods were not looked at, and nodes that can be left out may not be.
     """
 
     launches: Mapping[str, Launch]
@@ -82,16 +84,18 @@ class PlacedPlan:
     preempted: tuple[str, ...] = ()
     late: frozenset[str] = frozenset()
     devices: tuple[DeviceUse, DeviceUse] = (NO_DEVICES, NO_DEVICES)
+    is_partial: bool = False
 
 
-def plan_with_podium(basis: PlanBasis, cluster: Cluster, now: float) -> PlacedPlan:
+def plan_with_podium(basis: PlanBasis, cluster: Cluster, now: float, limit: TimeLimit = UNLIMITED) -> PlacedPlan:
     """The nodes to buy so that podium places as many waiting pods as it can.
 
     Args:
         cluster: the same objects, and the profiles that place the pods. It is not changed.
         now: the time, in seconds since the epoch.
+        limit: when to end with the nodes and the placements found by then; the plan is partial then.
     """
-    return _Search(basis, cluster, Evictions(basis.objects.budgets, now)).plan()
+    return _Search(basis, cluster, Evictions(basis.objects.budgets, now), limit).plan()
 
 
 def settled(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects:
@@ -117,9 +121,11 @@ class _Trial:
         last: The last attempt at each pod, by its key.
         victims: The attempts that led to a preemption, by the key of each pod that was preempted.
         late: The keys of the pods that had no node before others went.
+        limit: when to place no more pods.
     """
 
     world: Cluster
+    limit: TimeLimit = UNLIMITED
     last: dict[str, Placement] = field(default_factory=dict)
     victims: dict[str, Placement] = field(default_factory=dict)
     late: frozenset[str] = frozenset()
@@ -134,6 +140,10 @@ class _Trial:
         while waiting:
             victims: dict[str, Pod] = {}
             for pod in waiting:
+                if self.limit.is_over():
+                    self.limit.is_noticed = True
+                    self.last.setdefault(pod.key, Placement(pod, None, NOT_LOOKED_AT))
+                    continue
                 placement = self.last[pod.key] = _placed(self.world, pod)
                 if preempt:
                     self.world.nominate(placement)
@@ -145,7 +155,7 @@ class _Trial:
                 self.world.drop(PODS, victim)
                 self.last.pop(key, None)
             # The scheduler's queue, too, tries a pod again once others were placed or evicted.
-            waiting = self.left if is_changed else ()
+            waiting = self.left if is_changed and not self.limit.is_noticed else ()
 
     @property
     def left(self) -> Sequence[Pod]:
@@ -167,8 +177,10 @@ class _Trial:
 class _Search:
     """One search over a cluster."""
 
-    def __init__(self, basis: PlanBasis, cluster: Cluster, evictions: Evictions) -> None:
+    def __init__(self, basis: PlanBasis, cluster: Cluster, evictions: Evictions, limit: TimeLimit) -> None:
         self._basis = basis
+        self._limit = limit
+        self._whole_trial: tuple[dict[str, Launch], _Trial] | None = None
         self._world = cluster.fork()
         self._pool_names: dict[str, int] = {}
         pending = [each for each in self._world.pods if not each.node_name]
@@ -207,7 +219,11 @@ class _Search:
     def plan(self) -> PlacedPlan:
         """Search."""
         chosen = self._needed(self._completed(self._proposed()))
+        self._limit.is_noticed |= self._limit.is_over()
         trial = self._trial(chosen, preempt=True)
+        if self._limit.is_noticed and self._whole_trial is not None:
+            # One that was carried out to its end says more than one of more nodes that was not.
+            chosen, trial = self._whole_trial
         pods: dict[str, list[Pod]] = {}
         errors: dict[str, str] = {}
         objections: dict[str, dict[str, str]] = {}
@@ -216,14 +232,22 @@ class _Search:
                 pods.setdefault(placement.node, []).append(placement.pod)
             else:
                 errors[placement.pod.key] = placement.message
-                objections[placement.pod.key] = self._objections(trial, placement.pod, chosen)
+                is_explained = not self._limit.is_over()
+                objections[placement.pod.key] = self._objections(trial, placement.pod, chosen) if is_explained else {}
         preempted = trial.victims.keys() - {each.key for each in self._waiting}
         for key in trial.victims.keys() - preempted:
             errors[key], objections[key] = _preempted_text(trial.victims[key]), {}
         placed = {name: tuple(found) for name, found in sorted(pods.items())}
         devices = DeviceUse.in_store(self._world.store), DeviceUse.in_store(trial.world.store)
         return PlacedPlan(
-            dict(sorted(chosen.items())), placed, errors, objections, tuple(sorted(preempted)), trial.late, devices
+            dict(sorted(chosen.items())),
+            placed,
+            errors,
+            objections,
+            tuple(sorted(preempted)),
+            trial.late,
+            devices,
+            self._limit.is_noticed,
         )
 
     # ------------------------------------------------------------ which nodes
@@ -234,7 +258,7 @@ class _Search:
         if not basis.templates:
             return {}
         nodes = [each for each in basis.nodes if not each.is_leaving]
-        results = Solver(basis, nodes=nodes, pods=self._waiting).solve()
+        results = Solver(basis, nodes=nodes, pods=self._waiting).solve(self._limit)
         outcome = outcome_of(results, self._waiting, lower_min_values=basis.settings.lower_min_values)
         return {self._name(launch.template.name): launch for _, launch in launched(basis, outcome.purchases)}
 
@@ -243,12 +267,14 @@ class _Search:
         for _ in range(ROUNDS_MAX):
             trial = self._trial(chosen, preempt=False)
             more: dict[str, Launch] = {}
-            for placement in trial.placements:
+            for placement in self._limit.taken(trial.placements):
                 if placement.node is None and _placed(trial.world, placement.pod).node is None:
                     more |= self._one_more(trial.world, placement.pod, {**chosen, **more})
             if not more:
                 break
             chosen = {**chosen, **more}
+            if self._limit.is_over():
+                break
         return chosen
 
     def _one_more(self, world: Cluster, pod: Pod, chosen: Mapping[str, Launch]) -> dict[str, Launch]:
@@ -272,7 +298,7 @@ class _Search:
         placements_left = PLACEMENTS_MAX
         untried = deque(sorted(chosen, key=lambda each: (-chosen[each].price, each)))
         kept: list[str] = []
-        while untried:
+        while untried and not self._limit.is_over():
             name = untried.popleft()
             others = {other: launch for other, launch in chosen.items() if other != name}
             without = None if is_large and not _others_may_hold(trial, name) else self._trial(others, preempt=True)
@@ -294,7 +320,7 @@ class _Search:
     # ------------------------------------------------------------ one trial
 
     def _trial(self, chosen: Mapping[str, Launch], *, preempt: bool) -> _Trial:
-        trial = _Trial(self._world.fork())
+        trial = _Trial(self._world.fork(), self._limit)
         for name, launch in sorted(chosen.items()):
             _add(trial.world, name, launch)
         trial.settle(self._waiting, preempt=preempt)
@@ -302,6 +328,8 @@ class _Search:
             # They are there, and count, until their pods are placed elsewhere.
             trial.remove(self._leaving)
             trial.settle(trial.left, preempt=preempt)
+        if not self._limit.is_noticed:
+            self._whole_trial = dict(chosen), trial
         return trial
 
     def _options(

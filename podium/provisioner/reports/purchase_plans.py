@@ -183,6 +183,7 @@ class PlacedPurchases:
             "hourly_cost": sum_if_known(each["price"] for each in nodes),
             "monthly_cost": sum_if_known(each["monthly_cost"] for each in nodes),
             "utilisation": self._utilisation(),
+            **({"partial": True} if plan.is_partial else {}),
         }
 
     def why(self, name: str) -> dict[str, Any]:

@@ -1,10 +1,12 @@
 import copy
 
 from podium.engine.cluster import Cluster
+from podium.lib.time_limit import UNLIMITED
 from podium.provisioner.planners.placed_plans import PlacedPlan, plan_with_podium, settled
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.state.reading import read_objects
 from podium.provisioner.state.settings import Settings
+from tests.looks import after_looks
 from tests.unit.provisioner.clusters import (
     CAPACITY_TYPE,
     HOSTNAME,
@@ -25,13 +27,13 @@ from tests.unit.provisioner.clusters import (
 _APART = {"app": "web"}
 
 
-def _plan(*objects, types=TYPES) -> PlacedPlan:
+def _plan(*objects, types=TYPES, limit=UNLIMITED) -> PlacedPlan:
     if not any(each["kind"] == "NodePool" for each in objects):
         objects = (*objects, node_pool())
     before = copy.deepcopy(objects)
     basis = PlanBasis(read_objects(objects), catalogue(*types), Settings())
     cluster = Cluster.load([{"apiVersion": "v1", **each} for each in objects])
-    found = plan_with_podium(basis, cluster, NOW)
+    found = plan_with_podium(basis, cluster, NOW, limit)
     assert objects == before
     return found
 
@@ -172,3 +174,21 @@ def test_other_pods_are_placed_before_victims_are_gone():
         "small": ["default/b-either"],
     }
     assert list(plan.errors) == ["default/c-small"]
+
+
+def test_a_plan_whose_time_is_up_says_what_was_placed_by_then_and_what_was_not_looked_at():
+    objects = [node(), *(pod(f"p-{number}", cpu="900m") for number in range(4))]
+    whole = _plan(*objects)
+    assert (whole.is_partial, whole.errors) == (False, {})
+    placed = set()
+    for looks in range(60):
+        limit = after_looks(looks)
+        plan = _plan(*objects, limit=limit)
+        names = {key for pods in plan.pods.values() for key in _keys(pods)}
+        assert names | plan.errors.keys() == {f"default/p-{number}" for number in range(4)}
+        assert plan.is_partial == limit.is_noticed
+        assert plan.is_partial or plan.pods == whole.pods
+        assert plan.pods.keys() <= {"node-1", *plan.launches}
+        placed.add(len(names))
+    assert {0, 4} <= placed
+    assert set(_plan(*objects, limit=after_looks(0)).errors.values()) == {"was not looked at: the time limit is over"}
