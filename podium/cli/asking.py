@@ -11,7 +11,7 @@ import click
 
 from podium.cli.interrupts import printed_whole
 from podium.cli.options.cluster import demand_one_cluster
-from podium.cli.options.time_limit import current_time_limit
+from podium.cli.options.time_limit import note_size
 from podium.cli.output import say
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def load_cluster(
     found = objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
     loaded = loader.read([*found, *beside], asked)
     warn_of_broken(loaded)
-    current_time_limit().note(lambda: loaded.cluster.size)
+    note_size(len(loaded.cluster.nodes), len(loaded.cluster.pods))
     return loaded
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -186,8 +187,10 @@ def _manifests(
     from podium.estimator.manifests import admitted
 
     manifests = admitted(objects_in(clusters) if clusters else objects_of_cluster(kubeconfig, context, kinds))
-    if not note_size(manifests)["Node"]:
+    kinds = Counter(str(each.get("kind")) for each in manifests)
+    if not kinds["Node"]:
         raise EstimateError("no nodes: nothing can be estimated")
+    note_size(kinds["Node"], kinds["Pod"])
     return manifests
 
 

@@ -15,7 +15,7 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.options.paths import FILE
-from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
+from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 
 if TYPE_CHECKING:
@@ -161,6 +161,7 @@ def _answer_to(
     from podium.evaluate import Question
     from podium.framework.contract.status import PluginError, ScheduleError
     from podium.objects import resource_types
+    from podium.objects.resource_types import NODES, PODS
 
     try:
         pod = objects_in([pod_file])
@@ -169,6 +170,7 @@ def _answer_to(
         else:
             kinds = resource_types.WITHOUT_GATES
             question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, whole=kinds)
+        note_size(len(question.store.objects(NODES)), len(question.store.objects(PODS)))
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler, limit=current_time_limit())
     except (ClusterError, ScheduleError, PluginError) as error:
         raise click.ClickException(str(error)) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -154,7 +155,8 @@ class Question:
             found += objects_in([self.node_pools])
         added = (pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name, found))
         whole = [*found, *added]
-        note_size([each.manifest for each in whole])
+        kinds = Counter(str(each.manifest.get("kind")) for each in whole)
+        note_size(kinds["Node"], kinds["Pod"])
         return whole
 
     def pools(self) -> tuple[NodePool, ...] | None:

@@ -43,8 +43,6 @@ from podium.lib.garbage_collection import collection_disabled
 from podium.lib.nearest import nearest
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Node, Pod, PodResourceClaimStatus, PodStatus
-from podium.objects.errors import FieldError
-from podium.objects.requests import filter_requests
 from podium.objects.resource_types import (
     ALL,
     NODES,
@@ -223,11 +221,6 @@ class Cluster:
     def pods(self) -> Sequence[Pod]:
         """The pods on nodes and the pending pods, by namespace and name."""
         return tuple(self._state.store.objects(PODS).values())
-
-    @property
-    def size(self) -> str:
-        """How large the cluster is, in one clause."""
-        return f"the cluster has {len(self.nodes):,} nodes and {len(self.pods):,} pods"
 
     def evaluate(self, pod: PodLike, limit: TimeLimit = UNLIMITED) -> Evaluation:
         """One scheduling attempt over all nodes, with every verdict and score. Nothing changes.
@@ -460,10 +453,9 @@ class Cluster:
         world = self.with_workload_of(pod)
         typed = world.read_pod(pod)
         claimed, claims = world.claims_of(typed)
-        if not claims:
-            return world, claimed
-        world = self.fork() if world is self else world
-        return world, world.create_claims(typed)
+        world = self.fork() if claims and world is self else world
+        world._create_all(claims)
+        return world, claimed
 
     def with_workload_of(self, pod: PodLike) -> Self:
         """This cluster, or a fork of it with the workload that is asked about: its pods and claims depend on it."""
@@ -483,9 +475,12 @@ class Cluster:
             ManifestError: a claim cannot be read.
         """
         claimed, claims = self.claims_of(pod)
-        for claim in claims:
-            self.create(*self.read(claim))
+        self._create_all(claims)
         return claimed
+
+    def _create_all(self, manifests: Iterable[Manifest]) -> None:
+        for manifest in manifests:
+            self.create(*self.read(manifest))
 
     def claims_of(self, pod: Pod) -> tuple[Pod, list[Manifest]]:
         """The pod with the names of its claims, and those of them that do not exist yet."""
@@ -511,18 +506,7 @@ class Cluster:
             ClusterError: there is no such profile.
             ManifestError: the pod's requests cannot be parsed.
         """
-        try:
-            filter_requests(pod.spec)
-        except FieldError as error:
-            raise ManifestError(f"Pod {pod.key}: {error}") from error
-        frameworks = self._state.frameworks
-        framework = frameworks.get(pod.spec.scheduler_name)
-        if framework is None:
-            names = ", ".join(sorted(frameworks))
-            raise ClusterError(
-                f"Pod {pod.key}: spec.schedulerName: no profile is named {pod.spec.scheduler_name!r}, only {names}"
-            )
-        return framework
+        return self._state.framework_for(pod)
 
     def read_pod(self, pod: PodLike) -> Pod:
         """The typed pod, with missing fields filled in; of a workload one of its pods.

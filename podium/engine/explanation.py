@@ -99,6 +99,8 @@ class Explanation:
         devices: the nodes that have no devices for the pod's claims, by what each request lacks there.
         gang: how far the pod's gang has come; None if it is in none.
         error: why the attempt fails, whatever the nodes; "" if it does not. Then nothing is known about most nodes.
+        warning: who schedules the pod, if no profile of the cluster's configuration does; the rest is then what one of
+            its profiles would decide. "" if one does.
         is_partial: the time was up: only the first blocker of each node is known, and other parts may be missing.
     """
 
@@ -123,6 +125,7 @@ class Explanation:
     summarized: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     is_partial: bool = False
+    warning: str = ""
 
     @property
     def verdict(self) -> str:
@@ -146,6 +149,8 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """Everything as JSON values."""
         found: dict[str, Any] = {"pod": self.pod, "node": self.node, "nodes": self.node_count}
+        if self.warning:
+            found["warning"] = self.warning
         if self.bound_to:
             found["bound_to"] = self.bound_to
         if self.gates:

@@ -127,7 +127,6 @@ class Question:
             cluster, pod = cluster.asked(self.pod)
         except CacheError as error:
             raise ClusterError(str(error)) from error
-        limit.note(lambda: cluster.size)
         gates, evaluation = cluster.gates_of(pod), cluster.evaluate(pod, limit)
         limit.note(partial(evaluation.verdict_on, pod))
         missed = {*(resource.plural for resource in cluster.store.missed()), *self.missing}

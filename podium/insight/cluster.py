@@ -10,6 +10,7 @@ from typing import Any, Self, overload
 
 import numpy as np
 
+from podium.config import default_configuration
 from podium.engine.asked_pods import PodLike
 from podium.engine.cluster import Cluster as EngineCluster
 from podium.engine.configurations import Config
@@ -26,6 +27,7 @@ from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for
 from podium.insight.gang_capacity import gang_capacity, with_siblings
 from podium.insight.gangs import gang_of
 from podium.insight.json_patch import Operation, merged, patched
+from podium.insight.schedulers import judged_pod, scheduler_report
 from podium.insight.score_table import data_frame, score_table
 from podium.insight.why import Why, explain
 from podium.lib.time_limit import UNLIMITED, TimeLimit
@@ -217,7 +219,8 @@ class Cluster(EngineCluster):
     def why(self, pod: PodLike, node: str = "", limit: TimeLimit = UNLIMITED) -> Why:
         """Why the pod is pending, or why it is where it is: every blocker of every node, scores, preemption.
 
-        A pod that is bound is asked about as if it were pending, in the cluster as it is now without it.
+        A pod that is bound is asked about as if it were pending, in the cluster as it is now without it. If no profile
+        serves its scheduler name, the answer says so in `warning`, and is what the profile nearest to it would decide.
 
         Args:
             node: a node to compare the best one with.
@@ -225,4 +228,8 @@ class Cluster(EngineCluster):
 
         Raises: as `capacity`.
         """
-        return explain(*self.asked(pod), node, limit)
+        world, typed = self.asked(pod)
+        source = "" if self._state.config == default_configuration() else "the cluster's configuration"
+        report = scheduler_report(world, typed, source)
+        answer = explain(world, judged_pod(typed, report, self.profiles), node, limit)
+        return replace(answer, warning=report.warning)

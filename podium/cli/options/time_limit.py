@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import signal
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
@@ -62,11 +61,9 @@ def current_time_limit() -> TimeLimit:
     return limit
 
 
-def note_size(manifests: Sequence[Mapping[str, Any]]) -> Counter[str]:
-    """Note how many nodes and pods the cluster has, for the case that there will be no answer. Returns: all kinds."""
-    counts = Counter(str(each.get("kind")) for each in manifests)
-    current_time_limit().note(lambda: f"the cluster has {counts['Node']:,} nodes and {counts['Pod']:,} pods")
-    return counts
+def note_size(nodes: int, pods: int) -> None:
+    """Note how large the cluster is, for the case that there will be no answer."""
+    current_time_limit().note(lambda: f"the cluster has {nodes:,} nodes and {pods:,} pods")
 
 
 def warn_of_time_limit(output: str) -> None:

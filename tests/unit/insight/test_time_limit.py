@@ -101,17 +101,6 @@ def test_why_says_which_nodes_fit_if_there_is_no_time_for_the_others():
     assert (answer.is_partial, answer.node, [each.node for each in answer.scores]) == (True, "n1", ["n1"])
 
 
-def test_an_evaluation_says_that_nobody_has_looked_for_a_preemption():
-    cluster = Cluster.load([node("n1", "2"), web("running", "2", node="n1", priority=0)])
-    asked = web(cpu="2", priority=10)
-    assert cluster.evaluate(asked).as_dict()["nominated"] == "n1"
-    limit = after_looks(0)
-    answer = cluster.evaluate(asked, limit).as_dict()
-    assert (answer["partial"], limit.is_noticed, "nominated" in answer) == (True, True, False)
-    assert answer["fit_error"] == "0/1 nodes are available: 1 Insufficient cpu."
-    assert "whether preemption helps was not found out: the time limit is over" in answer["message"]
-
-
 def test_what_was_found_is_remembered_for_the_case_that_there_is_no_answer():
     limit = after_looks(500)
     Cluster.load([node("n1")]).why(web(), limit=limit)
