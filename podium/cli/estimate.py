@@ -38,7 +38,7 @@ _GATE_NAMES = {
 @click.option("--workload", type=FILE, help="A pod, or a workload with a pod template, that defines a replica.")
 @click.option("--requests", metavar="NAME=AMOUNT,...", help="The requests of a replica, such as cpu=500m,memory=1Gi.")
 @click.option(
-    "-n", "--namespace", default="default", show_default=True, help="The namespace of --requests, for quotas."
+    "-n", "--namespace", help="The namespace of --requests, for quotas.  [default: that of the context, or default]"
 )
 @click.option("--cluster-object", type=FILE, help="A Karmada Cluster object; adds the general estimate.")
 @click.option(
@@ -66,7 +66,7 @@ def command(
     cases: str | None,
     workload: str | None,
     requests: str | None,
-    namespace: str,
+    namespace: str | None,
     cluster_object: str | None,
     models_semantics: str,
     feature_gates: str,
@@ -108,7 +108,9 @@ def command(
         if cases is not None:
             _answer_cases(cases, gates)
             return
-        wanted, replica, beside = _question(workload, requests, namespace)
+        wanted, replica, beside = _question(
+            workload, requests, namespace or _own_namespace(clusters, kubeconfig, context)
+        )
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
         manifests = _manifests(clusters, kubeconfig, context, kinds)
         if mode == "accurate":
@@ -152,6 +154,12 @@ def gates_of(text: str) -> Gates:
             raise click.UsageError(f"--feature-gates: {name}: expected true or false, got {value!r}")
         chosen[_GATE_NAMES[name]] = value.lower() == "true"
     return Gates(**chosen)
+
+
+def _own_namespace(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> str:
+    from podium.client.credentials import own_namespace
+
+    return "default" if clusters else own_namespace(kubeconfig, context)
 
 
 def _question(

@@ -77,11 +77,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The cluster and user of a context."""
+    """The cluster, user and namespace of a context; the namespace is "" if it names none."""
 
     context: str
     cluster: Section
     user: Section
+    namespace: str
 
 
 def choose(paths: str, context: str | None) -> Chosen:
@@ -105,7 +106,7 @@ def choose(paths: str, context: str | None) -> Chosen:
         raise KubeconfigError("current-context is missing")
     meant = _named(found, "contexts", context)
     user = found["users"].get(meant.text("user"), Section(_called("users")))
-    return Chosen(context, _named(found, "clusters", meant.text("cluster")), user)
+    return Chosen(context, _named(found, "clusters", meant.text("cluster")), user, meant.text("namespace"))
 
 
 def content_of(file: Path) -> Mapping[str, Any]:
