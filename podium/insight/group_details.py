@@ -5,19 +5,16 @@ Where the nodes differ, one of them stands for the group and is named.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from podium.cluster import Snapshot, host_ports
 from podium.engine.explanation import Group
+from podium.engine.rejection_details import asked_and_free
 from podium.engine.store import ObjectStore
 from podium.insight.evictions import Evictions
-from podium.insight.requests import readable
 from podium.objects.core import LabelSelector, Pod
-from podium.objects.requests import filter_requests
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS
 from podium.plugins.volumes.claims import claims_used, class_of_claim
 
@@ -39,7 +36,7 @@ def with_details(
 def _detail(group: Group, pod: Pod, store: ObjectStore, snapshot: Snapshot, evictions: Evictions) -> str:
     plugin, row = group.plugin, snapshot.row_of[group.nodes[0]]
     if plugin == "NodeResourcesFit":
-        return _amounts(pod, snapshot, [snapshot.row_of[name] for name in group.nodes])
+        return asked_and_free(pod, snapshot, [snapshot.row_of[name] for name in group.nodes])
     if plugin == "NodePorts":
         ports = sorted({port.port for port in host_ports(pod.spec)})
         taken = _pods(evictions.port_holders(row), group.nodes[0])
@@ -55,27 +52,6 @@ def _detail(group: Group, pod: Pod, store: ObjectStore, snapshot: Snapshot, evic
     if plugin == "NodeName":
         return f"spec.nodeName is {pod.node_name}"
     return "; ".join(_claims(pod, store)) if plugin in _OF_VOLUMES else ""
-
-
-def _amounts(pod: Pod, snapshot: Snapshot, rows: Sequence[int]) -> str:
-    """What is asked for of each resource that none of the nodes has, and the most that one of them has left.
-
-    Returns: "" for nodes that have enough, as pods nominated to them need it.
-    """
-    at = np.asarray(rows)
-    found = []
-    for resource, amount in filter_requests(pod.spec).items():
-        free = snapshot.allocatable(resource)[at] - snapshot.requested(resource)[at]
-        best = int(free.argmax())
-        if amount > free[best]:
-            asked, left = readable(resource, amount, max(int(free[best]), 0))
-            found.append((resource, asked, f"{left} free at most ({snapshot.name(rows[best])})"))
-    names = len(found) > 1
-    texts = [f"asks for {asked}{f' {resource}' if names else ''}, {left}" for resource, asked, left in found]
-    if (snapshot.pod_count[at] >= snapshot.allowed_pods[at]).all():
-        most = int(snapshot.allowed_pods[at].max())
-        texts.append(f"takes {most} pods at most ({snapshot.name(rows[int(snapshot.allowed_pods[at].argmax())])})")
-    return "; ".join(texts)
 
 
 def _pods(pods: Iterable[Pod], node: str) -> str:

@@ -24,3 +24,29 @@ def amount_text(resource: str, amount: int) -> str:
 def amount_texts(amounts: Mapping[str, int]) -> dict[str, str]:
     """The amounts as quantities, by resource, in order of name."""
     return {name: amount_text(name, amount) for name, amount in sorted(amounts.items())}
+
+
+def readable(resource: str, *amounts: int) -> list[str]:
+    """The amounts for people: whole cores and the largest unit, with decimals where they are needed to tell them apart.
+
+    Of an amount with more decimals than are shown the exact quantity is returned.
+    """
+    short = [_rounded(resource, amount) for amount in amounts]
+    is_clear = len(set(short)) == len(set(amounts))
+    return short if is_clear else [amount_text(resource, amount) for amount in amounts]
+
+
+def _rounded(resource: str, amount: int) -> str:
+    if resource == CPU:
+        return _decimal(amount, 1000, 3)
+    if resource in (MEMORY, EPHEMERAL_STORAGE):
+        for unit, size in (("Ti", 1 << 40), *_UNITS):
+            if amount >= size:
+                return _decimal(amount, size, 2) + unit
+    return amount_text(resource, amount)
+
+
+def _decimal(amount: int, unit: int, digits: int) -> str:
+    """The amount in this unit, rounded down."""
+    text = f"{amount // unit}.{amount % unit * 10**digits // unit:0{digits}}"
+    return text.rstrip("0").rstrip(".")
