@@ -195,10 +195,10 @@ def _manifests(
     from podium.estimator.manifests import admitted
 
     manifests = admitted(objects_in(clusters) if clusters else objects_of_cluster(kubeconfig, context, kinds))
-    kinds = Counter(str(each.get("kind")) for each in manifests)
-    if not kinds["Node"]:
+    counts = Counter(str(each.get("kind")) for each in manifests)
+    if not counts["Node"]:
         raise EstimateError("no nodes: nothing can be estimated")
-    note_size(kinds["Node"], kinds["Pod"])
+    note_size(counts["Node"], counts["Pod"])
     return manifests
 
 

@@ -63,13 +63,14 @@ class Combination:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcomes of one combination, or why there are none."""
+    """The outcomes of one combination, or why there are none; `left_out` says what the recording lacks."""
 
     key: str
     recording: str
     configuration: str
     outcomes: Outcomes | None = None
     error: str = ""
+    left_out: str = ""
 
     def as_value(self) -> dict[str, Any]:
         """As JSON values."""
@@ -80,7 +81,8 @@ def result_of(value: Mapping[str, Any]) -> Result:
     """The result from its JSON values. Raises: KeyError, TypeError."""
     numbers = value["outcomes"]
     outcomes = None if numbers is None else Outcomes(**numbers)
-    return Result(value["key"], value["recording"], value["configuration"], outcomes, value["error"])
+    question = value["key"], value["recording"], value["configuration"]
+    return Result(*question, outcomes, value["error"], value.get("left_out", ""))
 
 
 def fingerprint_of(directory: Path) -> str:
@@ -145,7 +147,7 @@ def run_combination(combination: Combination, is_wanted: Callable[[], bool] | No
             found = replay_counterfactually(Path(combination.directory), config, plugins, is_wanted=is_wanted)
     except (UserFacingError, ConfigError, DiscoveryError, OSError) as error:
         return Result(*done, error=error_text(error))
-    return Result(*done, found.outcomes, found.damage)
+    return Result(*done, found.outcomes, found.damage, str(found.left_out))
 
 
 def sweep(
@@ -215,5 +217,6 @@ def table(results: Iterable[Result]) -> list[dict[str, Any]]:
     for each in ordered:
         numbers = {} if each.outcomes is None else each.outcomes.as_value()
         shown = {"recording": each.recording, "configuration": each.configuration, "on_front": each.key in front}
-        rows.append({**shown, **numbers, "error": each.error})
+        lacks = {"left_out": each.left_out} if each.left_out else {}
+        rows.append({**shown, **numbers, **lacks, "error": each.error})
     return rows
