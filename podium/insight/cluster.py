@@ -32,6 +32,7 @@ from podium.insight.score_table import data_frame, score_table
 from podium.insight.why import Why, explain
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Pod
+from podium.objects.resource_types import ResourceType
 
 
 class Cluster(EngineCluster):
@@ -72,7 +73,13 @@ class Cluster(EngineCluster):
                 raise
         from podium.insight.running_cluster import listed_at_once
 
-        return super().load(listed_at_once(str(Path(objects).expanduser()), context), config, plugins)
+        manifests = listed_at_once(str(Path(objects).expanduser()), context, cls._listed_beside())
+        return super().load(manifests, config, plugins)
+
+    @classmethod
+    def _listed_beside(cls) -> Sequence[ResourceType[Any]]:
+        """The kinds of a running cluster that are listed beside those that a scheduler reads."""
+        return ()
 
     def schedule(self, pod: PodLike) -> Evaluation:
         """Where the pod would go, and why not elsewhere: as `evaluate`. Nothing changes.

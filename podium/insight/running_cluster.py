@@ -25,13 +25,17 @@ _GROUPS: Final = (POD_GROUPS, COSCHEDULING_POD_GROUPS)
 
 
 async def listed(
-    kubeconfig: str | None, context: str | None, resources: Sequence[ResourceType[Any]] = WITHOUT_GATES
+    kubeconfig: str | None,
+    context: str | None,
+    resources: Sequence[ResourceType[Any]] = WITHOUT_GATES,
+    beside: Sequence[ResourceType[Any]] = (),
 ) -> list[Found]:
     """List the objects of these kinds, and of those from which pods are derived, as far as they may be listed.
 
     Args:
         kubeconfig: kubectl's unless given.
         context: the kubeconfig's current one unless given.
+        beside: more kinds, as far as the cluster serves them and they may be listed.
 
     Raises:
         ConnectionConfigError: there is no kubeconfig, or it cannot be used.
@@ -41,7 +45,7 @@ async def listed(
     async with ApiSession(credentials) as session:
         try:
             found = []
-            for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES, *_GROUPS)):
+            for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES, *_GROUPS, *beside)):
                 items: Sequence[Manifest]
                 try:
                     items = await all_objects(session, resource)
@@ -60,7 +64,9 @@ async def listed(
             raise ClusterError(f"{credentials.base_url}: {error}") from error
 
 
-def listed_at_once(kubeconfig: str, context: str | None) -> list[dict[str, Any]]:
+def listed_at_once(
+    kubeconfig: str, context: str | None, beside: Sequence[ResourceType[Any]] = ()
+) -> list[dict[str, Any]]:
     """As `listed`, for callers that cannot wait, and may run in an event loop, as a notebook's cells do.
 
     Raises:
@@ -68,7 +74,7 @@ def listed_at_once(kubeconfig: str, context: str | None) -> list[dict[str, Any]]
     """
     with ThreadPoolExecutor(1) as thread:
         try:
-            found = thread.submit(lambda: anyio.run(listed, kubeconfig, context)).result()
+            found = thread.submit(lambda: anyio.run(listed, kubeconfig, context, WITHOUT_GATES, beside)).result()
         except ConnectionConfigError as error:
             raise ClusterError(str(error)) from error
     return [dict(each.manifest) for each in found]

@@ -23,6 +23,7 @@ from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
 from podium.library.planned_objects import to_keep
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
+from podium.objects.resource_types import ResourceType
 
 if TYPE_CHECKING:
     from podium.library.plans import InstanceTypes, Plan, Rules
@@ -38,6 +39,12 @@ class Cluster(insight.Cluster):
     Not thread-safe. A method that changes something changes this cluster only, not the one that it was forked from nor
     its own forks.
     """
+
+    @classmethod
+    def _listed_beside(cls) -> Sequence[ResourceType[Any]]:
+        from podium.library.plans import ONLY_PLANNED
+
+        return ONLY_PLANNED
 
     def _keep(self, found: Sequence[Found]) -> None:
         kept = {key: each for each in found if (key := to_keep(each)) is not None}
@@ -120,7 +127,7 @@ class Cluster(insight.Cluster):
         """Which nodes to buy for the pods that wait, as by `podium plan`. Nothing changes.
 
         `as_dict()` of the answer is the whole plan, and `why(pod)` what became of one pod. A cluster that was loaded
-        by its kubeconfig has no NodePools: give them, or adopt its nodes.
+        by its kubeconfig has its NodePools and NodeClaims, if the user may list them.
 
         Args:
             node_pools: the NodePools to buy from, instead of those that were loaded.
