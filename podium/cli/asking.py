@@ -82,7 +82,20 @@ def errors_shown() -> Iterator[None]:
     try:
         yield
     except (ClusterError, ScheduleError, PluginError) as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(f"{error}{_advice(error)}") from error
+
+
+def _advice(error: Exception) -> str:
+    """What to do about a plugin that no question runs."""
+    from podium.framework.contract.status import GateNeededError
+
+    cause = error.__cause__
+    if not isinstance(cause, GateNeededError):
+        return ""
+    return (
+        f", and questions are answered without feature gates: they know the gangs of PodGroups without {cause.plugin}. "
+        "Leave it out of --config, or ask the podium that runs with it (--url, or --kubeconfig alone)"
+    )
 
 
 def show(*parts: RenderableType) -> None:

@@ -11,6 +11,7 @@ import click
 import orjson
 
 from podium.cli import files
+from podium.cli.asking import errors_shown
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
@@ -157,13 +158,11 @@ def _answer_to(
 ) -> PodAnswer:
     """Read the cluster and the pod, and answer where it would go."""
     from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_missing
-    from podium.engine.errors import ClusterError
     from podium.evaluate import Question
-    from podium.framework.contract.status import PluginError, ScheduleError
     from podium.objects import resource_types
     from podium.objects.resource_types import NODES, PODS
 
-    try:
+    with errors_shown():
         pod = objects_in([pod_file])
         if clusters:
             question = Question.read(objects_in(clusters), pod, pod_file)
@@ -172,7 +171,5 @@ def _answer_to(
             question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, whole=kinds)
         note_size(len(question.store.objects(NODES)), len(question.store.objects(PODS)))
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler, limit=current_time_limit())
-    except (ClusterError, ScheduleError, PluginError) as error:
-        raise click.ClickException(str(error)) from error
     warn_of_missing(answer.missed)
     return answer

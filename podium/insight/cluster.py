@@ -24,8 +24,8 @@ from podium.framework.contract.plugin import Plugin
 from podium.insight import capacity
 from podium.insight.capacity import Asked, Capacity, Headroom
 from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for
-from podium.insight.gang_capacity import gang_capacity, with_siblings
-from podium.insight.gangs import gang_of
+from podium.insight.gang_capacity import gang_capacity, gangs_among, with_siblings
+from podium.insight.gangs import Gang, gang_of
 from podium.insight.json_patch import Operation, merged, patched
 from podium.insight.schedulers import judged_pod, scheduler_report
 from podium.insight.score_table import data_frame, score_table
@@ -168,12 +168,12 @@ class Cluster(EngineCluster):
         pod = world.read_pod(pod)
         gang = gang_of(world, pod)
         world = world if gang is None else with_siblings(world, pod, gang)
-        (found,) = world.capacity_together([pod], most, limit)
+        (found,) = world._filled([pod], most, limit)
         if gang is None:
             return found
 
         def capacity_of(copy: Pod) -> Capacity:
-            return found if copy is pod else world.capacity_together([copy], most, limit)[0]
+            return found if copy is pod else world._filled([copy], most, limit)[0]
 
         return replace(found, is_partial=limit.is_noticed, gang=gang_capacity(world, pod, gang, capacity_of))
 
@@ -182,10 +182,26 @@ class Cluster(EngineCluster):
     ) -> Sequence[Capacity]:
         """As `capacity`, for several pods that are placed in turn, one of each, until none fits any more.
 
+        Of a pod of a gang `gang` says how many whole gangs these copies are.
+
         Args:
             most: the maximum number of copies of all pods together.
             limit: when to end with the copies placed by then.
         """
+        world, typed, gangs = self, list[Pod](), list[Gang | None]()
+        for pod in pods:
+            world = world.with_workload_of(pod)
+            typed.append(world.read_pod(pod))
+            gangs.append(gang := gang_of(world, typed[-1]))
+            world = world if gang is None else with_siblings(world, typed[-1], gang)
+        counts = world._filled(typed, most, limit)
+        return [
+            count if gang is None else replace(count, gang=gangs_among(gang, count))
+            for gang, count in zip(gangs, counts, strict=True)
+        ]
+
+    def _filled(self, pods: Sequence[PodLike], most: int, limit: TimeLimit) -> Sequence[Capacity]:
+        """How many copies of the pods fit in turn, whether they are whole gangs or not."""
         world, asked = self._asked_copies(pods)
         return capacity.filled(world.engine, asked, most, world.create_claims, limit)
 

@@ -31,7 +31,7 @@ from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.pod_groups import SimulatedGroup
-from podium.framework.contract.status import Code, PluginError, Status, error_status, unresolvable
+from podium.framework.contract.status import Code, GateNeededError, Status, error_status, unresolvable
 from podium.objects.core import Pod
 from podium.objects.pod_groups import GANG_TIMEOUT_S, PodGroup, group_of
 from podium.objects.resource_types import POD_GROUPS
@@ -57,7 +57,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
     """Keeps gangs together.
 
     Raises:
-        PluginError: pods are not scheduled in groups.
+        GateNeededError: pods are not scheduled in groups.
     """
 
     Args = GangSchedulingArgs
@@ -65,7 +65,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
     def __init__(self, args: object, handle: Handle) -> None:
         self.search_steps_max = args.thorough_search_steps if isinstance(args, GangSchedulingArgs) else 0
         if handle.pod_groups is None:
-            raise PluginError("GangScheduling needs the feature gate GenericWorkload")
+            raise GateNeededError(self.name, "GenericWorkload")
         self._states = handle.pod_groups
         self._groups = handle.lister(POD_GROUPS)
         self._waiting_pods = handle.waiting_pods

@@ -20,7 +20,7 @@ from podium.framework.contract.cluster_event import EventRegistration
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.placements import PlacementGeneratePlugin
 from podium.framework.contract.pod_groups import Placement
-from podium.framework.contract.status import PluginError, Status, error_status
+from podium.framework.contract.status import GateNeededError, PluginError, Status, error_status
 from podium.objects.resource_types import POD_GROUPS
 
 
@@ -30,7 +30,7 @@ class TopologyPlacementGenerator(PlacementGeneratePlugin):
     def __init__(self, args: object, handle: Handle) -> None:
         del args
         if handle.pod_groups is None:
-            raise PluginError("TopologyPlacementGenerator needs the feature gate GenericWorkload")
+            raise GateNeededError(self.name, "GenericWorkload")
         self._groups = handle.lister(POD_GROUPS)
 
     def generate_placements(
