@@ -109,8 +109,8 @@ class FullCluster:
         assert placed.status is None, f"{pod.key}: {placed.status}"
         self.placed += 1
         if self._recorder is not None:
-            self._recorder.decided(self._info, cycle, decision, 0.0, 0.0)
-            self._recorder.bound(pod, 0.0)
+            self._recorder.on_decision(self._info, cycle, decision, 0.0, 0.0)
+            self._recorder.on_bound(pod, 0.0)
 
 
 def _no_broken_object(item: Node | Pod, error: FieldError) -> None:

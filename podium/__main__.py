@@ -1,8 +1,8 @@
 """`python -m podium` is the `podium` command.
 
-Python looks for modules in the current directory first, in which a recording or a dump that somebody has sent may lie,
-beside a file with the name of a module, or one that says that a package is installed there. The command `podium` does
-not look there; so neither does this one, unless podium itself lies there.
+Python looks for modules in the current directory first. Beside a recording or a dump from elsewhere, that directory may
+hold a file with the name of a module, or the metadata of a package. The command `podium` does not look there; neither
+does this one, unless podium itself lies there.
 """
 
 import os
@@ -11,8 +11,8 @@ import sys
 import podium
 
 if __name__ == "__main__":
-    here = os.getcwd()
-    if not sys.flags.safe_path and sys.path[0] == here != os.path.dirname(os.path.dirname(podium.__file__)):
+    directory = os.getcwd()
+    if not sys.flags.safe_path and sys.path[0] == directory != os.path.dirname(os.path.dirname(podium.__file__)):
         del sys.path[0]
 
 from podium.cli.main import main

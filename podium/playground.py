@@ -1,8 +1,8 @@
-"""What the page in docs/playground asks: a cluster from files, and questions about one of its pods.
+"""Answers the questions of the page in docs/playground: it loads a cluster from files and asks about one of its pods.
 
-Owns the questions as a page puts them. Answers are the JSON values that `podium evaluate`, `podium why --fix` and
-`podium capacity --explain` print for the same files. Runs in a browser: never does I/O, and needs nothing but NumPy,
-msgspec and PyYAML.
+Owns the questions in the form in which the page asks them. Answers are the JSON values that `podium evaluate`,
+`podium why --fix` and `podium capacity --explain` print for the same files. Runs in a browser: never does I/O, and
+needs nothing but NumPy, msgspec and PyYAML.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from podium.engine.files import Found
 from podium.engine.object_files import Source, objects_of
 from podium.evaluate import Question
 from podium.framework.contract.status import PluginError, ScheduleError
-from podium.insight.loading import Loaded, Loader, pod_named
+from podium.insight.loading import Loader, LoadResult, pod_named
 from podium.insight.pod_answer import pod_answer
 from podium.lib.bounded_read import read_all
-from podium.lib.packed_files import unpacked
+from podium.lib.packed_files import unpacked_content
 from podium.lib.printable import printable_values
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import NODES
@@ -35,157 +35,157 @@ from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
 
 BYTES_MAX: Final = 1 << 28
-"""Limit of an unpacked file: WebAssembly has 4 GiB of memory at most, and an object takes several times its text."""
+"""The size limit of an unpacked file: WebAssembly has at most 4 GiB, and an object takes several times its text."""
 
 _CLASSES: Final = {**IN_TREE, **CONTRIB}
 _NO_ANSWER: Final = (ClusterError, ConfigError, PluginError, ScheduleError, CacheError, FieldError)
 
 
 class Playground:
-    """The cluster that is on the page, none at first. Speaks JSON: `error` replaces an answer that there is not."""
+    """Holds the page's cluster, at first an empty one. Methods return JSON: an answer, or `error` in its place."""
 
     def __init__(self) -> None:
         self._dump = Dump(())
-        self._asked: list[Found] = []
+        self._pods: list[Found] = []
 
     def load(self, files: Mapping[str, Any], config: str = "") -> str:
-        """Read another cluster: the number of `nodes`, `broken` objects, and the `pods` that can be asked about.
+        """Read another cluster: return the number of `nodes`, `broken` objects, and the `pods` to choose from.
 
         Pending pods come first, then workloads with a pod template, then bound pods. If the cluster cannot be read,
-        the one of before is forgotten all the same.
+        the previous one is dropped all the same.
 
         Args:
             files: the content by name, as bytes or an object with their buffer; it may be compressed.
             config: a KubeSchedulerConfiguration; by default upstream's defaults.
         """
-        self._asked = []
-        return _answered(lambda: self._load({name: bytes(content) for name, content in files.items()}, config))
+        self._pods = []
+        return _answer_json(lambda: self._load({name: bytes(content) for name, content in files.items()}, config))
 
     def _load(self, files: Mapping[str, bytes], config: str) -> dict[str, Any]:
         self._dump = Dump.read(files, config)
-        loaded = self._dump.loaded()
-        self._asked = self._dump.asked()
-        pods = [_listed(each) for each in self._asked]
-        return {"nodes": len(loaded.cluster.nodes), "broken": list(loaded.broken), "pods": pods}
+        loading = self._dump.load()
+        self._pods = self._dump.pods()
+        pods = [_pod_entry(document) for document in self._pods]
+        return {"nodes": len(loading.cluster.nodes), "broken": list(loading.read_errors), "pods": pods}
 
     def placement(self, number: int) -> str:
-        """Where the pod with that number in the list would go, as `podium evaluate -o json`."""
-        return _answered(lambda: self._dump.placement(self._asked[number]))
+        """Choose a node for the pod with that number in the list, as `podium evaluate -o json`."""
+        return _answer_json(lambda: self._dump.placement(self._pods[number]))
 
     def why(self, number: int) -> str:
-        """Why the pod is pending, or where it is, and what would help, as `podium why --fix -o json`."""
-        return _answered(lambda: self._dump.why(self._asked[number]))
+        """Explain why the pod is pending, or find its node, and suggest fixes, as `podium why --fix -o json`."""
+        return _answer_json(lambda: self._dump.why(self._pods[number]))
 
     def capacity(self, number: int) -> str:
-        """How many more of the pod fit, as `podium capacity --explain -o json`."""
-        return _answered(lambda: self._dump.capacity(self._asked[number]))
+        """Count the further pods of this kind that fit, as `podium capacity --explain -o json`."""
+        return _answer_json(lambda: self._dump.capacity(self._pods[number]))
 
 
 @dataclass(frozen=True, slots=True)
 class Dump:
     """The objects of a cluster as they were dumped, and the configuration that was given with them.
 
-    Its methods raise what `_NO_ANSWER` names.
+    Its methods raise the exceptions of `_NO_ANSWER`.
     """
 
-    found: Sequence[Found]
-    broken: Sequence[ManifestError] = ()
+    documents: Sequence[Found]
+    errors: Sequence[ManifestError] = ()
     config: KubeSchedulerConfiguration | None = None
 
     @classmethod
     def read(cls, files: Mapping[str, bytes], config: str) -> Self:
-        """The objects in the files. What is no object is left out."""
-        broken: list[ManifestError] = []
+        """Read the objects in the files. Documents that are no objects are left out."""
+        errors: list[ManifestError] = []
         read = read_configuration(config, "configuration", _CLASSES) if config.strip() else None
-        sources = (Source(name, _unpacked(name, content)) for name, content in files.items())
-        found = objects_of(sources, lambda _: None, broken.append)
-        if not any(each.manifest["kind"] == NODES.kind for each in found):
-            what = broken[0] if broken else "add what kubectl get nodes,pods -A -o json prints"
-            raise ManifestError(f"no nodes: {what}")
-        return cls(found, broken, read)
+        sources = (Source(name, _unpack(name, content)) for name, content in files.items())
+        documents = objects_of(sources, lambda _: None, errors.append)
+        if not any(document.manifest["kind"] == NODES.kind for document in documents):
+            problem = errors[0] if errors else "add what kubectl get nodes,pods -A -o json prints"
+            raise ManifestError(f"no nodes: {problem}")
+        return cls(documents, errors, read)
 
-    def asked(self) -> list[Found]:
-        """The pods, and the workloads that nothing else owns."""
-        found = [
-            each
-            for each in self.found
-            if template_of(each.manifest) is not None
-            if each.manifest["kind"] == "Pod" or not _metadata(each).get("ownerReferences")
+    def pods(self) -> list[Found]:
+        """Return the pods, and the workloads without an owner."""
+        documents = [
+            document
+            for document in self.documents
+            if template_of(document.manifest) is not None
+            if document.manifest["kind"] == "Pod" or not _metadata(document).get("ownerReferences")
         ]
-        return sorted(found, key=_urgency)
+        return sorted(documents, key=_list_position)
 
-    def placement(self, found: Found) -> dict[str, Any]:
-        """The answer of `podium evaluate`, which takes no dump with broken objects."""
-        if self.broken:
-            raise self.broken[0]
-        question = Question.read(self.found, [found], found.where)
+    def placement(self, document: Found) -> dict[str, Any]:
+        """Answer as `podium evaluate` does, which takes no dump with broken objects."""
+        if self.errors:
+            raise self.errors[0]
+        question = Question.read(self.documents, [document], document.where)
         return question.ask(self._config(), _CLASSES, any_scheduler=self.config is None).to_json()
 
-    def why(self, found: Found) -> dict[str, Any]:
-        """The answer of `podium why --fix`, and of the like for a pod made from the template of a workload."""
-        if found.manifest["kind"] == "Pod":
-            loaded, metadata = self.loaded(), _metadata(found)
-            pod = pod_named(loaded.cluster, str(metadata.get("name")), str(metadata.get("namespace") or "default"))
+    def why(self, document: Found) -> dict[str, Any]:
+        """Answer as `podium why --fix` does; a workload's template makes a pod to ask about."""
+        if document.manifest["kind"] == "Pod":
+            loading, metadata = self.load(), _metadata(document)
+            pod = pod_named(loading.cluster, str(metadata.get("name")), str(metadata.get("namespace") or "default"))
         else:
-            asked, _ = asked_pod([found], found.where)
-            loaded = self.loaded([asked])
-            pod = loaded.read_pod(asked)
+            asked_document, _ = asked_pod([document], document.where)
+            loading = self.load([asked_document])
+            pod = loading.read_pod(asked_document)
         source = "" if self.config is None else "configuration"
-        return pod_answer(loaded, pod, source=source, fix=True).as_dict() | loaded.unknown()
+        return pod_answer(loading, pod, source=source, fix=True).as_dict() | loading.unknown()
 
-    def capacity(self, found: Found) -> dict[str, Any]:
-        """The answer of `podium capacity --explain`."""
-        asked, _ = asked_pod([found], found.where)
-        loaded = self.loaded([asked])
-        return loaded.cluster.capacity(loaded.read_pod(asked)).as_dict(explain=True) | loaded.unknown()
+    def capacity(self, document: Found) -> dict[str, Any]:
+        """Answer as `podium capacity --explain` does."""
+        asked_document, _ = asked_pod([document], document.where)
+        loading = self.load([asked_document])
+        return loading.cluster.capacity(loading.read_pod(asked_document)).as_dict(explain=True) | loading.unknown()
 
-    def loaded(self, asked: Iterable[Found] = ()) -> Loaded:
-        """The cluster, anew for each question, as for each command: a cluster knows what its answers have missed."""
-        broken = [str(each) for each in self.broken]
-        return Loader(self._config(), _CLASSES, any_scheduler=self.config is None, broken=broken).read(
-            self.found, asked
+    def load(self, asked_pods: Iterable[Found] = ()) -> LoadResult:
+        """Load the cluster anew for each question, as each command does: a cluster records what its answers lack."""
+        texts = [str(error) for error in self.errors]
+        return Loader(self._config(), _CLASSES, any_scheduler=self.config is None, read_errors=texts).read(
+            self.documents, asked_pods
         )
 
     def _config(self) -> KubeSchedulerConfiguration:
         return self.config or default_configuration()
 
 
-def _unpacked(name: str, content: bytes) -> bytes:
-    """The content of a file that may be compressed. Raises: ManifestError."""
+def _unpack(name: str, content: bytes) -> bytes:
+    """Return the content of a file that may be compressed. Raises: ManifestError."""
     try:
-        with unpacked(BufferedReader(cast("RawIOBase", BytesIO(content)))) as file:
+        with unpacked_content(BufferedReader(cast("RawIOBase", BytesIO(content)))) as file:
             return read_all(file, BYTES_MAX)
     except (OSError, EOFError, zlib.error) as error:
         raise ManifestError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _urgency(found: Found) -> int:
-    if found.manifest["kind"] != "Pod":
+def _list_position(document: Found) -> int:
+    if document.manifest["kind"] != "Pod":
         return 1
-    return 2 if _node_of(found) else 0
+    return 2 if _node_of(document) else 0
 
 
-def _listed(found: Found) -> dict[str, str]:
-    metadata = _metadata(found)
+def _pod_entry(document: Found) -> dict[str, str]:
+    metadata = _metadata(document)
     name = f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
-    return {"kind": str(found.manifest["kind"]), "name": name, "node": _node_of(found), "where": found.where}
+    return {"kind": str(document.manifest["kind"]), "name": name, "node": _node_of(document), "where": document.where}
 
 
-def _node_of(found: Found) -> str:
-    spec = found.manifest.get("spec")
-    node = spec.get("nodeName") if isinstance(spec, dict) and found.manifest["kind"] == "Pod" else ""
+def _node_of(document: Found) -> str:
+    spec = document.manifest.get("spec")
+    node = spec.get("nodeName") if isinstance(spec, dict) and document.manifest["kind"] == "Pod" else ""
     return node if isinstance(node, str) else ""
 
 
-def _metadata(found: Found) -> Mapping[str, Any]:
-    metadata = found.manifest.get("metadata")
+def _metadata(document: Found) -> Mapping[str, Any]:
+    metadata = document.manifest.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _answered(ask: Callable[[], Mapping[str, Any]]) -> str:
+def _answer_json(ask: Callable[[], Mapping[str, Any]]) -> str:
     try:
         answer = ask()
     except _NO_ANSWER as error:
         answer = {"error": str(error)}
-    # Of a page, on which nobody may show words in another order, or lines that are not podium's.
+    # The page must not show reordered words, or lines that look like podium's own.
     return json.dumps(printable_values(answer))

@@ -64,7 +64,7 @@ def measure(
                     history = histories[signature]
                     found = Scored(rows, {}, history, history.version, {"Fit": 1, "Spread": 1})
                 place(recorder, cluster, pod, 0, scored=found)
-                recorder.bound(pod, 0.1)
+                recorder.on_bound(pod, 0.1)
             counted = max(counted, recorder.nbytes)
             if number % _LOOKED_AT_EVERY == _LOOKED_AT_EVERY - 1:
                 traced = max(traced, tracemalloc.get_traced_memory()[0])

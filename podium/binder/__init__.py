@@ -1,8 +1,8 @@
 """Carries decisions out: runs a pod's binding cycle (permit, prebind, bind, postbind), writes status and Events.
 
 Owns the order of a binding cycle, the pods waiting at Permit, the interpretation of responses to a binding, the
-eviction of victims, the requests to extenders, and the writing of Events. Never decides where a pod goes and never
-undoes a decision: the daemon does, from the outcome. Refers neither to queues nor to plugins.
+eviction of victims, the requests to extenders, and the writing of Events. Never chooses a node and never undoes a
+decision: the daemon does, from the outcome. Refers neither to queues nor to plugins.
 """
 
 from podium.binder.api_client import ApiClient
@@ -21,9 +21,9 @@ from podium.binder.events.event import (
     ObjectReference,
     deleting_pod_skipped,
     failed_scheduling,
-    preempted,
+    preempted_event,
     reference_to,
-    scheduled,
+    scheduled_event,
 )
 from podium.binder.events.recorder import EventRecorder, RecorderStatistics
 from podium.binder.extenders.pool import ExtenderPool
@@ -65,8 +65,8 @@ __all__ = [
     "failed_scheduling",
     "not_scheduled",
     "pod_group_status_patch",
-    "preempted",
+    "preempted_event",
     "reference_to",
-    "scheduled",
+    "scheduled_event",
     "status_patch",
 ]

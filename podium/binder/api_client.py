@@ -1,7 +1,7 @@
-"""Writes for pods: the binding, the status of pods that were not bound, and changes that plugins ask for.
+"""Writes pods: the binding, the status of pods that were not bound, and changes that plugins request.
 
-Owns what a response of the API server, or its absence, means for these writes. Never guesses: if it is unknown whether
-a binding or a change has happened, the object is read again.
+Owns the meaning of a response of the API server, or of its absence, for these writes. Never guesses: if it is unknown
+whether a binding or a change has happened, the object is read again.
 
 Source: kubernetes pkg/scheduler/framework/plugins/defaultbinder and pkg/scheduler/util/utils.go, v1.36.2.
 Differs: upstream treats a lost response as a failure until the next update of the pod says otherwise, and most invalid
@@ -82,29 +82,29 @@ class _DeleteOptions(Struct, gc=False):
     kind: str = "DeleteOptions"
 
 
-class _SeenMeta(Struct):
+class _ResponseMeta(Struct):
     name: str
     namespace: str
     uid: str
 
 
-class _SeenSpec(Struct):
+class _ResponseSpec(Struct):
     node_name: str | None = msgspec.field(default=None, name="nodeName")
 
 
-class _SeenStatus(Struct):
+class _ResponseStatus(Struct):
     phase: str = ""
     reason: str = ""
 
 
-class _SeenPod(Struct):
+class _ResponsePod(Struct):
     kind: Literal["Pod"]
-    metadata: _SeenMeta
-    spec: _SeenSpec
-    status: _SeenStatus = msgspec.field(default_factory=_SeenStatus)
+    metadata: _ResponseMeta
+    spec: _ResponseSpec
+    status: _ResponseStatus = msgspec.field(default_factory=_ResponseStatus)
 
 
-_decode_pod = msgspec.json.Decoder(_SeenPod).decode
+_decode_pod = msgspec.json.Decoder(_ResponsePod).decode
 
 
 class ApiClient:
@@ -134,13 +134,13 @@ class ApiClient:
         metadata, path = pod.metadata, _path(pod)
         body = _encode(_Binding(_BindingMeta(metadata.namespace, metadata.name, metadata.uid), _Target(node_name)))
         try:
-            await self._send_binding(pod, path, self._checked(pod, node_name, body))
+            await self._send_binding(pod, path, self._with_check(pod, node_name, body))
         except ApiError as error:
             if not error.may_have_happened:
                 raise
             await self._settle(pod, node_name, path, body, error)
 
-    def _checked(self, pod: Pod, node_name: str, body: bytes) -> bytes | Compose:
+    def _with_check(self, pod: Pod, node_name: str, body: bytes) -> bytes | Compose:
         is_too_late = self._is_too_late
         if is_too_late is None:
             return body
@@ -153,21 +153,21 @@ class ApiClient:
         return compose
 
     async def is_bound(self, pod: Pod, node_name: str) -> bool:
-        """Whether the pod is bound to the node; False if it is not bound at all.
+        """Return whether the pod is bound to the node; False if it is not bound at all.
 
         Raises: `NotFound`, `Conflict` as `bind`; `OutcomeUnknown` if the pod cannot be read.
         """
         return await self._is_bound(pod, node_name, _path(pod), OutcomeUnknown("the pod may be bound"))
 
     async def read_failure(self, pod: Pod) -> str:
-        """The reason with which the pod failed; empty if it has not failed, or was recreated.
+        """Read the reason with which the pod failed; "" if it has not failed, or was recreated.
 
         Raises: ApiError if the pod cannot be read.
         """
         answer = await self._dispatcher.send(Priority.STATUS, "GET", _path(pod), namespace=pod.metadata.namespace)
-        seen = _seen(pod, answer)
-        is_it = seen.metadata.uid == pod.uid and seen.status.phase == "Failed"
-        return seen.status.reason if is_it else ""
+        current_pod = _decode_response(pod, answer)
+        has_failed = current_pod.metadata.uid == pod.uid and current_pod.status.phase == "Failed"
+        return current_pod.status.reason if has_failed else ""
 
     async def patch_status(
         self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
@@ -189,7 +189,7 @@ class ApiClient:
         return True
 
     async def send_status(self, item: Pod | PodGroup, compose: Compose, resource: ResourceType[Any] = PODS) -> None:
-        """Patch the status of a pod, or of another object, with what `compose` returns when the write is sent.
+        """Patch the status of a pod, or of another object, with the result of `compose` at the time of sending.
 
         Raises: as `patch_status`.
         """
@@ -310,7 +310,7 @@ class ApiClient:
         return await create_object(self._dispatcher, resource, item, manifest)
 
     async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
-        """The object of that name as it is now. Raises: as `read_object`."""
+        """Read the object of that name as it is now. Raises: as `read_object`."""
         return await read_object(self._dispatcher, resource, item)
 
     async def delete(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
@@ -354,30 +354,32 @@ class ApiClient:
                 doubt = error
 
     async def _is_bound(self, pod: Pod, node_name: str, path: str, doubt: ApiError) -> bool:
-        """Whether the pod is bound to the node; False if it is not bound at all.
+        """Return whether the pod is bound to the node; False if it is not bound at all.
 
         Raises: `NotFound`, `Conflict` as `bind`; `OutcomeUnknown` if the pod cannot be read.
         """
-        seen = await self._read(pod, path, doubt)
-        if seen.metadata.uid != pod.uid:
+        current_pod = await self._read(pod, path, doubt)
+        if current_pod.metadata.uid != pod.uid:
             raise Conflict(
-                f'pod "{pod.key}" was recreated: its uid is {seen.metadata.uid}, not {pod.uid}',
+                f'pod "{pod.key}" was recreated: its uid is {current_pod.metadata.uid}, not {pod.uid}',
                 code=409,
                 reason="Conflict",
             )
-        if seen.spec.node_name and seen.spec.node_name != node_name:
+        if current_pod.spec.node_name and current_pod.spec.node_name != node_name:
             raise Conflict(
-                f'pod "{pod.key}" is already assigned to node "{seen.spec.node_name}"', code=409, reason="Conflict"
+                f'pod "{pod.key}" is already assigned to node "{current_pod.spec.node_name}"',
+                code=409,
+                reason="Conflict",
             )
-        return bool(seen.spec.node_name)
+        return bool(current_pod.spec.node_name)
 
-    async def _read(self, pod: Pod, path: str, doubt: ApiError) -> _SeenPod:
+    async def _read(self, pod: Pod, path: str, doubt: ApiError) -> _ResponsePod:
         failure: Exception = doubt
         for pause_s in _READ_PAUSES_S:
             if pause_s:
                 await anyio.sleep(pause_s)
             try:
-                return _seen(
+                return _decode_response(
                     pod, await self._dispatcher.send(Priority.BINDING, "GET", path, namespace=pod.metadata.namespace)
                 )
             except NotFound:
@@ -387,12 +389,14 @@ class ApiClient:
         raise OutcomeUnknown(f"{doubt}; and the pod could not be read again: {failure}") from failure
 
 
-def _seen(pod: Pod, answer: bytes) -> _SeenPod:
-    """The decoded response: the pod, or another one that has its name now. Raises: `Malformed`."""
-    seen = read(_decode_pod, answer, lambda: f"pod {pod.key}")
-    if (seen.metadata.namespace, seen.metadata.name) != (pod.metadata.namespace, pod.metadata.name):
-        raise Malformed(f"asked for pod {pod.key}, answered with {seen.metadata.namespace}/{seen.metadata.name}")
-    return seen
+def _decode_response(pod: Pod, answer: bytes) -> _ResponsePod:
+    """Decode the response: the pod, or another one that has its name now. Raises: `Malformed`."""
+    response = read(_decode_pod, answer, lambda: f"pod {pod.key}")
+    if (response.metadata.namespace, response.metadata.name) != (pod.metadata.namespace, pod.metadata.name):
+        raise Malformed(
+            f"asked for pod {pod.key}, answered with {response.metadata.namespace}/{response.metadata.name}"
+        )
+    return response
 
 
 def _path(pod: Pod) -> str:

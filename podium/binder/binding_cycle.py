@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from podium.binder.binding_stage import BINDING_CYCLE, BindingEvent, BindingStage
-from podium.binder.events.event import Event, scheduled
+from podium.binder.events.event import Event, scheduled_event
 from podium.binder.observer import BindingObserver
 from podium.binder.plugin_calls import AsyncMethod, answering_nothing, failure, outcome_of, pre_flight, raised_in
 from podium.binder.pods_in_pre_bind import PodsInPreBind
@@ -68,7 +68,7 @@ class BindingExtenders(Protocol):
     """The extenders that bind pods; `ExtenderPool` is one."""
 
     def bind(self, pod: Pod, node_name: str) -> Awaitable[Status | None]:
-        """Have the pod bound by an extender; Skip if no extender binds it."""
+        """Let an extender bind the pod; Skip if no extender binds it."""
 
 
 class BindPod(msgspec.Struct, frozen=True):
@@ -92,14 +92,14 @@ class BindOutcome(msgspec.Struct, frozen=True):
     """The outcome of an instruction to bind.
 
     Attributes:
-        status: why the pod is not bound, with the plugin's name if a plugin is the cause; None if it is bound.
+        status: the failure, with the plugin's name if a plugin is the cause; None if the pod is bound.
         stage: the stage reached, or the one that failed.
-        ended_at_s: when it was bound, or failed, on the monotonic clock; excludes PostBind.
-        waited_s: how long it waited at Permit, and PreBind and PostBind took.
-        is_nominated: whether its status may name its node as the nominated one.
+        ended_at_s: the time of the binding, or of the failure, on the monotonic clock; excludes PostBind.
+        waited_s: the duration of the wait at Permit, PreBind and PostBind.
+        is_nominated: whether the pod's status may name its node as the nominated one.
 
-    A rejection at `WAITING_ON_PERMIT` means that this plugin found the pod unschedulable; all later failures mean that
-    the pod is to be retried.
+    A rejection at `WAITING_ON_PERMIT` means that this plugin found the pod unschedulable; after any later failure the
+    pod is retried.
     """
 
     status: Status | None
@@ -110,17 +110,17 @@ class BindOutcome(msgspec.Struct, frozen=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether the pod is bound."""
+        """True if the pod is bound."""
         return self.status is None
 
     @property
     def has_failed_at_permit(self) -> bool:
-        """Whether the wait at Permit ended with a rejection or an error."""
+        """True if the wait at Permit ended with a rejection or an error."""
         return self.stage is BindingStage.WAITING_ON_PERMIT and self.status is not None
 
     @property
     def is_rejected_at_permit(self) -> bool:
-        """Whether the pod was rejected while it waited at Permit."""
+        """True if the pod was rejected while it waited at Permit."""
         return self.has_failed_at_permit and self.status is not None and self.status.is_rejected
 
 
@@ -157,7 +157,7 @@ class Binder:
             BINDING_CYCLE.next(cycle.stage, BindingEvent.STEP_FAILED)
             return BindOutcome(status, cycle.stage, self.clock.monotonic(), cycle.waited_s, cycle.is_nominated)
         ended_at_s = self.clock.monotonic()
-        self.events.record(scheduled(instruction.pod, instruction.node_name))
+        self.events.record(scheduled_event(instruction.pod, instruction.node_name))
         if instruction.plugins.post_bind:
             await cycle.post_bind()
         return BindOutcome(None, cycle.stage, ended_at_s, cycle.waited_s)
@@ -200,13 +200,13 @@ class _BindingCycle:
         self.waited_s += self._report("PostBind", None, started_s)
 
     async def _prepare(self, waiting: WaitingPod | None, groups: list[list[PreBindPlugin]]) -> Status | None:
-        """Run PreBindPreFlight, write the nominated node, and wait until Permit lets the pod go."""
+        """Run PreBindPreFlight, write the nominated node, and wait until Permit allows the pod."""
         instruction, binder = self._instruction, self._binder
         try:
             status = self._pre_flight(groups)
             if status is not None:
                 return status
-            # A pod that is rejected already frees its room at once: other gangs are tried meanwhile.
+            # A pod that is rejected already frees its resources at once, which other gangs may use meanwhile.
             if groups if waiting is None else not waiting.is_rejected:
                 await self._nominate()
             return None if waiting is None else await self._wait_on_permit(waiting)
@@ -224,9 +224,9 @@ class _BindingCycle:
         for plugin in instruction.plugins.pre_bind:
             asked_s = self._binder.clock.monotonic() if instruction.measure_plugins else 0.0
             parallel, status = pre_flight(plugin, instruction.state, instruction.pod, instruction.node_name)
-            self._tell_raised(plugin, "PreBindPreFlight", status)
+            self._report_exception(plugin, "PreBindPreFlight", status)
             if instruction.measure_plugins:
-                self._measured(plugin, "PreBindPreFlight", status, asked_s)
+                self._observe_plugin(plugin, "PreBindPreFlight", status, asked_s)
             if status is None:
                 if parallel and was_parallel:
                     groups[-1].append(plugin)
@@ -269,16 +269,16 @@ class _BindingCycle:
         uid, pods = self._instruction.pod.uid, self._binder.pods_in_pre_bind
         started_s = self._binder.clock.monotonic()
         status: Status | None = None
-        tracked = pods.add(uid)
+        pre_binding = pods.add(uid)
         try:
-            with tracked.scope:
+            with pre_binding.scope:
                 for group in groups:
                     status = await self._pre_bind_group(group)
                     if status is not None:
                         break
-            if status is None and not tracked.mark_pre_bound():
-                assert tracked.cause is not None
-                status = error_status(PluginError(tracked.cause))
+            if status is None and not pre_binding.mark_pre_bound():
+                assert pre_binding.cause is not None
+                status = error_status(PluginError(pre_binding.cause))
         finally:
             pods.remove(uid)
         self.waited_s += self._report("PreBind", status, started_s)
@@ -332,19 +332,19 @@ class _BindingCycle:
         call = outcome_of(method, plugin, point, instruction.state, instruction.pod, instruction.node_name)
         if not instruction.measure_plugins:
             status = await call
-            self._tell_raised(plugin, point, status)
+            self._report_exception(plugin, point, status)
             return status
         started_s = self._binder.clock.monotonic()
         status = await call
-        self._tell_raised(plugin, point, status)
-        self._measured(plugin, point, status, started_s)
+        self._report_exception(plugin, point, status)
+        self._observe_plugin(plugin, point, status, started_s)
         return status
 
-    def _measured(self, plugin: Plugin, point: str, status: Status | None, started_s: float) -> None:
+    def _observe_plugin(self, plugin: Plugin, point: str, status: Status | None, started_s: float) -> None:
         seconds = self._binder.clock.monotonic() - started_s
         self._binder.observer.observe_plugin(plugin.name, point, _label(status), seconds)
 
-    def _tell_raised(self, plugin: Plugin, point: str, status: Status | None) -> None:
+    def _report_exception(self, plugin: Plugin, point: str, status: Status | None) -> None:
         if (error := raised_in(status)) is not None:
             self._binder.observer.plugin_failed(plugin.name, point, self._instruction.pod, error)
 
@@ -352,7 +352,7 @@ class _BindingCycle:
         self.stage = BINDING_CYCLE.next(self.stage, event)
 
     def _report(self, point: str, status: Status | None, started_s: float) -> float:
-        """Report that the extension point has run; returns the seconds since then."""
+        """Report that the extension point has run; return its duration in seconds."""
         profile = self._instruction.pod.spec.scheduler_name
         seconds = self._binder.clock.monotonic() - started_s
         self._binder.observer.observe_extension_point(point, _label(status), profile, seconds)

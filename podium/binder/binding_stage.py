@@ -19,7 +19,7 @@ class BindingStage(enum.IntEnum):
 
 
 class BindingEvent(enum.IntEnum):
-    """What moves a binding cycle to its next stage."""
+    """The events that move a binding cycle to its next stage."""
 
     PERMIT_AWAITED = 0
     PRE_BIND_STARTED = 1

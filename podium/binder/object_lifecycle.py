@@ -1,7 +1,7 @@
 """Creates, reads and deletes any object.
 
-Owns what a lost response to such a request means. Never guesses: an object is created under a name that was chosen
-before, so that a repeated request finds it; and it is deleted under its uid.
+Owns the meaning of a lost response to such a request. Never guesses: an object is created under a name that was chosen
+before, so that a repeated request finds it; and it is deleted by its uid.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ async def create_object(
     """Create an object.
 
     Args:
-        item: its name and namespace, and the controller that tells it from another object of its name.
+        item: its name and namespace, and the controller that distinguishes it from another object of its name.
         manifest: the object as it is sent.
 
     Raises:
@@ -38,21 +38,21 @@ async def create_object(
     """
     metadata = item.metadata
     collection = resource.object_path(item).rpartition("/")[0]
-    named = ObjectMeta(name=metadata.name, namespace=metadata.namespace)
+    name = ObjectMeta(name=metadata.name, namespace=metadata.namespace)
     body = msgspec.json.encode(manifest)
     doubt: ApiError | None = None
     for _ in range(_TRIES):
         try:
             answer = await dispatcher.send(Priority.BINDING, "POST", collection, body, namespace=metadata.namespace)
-            check_object(answer, resource.api_version, resource.kind, named)
-            return typed(resource, parsed(answer))
+            check_object(answer, resource.api_version, resource.kind, name)
+            return convert_content(resource, parse_body(answer))
         except AlreadyExists:
             if doubt is None:
                 raise
-            known = await read_object(dispatcher, resource, item)
-            if known.metadata.controller != metadata.controller:
+            existing_object = await read_object(dispatcher, resource, item)
+            if existing_object.metadata.controller != metadata.controller:
                 raise
-            return known
+            return existing_object
         except ApiError as error:
             if doubt is None and not error.may_have_happened:
                 raise
@@ -62,26 +62,26 @@ async def create_object(
 
 
 async def read_object(dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
-    """The object of that name as it is now; it may be a different object.
+    """Read the object of that name as it is now; it may be a different object.
 
     Raises:
-        NotFound: there is none.
-        ApiError: it cannot be read.
+        NotFound: there is no such object.
+        ApiError: the object cannot be read.
     """
-    return typed(resource, await read_content(dispatcher, resource, item))
+    return convert_content(resource, await read_content(dispatcher, resource, item))
 
 
 async def read_content(dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT) -> Any:
-    """As `read_object`, as parsed from JSON."""
+    """As `read_object`, but return the parsed JSON."""
     path, metadata = resource.object_path(item), item.metadata
-    named = ObjectMeta(name=metadata.name, namespace=metadata.namespace)
+    name = ObjectMeta(name=metadata.name, namespace=metadata.namespace)
     failure: ApiError | None = None
     for pause_s in _READ_PAUSES_S:
         await anyio.sleep(pause_s)
         try:
             answer = await dispatcher.send(Priority.BINDING, "GET", path, namespace=metadata.namespace)
-            check_object(answer, resource.api_version, resource.kind, named)
-            return parsed(answer)
+            check_object(answer, resource.api_version, resource.kind, name)
+            return parse_body(answer)
         except NotFound:
             raise
         except ApiError as error:
@@ -91,7 +91,7 @@ async def read_content(dispatcher: Dispatcher, resource: ResourceType[ObjectT], 
 
 
 async def delete_object(dispatcher: Dispatcher, resource: ResourceType[Any], item: KubeObject) -> None:
-    """Delete this very object. Harmless if it is gone.
+    """Delete this very object. Does nothing if it is already deleted.
 
     Raises:
         ApiError: the error of the last try.
@@ -115,16 +115,16 @@ async def delete_object(dispatcher: Dispatcher, resource: ResourceType[Any], ite
     raise doubt
 
 
-def parsed(body: bytes) -> Any:
-    """An answer as parsed from JSON, without nulls. Raises: `Malformed`."""
+def parse_body(body: bytes) -> Any:
+    """Parse a response from JSON, without nulls. Raises: `Malformed`."""
     try:
         return without_nulls(msgspec.json.decode(body))
     except msgspec.DecodeError as error:
         raise Malformed(f"not JSON, where an object was expected: {error}") from error
 
 
-def typed(resource: ResourceType[ObjectT], content: Any) -> ObjectT:
-    """The object. Raises: `Malformed`."""
+def convert_content(resource: ResourceType[ObjectT], content: Any) -> ObjectT:
+    """Convert the parsed JSON to an object. Raises: `Malformed`."""
     try:
         return msgspec.convert(content, resource.type)
     except msgspec.ValidationError as error:

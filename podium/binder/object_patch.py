@@ -1,7 +1,7 @@
-"""Patches any object at the resource version that the change was decided on.
+"""Patches any object at the resource version on which the change was decided.
 
-Owns what a lost response to such a patch means. Never guesses: the object is read again, and the patch is repeated only
-if it has not been applied. Two patches with one resource version can be applied only once.
+Owns the meaning of a lost response to such a patch. Never guesses: the object is read again, and the patch is repeated
+only if it has not been applied. Of two patches with one resource version, the server applies only one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.binder.object_lifecycle import parsed, read_content, typed
+from podium.binder.object_lifecycle import convert_content, parse_body, read_content
 from podium.client.answers import check_object
 from podium.client.dispatcher import Dispatcher, Priority
 from podium.client.requests import MERGE_PATCH
@@ -31,7 +31,7 @@ async def patch_object(
     """Merge the change into the object, if it is unchanged since `item` was read.
 
     Args:
-        subresource: `status` to change the status, which nothing else does.
+        subresource: `status` to change the status, which needs it.
 
     Returns:
         The object with the change applied, whether or not the server's response was received.
@@ -52,32 +52,32 @@ async def patch_object(
                 Priority.BINDING, "PATCH", path, body, content_type=MERGE_PATCH, namespace=item.metadata.namespace
             )
             check_object(answer, resource.api_version, resource.kind, item.metadata)
-            return typed(resource, parsed(answer))
+            return convert_content(resource, parse_body(answer))
         except ApiError as error:
             if doubt is None and not error.may_have_happened:
                 raise
-            # A later error, be it a conflict with the very write whose response was lost, says nothing about that one.
+            # A later error does not decide it: a conflict may be with the very write whose response was lost.
             doubt = doubt or error
         try:
-            seen = await read_content(dispatcher, resource, item)
+            content = await read_content(dispatcher, resource, item)
         except NotFound:
             raise
         except ApiError as error:
             doubt.add_note(f"the object could not be read again: {error}")
             raise doubt from error
-        known = typed(resource, seen)
-        if _contains(seen, change) and known.metadata.uid == item.metadata.uid:
-            return known
-        if known.metadata.resource_version != version or known.metadata.uid != item.metadata.uid:
+        current_object = convert_content(resource, content)
+        if _contains(content, change) and current_object.metadata.uid == item.metadata.uid:
+            return current_object
+        if current_object.metadata.resource_version != version or current_object.metadata.uid != item.metadata.uid:
             raise Conflict(f'{resource.plural} "{item.key}" has changed meanwhile', code=409, reason="Conflict")
     assert doubt is not None
     raise doubt
 
 
-def _contains(seen: Any, change: Any) -> bool:
-    """Whether the object contains everything that the change sets; an API server may have added defaults."""
+def _contains(content: Any, change: Any) -> bool:
+    """Return whether the object contains everything that the change sets; an API server may have added defaults."""
     if isinstance(change, Sequence) and not isinstance(change, str):
-        return isinstance(seen, list) and len(seen) == len(change) and all(map(_contains, seen, change))
+        return isinstance(content, list) and len(content) == len(change) and all(map(_contains, content, change))
     if not isinstance(change, Mapping):
-        return bool(seen == change)
-    return isinstance(seen, Mapping) and all(_contains(seen.get(key), value) for key, value in change.items())
+        return bool(content == change)
+    return isinstance(content, Mapping) and all(_contains(content.get(key), value) for key, value in change.items())

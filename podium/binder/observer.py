@@ -1,4 +1,4 @@
-"""What the binder reports for metrics and logs. Methods do nothing by default: an observer overrides what it wants.
+"""The binder's reports for metrics and logs. Methods do nothing by default: an observer overrides those that it needs.
 
 Methods must be quick and must not raise. `status` is a `Code.label`; seconds are those of the injected clock.
 """
@@ -9,14 +9,14 @@ from podium.framework.profile.observer import Observer
 
 
 class BindingObserver(Observer):
-    """Receives what binding cycles do, besides the reports of the framework."""
+    """Receives the reports of binding cycles, in addition to those of the framework."""
 
     def observe_permit_wait(self, status: str, seconds: float) -> None:
         """A pod's wait at Permit has ended."""
 
 
 class PreemptionObserver:
-    """Receives what preemptions do."""
+    """Receives the reports of preemptions."""
 
     def count_preemption_attempt(self) -> None:
         """A pod has looked for victims."""

@@ -1,12 +1,12 @@
 """Calls the plugins of the binding cycle.
 
-Owns how a failure of such a plugin is reported: as an error status that names the plugin and the extension point.
-Anything that a plugin raises is its failure, also SystemExit, GeneratorExit and CancelledError; only a cancellation of
-the binding cycle itself propagates, and the plugin is given time to clean up.
+Owns the error status of a failed plugin, which names the plugin and the extension point. Anything that a plugin raises
+is its failure, also SystemExit, GeneratorExit and CancelledError; only a cancellation of the binding cycle itself
+propagates, and the plugin is given time to clean up.
 
 Source: kubernetes pkg/scheduler/framework/runtime/framework.go, v1.36.2 (RunPreBindPreFlights, RunPreBindPlugins,
 RunBindPlugins).
-Differs: an out-of-tree plugin runs in a task of its own: what it does to its task does not affect the binding cycle.
+Differs: an out-of-tree plugin runs in a task of its own, so that it cannot cancel the binding cycle.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ AsyncMethod = Callable[[CycleState, Pod, str], Awaitable[Status | None]]
 async def outcome_of(
     method: AsyncMethod, plugin: Plugin, point: str, state: CycleState, pod: Pod, node_name: str
 ) -> Status | None:
-    """The plugin's result: None for success, a rejection or Skip with the plugin's name, or an error."""
+    """Run the plugin: return None for success, a rejection or Skip with the plugin's name, or an error."""
     try:
         # A task costs 20 us, and podium's own plugins neither cancel themselves nor exit.
         if plugin.name in IN_TREE_PLUGINS:
             answer: object = await method(state, pod, node_name)
         else:
-            answer = await _apart(method, state, pod, node_name)
+            answer = await _run_in_task(method, state, pod, node_name)
         status = demand_status(answer, _MAY_ANSWER)
     except GeneratorExit:
         raise
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
-        return _raised(f"running {point} plugin", plugin, error)
+        return _exception_status(f"running {point} plugin", plugin, error)
     if status is None:
         return None
     if status.code is not Code.ERROR:
@@ -79,8 +79,8 @@ def answering_nothing(method: Callable[[CycleState, Pod, str], Awaitable[object]
     return call
 
 
-async def _apart(method: AsyncMethod, state: CycleState, pod: Pod, node_name: str) -> object:
-    """What the method returns or raises, run in a task of its own, which is cancelled when this one is."""
+async def _run_in_task(method: AsyncMethod, state: CycleState, pod: Pod, node_name: str) -> object:
+    """Run the method in a task of its own, which is cancelled with this one; return or raise as the method does."""
 
     async def call() -> tuple[object, BaseException | None]:
         try:
@@ -114,18 +114,18 @@ def _is_cancelled() -> bool:
 
 
 def failure(status: Status, plugin: Plugin, point: str) -> Status:
-    """An error, or a status that the extension point does not allow, as an error with the framework's message."""
+    """Turn an error, or a status that the extension point does not allow, into the framework's error."""
     words = status.message if status.error is None else ", ".join((_words(status.error), *status.reasons))
     return _error(f"running {point} plugin", plugin, status.error, words)
 
 
 def pre_flight(plugin: PreBindPlugin, state: CycleState, pod: Pod, node_name: str) -> tuple[bool, Status | None]:
-    """Whether the plugin's PreBind may run concurrently with its neighbours; and None, Skip or an error."""
+    """Return whether the plugin's PreBind may run concurrently with its neighbours; and None, Skip or an error."""
     try:
         result, answer = plugin.pre_bind_pre_flight(state, pod, node_name)
         status, parallel = demand_status(answer, _MAY_ANSWER), _is_parallel(result)
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-        return False, _raised("running PreBindPreFlight", plugin, error)
+        return False, _exception_status("running PreBindPreFlight", plugin, error)
     if status is None:
         return parallel, None
     if status.code is Code.SKIP:
@@ -148,14 +148,14 @@ def _is_parallel(result: object) -> bool:
     raise PluginError(f"answered {short_repr(result)}, which is not a PreBindPreFlightResult")
 
 
-def _raised(doing: str, plugin: Plugin, cause: BaseException) -> Status:
-    wrapped = PluginRaised(f'{doing} "{plugin.name}": {_words(cause)}')
-    wrapped.__cause__ = cause
-    return error_status(wrapped).by(plugin.name)
+def _exception_status(doing: str, plugin: Plugin, cause: BaseException) -> Status:
+    plugin_error = PluginRaised(f'{doing} "{plugin.name}": {_words(cause)}')
+    plugin_error.__cause__ = cause
+    return error_status(plugin_error).by(plugin.name)
 
 
 def raised_in(status: Status | None) -> BaseException | None:
-    """The exception that the plugin raised, unless it is just an error of the API server."""
+    """Return the exception that the plugin raised, unless it is just an error of the API server."""
     if status is None or not isinstance(status.error, PluginRaised):
         return None
     cause = status.error.__cause__
@@ -163,11 +163,11 @@ def raised_in(status: Status | None) -> BaseException | None:
 
 
 def _error(doing: str, plugin: Plugin, cause: BaseException | None, words: str) -> Status:
-    wrapped = PluginError(f'{doing} "{plugin.name}": {words}')
-    wrapped.__cause__ = cause
-    return error_status(wrapped).by(plugin.name)
+    plugin_error = PluginError(f'{doing} "{plugin.name}": {words}')
+    plugin_error.__cause__ = cause
+    return error_status(plugin_error).by(plugin.name)
 
 
 def _words(error: BaseException) -> str:
-    """The error's message; for an API server's error only the message, without its code, as upstream has it."""
+    """Return the error's message; for an API server's error only the message, without its code, as upstream does."""
     return error.message if isinstance(error, ApiError) else error_text(error)

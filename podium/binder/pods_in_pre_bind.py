@@ -21,7 +21,7 @@ class PodInPreBind:
         self._is_pre_bound = False
 
     def cancel(self, cause: str) -> bool:
-        """Stop PreBind; the first cause becomes the pod's error. Returns False if it is too late to stop the pod."""
+        """Stop PreBind; the first cause becomes the pod's error. Return False if it is too late to stop the pod."""
         if self._is_pre_bound:
             return False
         if self.cause is None:
@@ -30,7 +30,7 @@ class PodInPreBind:
         return True
 
     def mark_pre_bound(self) -> bool:
-        """Mark PreBind as done: the pod can no longer be stopped. Returns False if it was stopped before."""
+        """Mark PreBind as done: the pod can no longer be stopped. Return False if it was stopped before."""
         self._is_pre_bound = self.cause is None
         return self._is_pre_bound
 
@@ -44,14 +44,14 @@ class PodsInPreBind:
         self._by_uid: dict[str, PodInPreBind] = {}
 
     def add(self, uid: str) -> PodInPreBind:
-        """PreBind of the pod has started."""
+        """Add a pod whose PreBind has started."""
         pod = self._by_uid[uid] = PodInPreBind()
         return pod
 
     def get(self, uid: str) -> PodInPreBind | None:
-        """The pod with that uid; None if it is not in PreBind."""
+        """Return the pod with that uid; None if it is not in PreBind."""
         return self._by_uid.get(uid)
 
     def remove(self, uid: str) -> None:
-        """The pod's binding cycle has ended."""
+        """Remove a pod whose binding cycle has ended."""
         self._by_uid.pop(uid, None)

@@ -1,7 +1,7 @@
 """Carries out preemptions: deletes the victims of a pod, while the pod itself is held back.
 
-Owns which pod preempts which, the order in which victims are deleted, and the conditions and Events they get. Never
-chooses victims and never binds the preemptor: that pod is attempted again when the victims are gone.
+Owns the preemptions under way, the order in which victims are deleted, and their conditions and Events. Never chooses
+victims and never binds the preemptor: that pod is attempted again after the victims have gone.
 
 Source: kubernetes pkg/scheduler/framework/preemption/executor.go, v1.36.2; KEP-4832.
 Differs: a victim is deleted by uid, so that no other pod of its name can be deleted, and deletes that cannot have
@@ -21,7 +21,7 @@ from typing import Final, Protocol
 import anyio
 
 from podium.binder.binding_cycle import Recorder
-from podium.binder.events.event import preempted
+from podium.binder.events.event import preempted_event
 from podium.binder.observer import PreemptionObserver
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.preemption_loops import PreemptionLoops
@@ -64,7 +64,7 @@ class RunningPreemptions:
     """The preemptions under way. Implements `podium.framework.contract.handle.Preemptions`.
 
     Args:
-        lookup: the latest version of the pod with that key that the API server has sent.
+        lookup: returns the latest version of the pod with that key that the API server has sent.
         is_protected: whether a pod must never be a victim, whatever its priority.
         loops: detects preemption loops; None disables the detection.
 
@@ -86,23 +86,23 @@ class RunningPreemptions:
         self._of: dict[str, Preemption] = {}
 
     def attempted(self) -> None:
-        """A pod has looked for victims."""
+        """Count an attempt to find victims."""
         self._observer.count_preemption_attempt()
 
     def is_protected(self, victim: Pod) -> bool:
-        """Whether the pod must not be a victim of any preemptor."""
+        """Return whether the pod must not be a victim of any preemptor."""
         return self._is_protected(victim)
 
     def held_back_from(self, pod: Pod) -> Collection[str]:
-        """The nodes where the pod must not preempt for now, to break a loop."""
+        """Return the nodes where the pod must not preempt for now, to break a loop."""
         return () if self._loops is None else self._loops.held_back_from(pod)
 
-    def released(self) -> Sequence[Pod]:
-        """The pods that are no longer held back from a node; each is returned once."""
-        return () if self._loops is None else self._loops.released()
+    def pop_released(self) -> Sequence[Pod]:
+        """Return the pods that are no longer held back from a node, each only once."""
+        return () if self._loops is None else self._loops.pop_released()
 
     def is_preempting(self, uid: str) -> bool:
-        """Whether deletes of the pod's victims are still to be requested.
+        """Return whether deletes of the pod's victims are still outstanding.
 
         For the last victim, the watch decides: its delete event may arrive before the response to the delete, and must
         find the pod ready to be requeued.
@@ -115,19 +115,19 @@ class RunningPreemptions:
         return self.still_exists(preemption.victims[-1])
 
     def still_exists(self, victim: Pod) -> bool:
-        """Whether the pod exists and is not being deleted."""
-        now = self._lookup(victim.key)
-        return now is not None and now.uid == victim.uid and not now.is_terminating
+        """Return whether the pod exists and is not being deleted."""
+        current = self._lookup(victim.key)
+        return current is not None and current.uid == victim.uid and not current.is_terminating
 
-    def begin(self, preemption: Preemption, chosen: int) -> None:
-        """Hold the pod back. `chosen` is the number of victims, including those that are being deleted already."""
-        self._observer.observe_victims(chosen)
+    def begin(self, preemption: Preemption, victim_count: int) -> None:
+        """Hold the pod back. `victim_count` includes victims that are being deleted already."""
+        self._observer.observe_victims(victim_count)
         if self._loops is not None and preemption.group is None:
-            self._loops.begun(preemption.preemptor, preemption.node_name, preemption.victims)
+            self._loops.begin(preemption.preemptor, preemption.node_name, preemption.victims)
         self._of[preemption.uid] = preemption
 
     def end(self, preemption: Preemption) -> None:
-        """All deletes have been requested, or have failed. The pod may have started another preemption meanwhile."""
+        """End a preemption whose deletes are requested or have failed, unless the pod has begun another meanwhile."""
         if self._of.get(preemption.uid) is preemption:
             del self._of[preemption.uid]
 
@@ -140,8 +140,8 @@ class Preemption:
         preemptor: the pod, or the first of the waiting pods of the group.
         victims: without pods that are being deleted already.
         is_last_victim: whether only the last victim is left.
-        group: the group that room is made for; None if it is made for the pod alone.
-        others: the other waiting pods of the group.
+        group: the group for which victims are preempted; None if they are preempted for the pod alone.
+        other_pods: the other waiting pods of the group.
     """
 
     preemptor: Pod
@@ -149,7 +149,7 @@ class Preemption:
     victims: Sequence[Pod]
     is_last_victim: bool = False
     group: PodGroup | None = None
-    others: Sequence[Pod] = ()
+    other_pods: Sequence[Pod] = ()
 
     @property
     def uid(self) -> str:
@@ -168,13 +168,13 @@ class Preemption:
 
     @property
     def kind(self) -> str:
-        """What preempts, as conditions and Events name it."""
+        """The kind of the preemptor in conditions and Events."""
         return "pod" if self.group is None else "podgroup"
 
     @property
     def pods(self) -> Sequence[Pod]:
-        """The pods that wait for it."""
-        return (self.preemptor, *self.others)
+        """The pods that wait for the preemption."""
+        return (self.preemptor, *self.other_pods)
 
 
 class PreemptionExecutor:
@@ -214,67 +214,67 @@ class PreemptionExecutor:
         self._takes_room = takes_room
 
     def begin(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> Preemption | None:
-        """Hold the pod back from now on; to be called before it is requeued.
+        """Hold the pod back from now on; call this before the pod is requeued.
 
         Returns:
-            What to carry out; None if all victims are being deleted already.
+            The preemption to carry out; None if all victims are being deleted already.
         """
         return self._begin(Preemption(preemptor, node_name, victims))
 
     def begin_for_group(self, group: PodGroup, pods: Sequence[Pod], victims: Sequence[Pod]) -> Preemption | None:
         """As `begin`, for these waiting pods of a group."""
-        preemptor, *others = pods
-        return self._begin(Preemption(preemptor, _WHOLE_CLUSTER, victims, group=group, others=others))
+        preemptor, *other_pods = pods
+        return self._begin(Preemption(preemptor, _WHOLE_CLUSTER, victims, group=group, other_pods=other_pods))
 
     def _begin(self, preemption: Preemption) -> Preemption | None:
-        chosen = len(preemption.victims)
+        victim_count = len(preemption.victims)
         preemption.victims = [victim for victim in preemption.victims if not victim.is_terminating]
         if not preemption.victims:
             return None
-        self._under_way.begin(preemption, chosen)
+        self._under_way.begin(preemption, victim_count)
         return preemption
 
     async def carry_out(self, preemption: Preemption) -> bool:
         """Evict the victims; the pod can be retried afterwards. Raises nothing but cancellation.
 
         Returns:
-            Whether everything succeeded.
+            False if a request failed.
         """
         try:
-            succeeded = await self._clear_lower_nominations(preemption)
+            has_succeeded = await self._clear_lower_nominations(preemption)
             *first, last = preemption.victims
             if await self._preempt_all(preemption, first):
                 preemption.is_last_victim = True
-                succeeded &= await self._preempt(preemption, last)
+                has_succeeded &= await self._preempt(preemption, last)
             else:
-                succeeded = False
-            if not succeeded:
+                has_succeeded = False
+            if not has_succeeded:
                 await anyio.sleep(_PAUSE_AFTER_FAILURE_S)
         finally:
             self._under_way.end(preemption)
-        if succeeded and any(map(self._is_gated, preemption.pods)):
-            await self._see_them_go(preemption.victims)
+        if has_succeeded and any(map(self._is_gated, preemption.pods)):
+            await self._wait_for_deletes(preemption.victims)
         for pod in preemption.pods:
-            if not succeeded or self._is_gated(pod):
+            if not has_succeeded or self._is_gated(pod):
                 self._activate(pod)
-        return succeeded
+        return has_succeeded
 
     async def wake_released(self) -> None:
         """Retry pods whose hold on a node has ended; runs until cancelled."""
         while True:
             await anyio.sleep(_RELEASE_EVERY_S)
-            for pod in self._under_way.released():
+            for pod in self._under_way.pop_released():
                 self._activate(pod)
 
-    async def _see_them_go(self, victims: Sequence[Pod]) -> None:
+    async def _wait_for_deletes(self, victims: Sequence[Pod]) -> None:
         """Wait until the watch shows the deletes: until then an attempt would choose the same victims again."""
         with anyio.move_on_after(_SEEN_S_MAX):
-            while any(self._takes_room(each.uid) and self._under_way.still_exists(each) for each in victims):  # noqa: ASYNC110 - rare, and neither tells
+            while any(self._takes_room(victim.uid) and self._under_way.still_exists(victim) for victim in victims):  # noqa: ASYNC110 - rare, and neither tells
                 await anyio.sleep(_LOOK_S)
 
     async def _clear_lower_nominations(self, preemption: Preemption) -> bool:
-        """Clear the nominations of pods of lower priority on the node: they have to be placed elsewhere."""
-        succeeded = True
+        """Clear the nominations of pods of lower priority on the node, which have to be placed elsewhere."""
+        has_succeeded = True
         for pod in self._nominated_to(preemption.node_name):
             if pod.priority >= preemption.priority:
                 continue
@@ -284,8 +284,8 @@ class PreemptionExecutor:
                 continue
             except ApiError as error:
                 log.error("Nomination could not be cleared", pod=pod.key, error=str(error))
-                succeeded = False
-        return succeeded
+                has_succeeded = False
+        return has_succeeded
 
     async def _preempt_all(self, preemption: Preemption, victims: Sequence[Pod]) -> bool:
         """Preempt these victims concurrently."""
@@ -316,7 +316,9 @@ class PreemptionExecutor:
                 )
                 return False
         self._events.record(
-            preempted(victim, preemption.preemptor, preemption.node_name, group=preemption.group, in_memory=in_memory)
+            preempted_event(
+                victim, preemption.preemptor, preemption.node_name, group=preemption.group, in_memory=in_memory
+            )
         )
         log.info(
             "Preemptor Pod preempted victim Pod",
@@ -338,7 +340,7 @@ class PreemptionExecutor:
     async def _delete(self, preemption: Preemption, victim: Pod) -> bool:
         """Set the disruption condition, then delete; False if the victim was deleted already."""
         try:
-            await self._evictor.patch_status(victim, condition=_disrupted(preemption, victim))
+            await self._evictor.patch_status(victim, condition=_disruption_condition(preemption, victim))
         except (NotFound, Invalid):  # Invalid: another pod has its name now
             return False
         try:
@@ -349,18 +351,18 @@ class PreemptionExecutor:
             raise
 
     async def _take_back(self, victim: Pod) -> None:
-        """The victim is not deleted: remove the condition, so that a later end does not look like a disruption."""
-        before = victim.status.condition(DISRUPTION_TARGET)
+        """Remove the condition of a victim that is not deleted: its later end must not look like a disruption."""
+        condition = victim.status.condition(DISRUPTION_TARGET)
         try:
-            if before is None:
+            if condition is None:
                 await self._evictor.remove_condition(victim, DISRUPTION_TARGET)
             else:
-                await self._evictor.patch_status(victim, condition=before)
+                await self._evictor.patch_status(victim, condition=condition)
         except ApiError as error:
             log.warning("Condition could not be removed", pod=victim.key, error=str(error))
 
 
-def _disrupted(preemption: Preemption, victim: Pod) -> PodCondition:
+def _disruption_condition(preemption: Preemption, victim: Pod) -> PodCondition:
     name = preemption.preemptor.spec.scheduler_name
     return PodCondition(
         type=DISRUPTION_TARGET,

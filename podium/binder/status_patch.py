@@ -1,6 +1,6 @@
-"""Patches for a pod's status.
+"""Composes patches for a pod's status.
 
-Owns the decision what has changed, and the patch for it. Never sends it.
+Owns the decision whether the status changes, and the patch for the change. Never sends it.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (updatePod) and pkg/api/v1/pod/util.go (UpdatePodCondition), v1.36.2.
 Differs: the patch contains the pod's uid, so that it cannot hit another pod of the same name; a message is cut after
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from podium.binder.events.event import truncated
+from podium.binder.events.event import truncate
 from podium.framework.contract.status import Status
 from podium.objects.core import Pod, PodCondition
 from podium.objects.pod_groups import PodGroup
@@ -30,12 +30,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def not_scheduled(pod: Pod, status: Status) -> PodCondition:
-    """The condition of a pod whose attempt ended with that status."""
+    """Build the condition of a pod whose attempt ended with that status."""
     return PodCondition(
         type=POD_SCHEDULED,
         status="False",
         reason=_UNSCHEDULABLE if status.is_rejected else _SCHEDULER_ERROR,
-        message=truncated(status.message, MESSAGE_BYTES_MAX),
+        message=truncate(status.message, MESSAGE_BYTES_MAX),
         observed_generation=pod.metadata.generation,
     )
 
@@ -43,7 +43,7 @@ def not_scheduled(pod: Pod, status: Status) -> PodCondition:
 def status_patch(
     pod: Pod, now_s: float, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
 ) -> bytes | None:
-    """A strategic merge patch for the status subresource.
+    """Compose a strategic merge patch for the status subresource.
 
     Args:
         pod: as last seen.
@@ -56,21 +56,21 @@ def status_patch(
     """
     status: dict[str, Any] = {}
     if condition is not None:
-        before = pod.status.condition(condition.type)
-        if before is None or not _says_the_same(before, condition):
-            status["conditions"] = [{**_as_json(before, condition, now_s), "lastProbeTime": None}]
+        old_condition = pod.status.condition(condition.type)
+        if old_condition is None or not _is_same(old_condition, condition):
+            status["conditions"] = [{**_as_json(old_condition, condition, now_s), "lastProbeTime": None}]
     if nominated_node_name is not None and nominated_node_name != pod.status.nominated_node_name:
         status["nominatedNodeName"] = nominated_node_name or None
     return _encode({"metadata": {"uid": pod.uid}, "status": status}) if status else None
 
 
 def condition_removal(pod: Pod, kind: str) -> bytes:
-    """A strategic merge patch for the status subresource that removes the condition of that type."""
+    """Compose a strategic merge patch for the status subresource that removes the condition of that type."""
     return _encode({"metadata": {"uid": pod.uid}, "status": {"conditions": [{"$patch": "delete", "type": kind}]}})
 
 
 def pod_group_status_patch(group: PodGroup, now_s: float, condition: PodCondition) -> bytes | None:
-    """A strategic merge patch that sets a condition of a pod group.
+    """Compose a strategic merge patch that sets a condition of a pod group.
 
     Args:
         group: as last seen.
@@ -79,28 +79,28 @@ def pod_group_status_patch(group: PodGroup, now_s: float, condition: PodConditio
     Returns:
         None if nothing would change.
     """
-    before = group.condition(condition.type)
-    is_known = before is not None and _says_the_same(before, condition)
-    if before is not None and is_known and before.observed_generation == condition.observed_generation:
+    old_condition = group.condition(condition.type)
+    is_known = old_condition is not None and _is_same(old_condition, condition)
+    if old_condition is not None and is_known and old_condition.observed_generation == condition.observed_generation:
         return None
-    status = {"conditions": [_as_json(before, condition, now_s)]}
+    status = {"conditions": [_as_json(old_condition, condition, now_s)]}
     return _encode({"metadata": {"uid": group.metadata.uid}, "status": status})
 
 
-def _says_the_same(before: PodCondition, condition: PodCondition) -> bool:
-    told = before.status, before.reason, before.message
-    return told == (condition.status, condition.reason, condition.message)
+def _is_same(old_condition: PodCondition, condition: PodCondition) -> bool:
+    fields = old_condition.status, old_condition.reason, old_condition.message
+    return fields == (condition.status, condition.reason, condition.message)
 
 
-def _as_json(before: PodCondition | None, condition: PodCondition, now_s: float) -> dict[str, Any]:
-    is_same_status = before is not None and before.status == condition.status
+def _as_json(old_condition: PodCondition | None, condition: PodCondition, now_s: float) -> dict[str, Any]:
+    is_same_status = old_condition is not None and old_condition.status == condition.status
     return {
         "type": condition.type,
         "status": condition.status,
         "reason": condition.reason,
         "message": condition.message,
         "observedGeneration": condition.observed_generation,
-        "lastTransitionTime": before.last_transition_time
-        if before is not None and is_same_status
+        "lastTransitionTime": old_condition.last_transition_time
+        if old_condition is not None and is_same_status
         else format_time(now_s),
     }

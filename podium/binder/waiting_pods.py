@@ -1,7 +1,7 @@
 """Pods that a Permit plugin makes wait between their scheduling cycle and their binding.
 
-Owns which plugins each pod waits for, until when, and the one signal that ends a wait. Starts no timer per pod: a
-timeout is noticed when the pod is looked at, or by the binding cycle that awaits it.
+Owns the plugins that each pod waits for, their deadlines, and the one signal that ends a wait. Starts no timer per pod:
+a timeout is noticed when the pod is accessed, or by the binding cycle that awaits it.
 
 Source: kubernetes pkg/scheduler/framework/runtime/waiting_pods_map.go, v1.36.2; spec of the wait: KEP-624.
 """
@@ -27,7 +27,7 @@ class WaitingPod:
 
     Args:
         timeouts_s: the longest wait by plugin name; at least one.
-        rejected: called when the wait ends otherwise than by the plugins' consent.
+        on_reject: called when the wait ends otherwise than by the plugins' consent.
     """
 
     __slots__ = ("_clock", "_deadlines_s", "_decided", "_rejected", "_signal", "_timeouts_s", "node_name", "pod")
@@ -38,7 +38,7 @@ class WaitingPod:
         node_name: str,
         timeouts_s: Mapping[str, float],
         clock: Clock,
-        rejected: Callable[[], None] = lambda: None,
+        on_reject: Callable[[], None] = lambda: None,
     ) -> None:
         assert timeouts_s, "a waiting pod waits for at least one plugin"
         self.pod = pod
@@ -47,7 +47,7 @@ class WaitingPod:
         now_s = clock.monotonic()
         self._timeouts_s = {plugin: min(wait_s, PERMIT_TIMEOUT_S_MAX) for plugin, wait_s in timeouts_s.items()}
         self._deadlines_s = {plugin: now_s + wait_s for plugin, wait_s in self._timeouts_s.items()}
-        self._rejected = rejected
+        self._rejected = on_reject
         self._signal: Status | None = None
         self._decided = anyio.Event()
 
@@ -58,27 +58,27 @@ class WaitingPod:
 
     @property
     def left_s(self) -> float:
-        """How long it still waits at most."""
+        """The longest remaining wait in seconds."""
         return max(min(self._deadlines_s.values(), default=0.0) - self._clock.monotonic(), 0.0)
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the wait has ended otherwise than by the plugins' consent."""
+        """True if the wait has ended otherwise than by the plugins' consent."""
         return self._signal is not None
 
     def allow(self, plugin: str) -> None:
-        """The plugin allows the pod; the wait ends when the last plugin does."""
+        """Record the plugin's consent; the wait ends with that of the last plugin."""
         if self._is_open():
             self._deadlines_s.pop(plugin, None)
             if not self._deadlines_s:
                 self._decided.set()
 
     def reject(self, plugin: str, message: str) -> bool:
-        """End the wait at once: the pod is unschedulable. Returns whether this was the first signal."""
+        """End the wait at once: the pod is unschedulable. Return whether this was the first signal."""
         return self._end(Status(Code.UNSCHEDULABLE, (message,), plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:
-        """End the wait at once with an error, after which the pod is retried. Returns as `reject`."""
+        """End the wait at once with an error, after which the pod is retried. Return as `reject`."""
         return self._end(Status(Code.ERROR, (message,), plugin))
 
     async def wait(self) -> Status | None:
@@ -89,7 +89,7 @@ class WaitingPod:
         return self._signal
 
     def _is_open(self) -> bool:
-        """Whether there is no signal yet, counting a timeout that has passed."""
+        """Return whether there is no signal yet, counting a timeout that has passed."""
         if self._decided.is_set():
             return False
         plugin = min(self._deadlines_s, key=self._deadlines_s.__getitem__)
@@ -119,7 +119,7 @@ class WaitingPods:
     Invariant: contains a pod from the end of its scheduling cycle until its binding cycle has seen the signal.
 
     Attributes:
-        rejections: how many waits have ended otherwise than by the plugins' consent.
+        rejections: the number of waits that have ended otherwise than by the plugins' consent.
     """
 
     __slots__ = ("_by_uid", "_clock", "rejections")
@@ -138,7 +138,7 @@ class WaitingPods:
         self.rejections += 1
 
     def get(self, uid: str) -> WaitingPod | None:
-        """The waiting pod of that uid."""
+        """Return the waiting pod of that uid."""
         return self._by_uid.get(uid)
 
     def remove(self, uid: str) -> None:
@@ -146,12 +146,12 @@ class WaitingPods:
         self._by_uid.pop(uid, None)
 
     def reject(self, uid: str) -> bool:
-        """End the wait of a deleted pod, if it waits. Returns whether that ended a wait."""
+        """End the wait of a deleted pod, if it waits. Return whether that ended a wait."""
         waiting = self._by_uid.get(uid)
         return waiting is not None and waiting.reject("", "removed")
 
     def __iter__(self) -> Iterator[WaitingPod]:
-        """The pods waiting now; others may be added or removed meanwhile."""
+        """Return the pods waiting now; others may be added or removed meanwhile."""
         return iter(tuple(self._by_uid.values()))
 
     def __len__(self) -> int:

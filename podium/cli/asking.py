@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from podium.config import KubeSchedulerConfiguration
     from podium.engine.files import Found
-    from podium.insight.loading import Loaded
+    from podium.insight.loading import LoadResult
 
 _SHOWN_MAX = 10
 
@@ -32,7 +32,7 @@ def load_cluster(
     asked: Iterable[Found] = (),
     beside: Iterable[Found] = (),
     running: KubeSchedulerConfiguration | None = None,
-) -> Loaded:
+) -> LoadResult:
     """Read the cluster that the command line names. Broken objects are named on standard error.
 
     Args:
@@ -62,12 +62,12 @@ def load_cluster(
     return loaded
 
 
-def warn_of_broken(loaded: Loaded) -> None:
+def warn_of_broken(loaded: LoadResult) -> None:
     """Name objects that cannot be read on standard error."""
-    if loaded.broken:
-        count = len(loaded.broken)
+    if loaded.read_errors:
+        count = len(loaded.read_errors)
         say(f"warning: {count} object(s) cannot be read in full, and the answer may be off:", err=True)
-        for text in loaded.broken[:_SHOWN_MAX]:
+        for text in loaded.read_errors[:_SHOWN_MAX]:
             say(f"  {text}", err=True)
         if count > _SHOWN_MAX:
             say(f"  and {count - _SHOWN_MAX} more", err=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from podium.insight import Capacity
-    from podium.insight.loading import Loaded
+    from podium.insight.loading import LoadResult
     from podium.objects.core import Pod
 
 
@@ -102,7 +102,7 @@ def _fits(found: Capacity) -> bool:
     return bool(found.fits if found.gang is None or found.gang.problem else found.gang.fits)
 
 
-def _under(profile: str | None, loaded: Loaded, pod: Pod) -> Pod:
+def _under(profile: str | None, loaded: LoadResult, pod: Pod) -> Pod:
     """The pod, if need be with another scheduler name."""
     if profile is None:
         return pod
@@ -111,13 +111,13 @@ def _under(profile: str | None, loaded: Loaded, pod: Pod) -> Pod:
     return changed
 
 
-def _warn(loaded: Loaded) -> None:
+def _warn(loaded: LoadResult) -> None:
     from podium.cli.cluster_source import warn_of_missing
 
-    warn_of_missing(loaded.missed())
+    warn_of_missing(loaded.missing_kinds())
 
 
-def _print(loaded: Loaded, found: Sequence[Capacity], output: str, *, together: bool, explain: bool) -> None:
+def _print(loaded: LoadResult, found: Sequence[Capacity], output: str, *, together: bool, explain: bool) -> None:
     if output == TEXT:
         from podium.cli.capacity_table import print_capacities
 
@@ -130,7 +130,7 @@ def _print(loaded: Loaded, found: Sequence[Capacity], output: str, *, together: 
         print_value(answer | loaded.unknown(), output)
 
 
-def _print_headroom(loaded: Loaded, pods: Sequence[Pod], times: int, output: str) -> None:
+def _print_headroom(loaded: LoadResult, pods: Sequence[Pod], times: int, output: str) -> None:
     limit = current_time_limit()
     found = [loaded.cluster.headroom(pod, times, limit) for pod in pods]
     _warn(loaded)

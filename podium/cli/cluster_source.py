@@ -15,7 +15,7 @@ from podium.engine.derivation.workload_kinds import templates_in
 from podium.engine.errors import ClusterError
 from podium.engine.files import Found, OnBroken
 from podium.engine.object_files import objects_of, sources_of
-from podium.insight.running_cluster import listed
+from podium.insight.running_cluster import list_objects
 from podium.objects.resource_types import ResourceType
 
 _NOTES_MAX = 10
@@ -67,7 +67,7 @@ def objects_of_cluster(
         click.ClickException: the cluster cannot be reached, or denies the request.
     """
     try:
-        return event_loop.run(lambda: listed(kubeconfig, context, resources))
+        return event_loop.run(lambda: list_objects(kubeconfig, context, resources))
     except ConnectionConfigError as error:
         instead = "" if kubeconfig else "; give one with --kubeconfig, or the cluster's objects with -f"
         raise click.ClickException(f"{error}{instead}") from error

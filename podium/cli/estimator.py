@@ -14,7 +14,6 @@ from podium.cli.groups import CommandGroup
 from podium.cli.options.addresses import PORT_MAX, address
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE, FOLDER
-from podium.cli.output import LinesException
 from podium.lib.log import get_logger
 
 if TYPE_CHECKING:
@@ -119,10 +118,7 @@ def serve(
         raise click.ClickException(
             f"this needs podium[estimator], in a clone pip install -r requirements/estimator.lock: {error}"
         ) from error
-    from podium.client.credentials import ConnectionConfigError
     from podium.estimator.server.members import OnUnsynced
-    from podium.server.serving import CertificateError, ServingError
-    from podium.server.supervision import ComponentFailedError
 
     _warn_of_flags(kube_api_qps=kube_api_qps, kube_api_burst=kube_api_burst, parallelism=parallelism)
     gates = gates_of(feature_gates)
@@ -146,10 +142,7 @@ def serve(
         OnUnsynced(on_unsynced),
         mode == "accurate",
     )
-    try:
-        event_loop.run(EstimatorApp(options, sources, still, folder).run)
-    except* (CertificateError, ServingError, ConnectionConfigError, ComponentFailedError) as group:
-        raise LinesException(event_loop.messages(group)) from None
+    event_loop.run_process(EstimatorApp(options, sources, still, folder).run)
 
 
 def _warn_of_flags(**given: float | None) -> None:

@@ -168,7 +168,7 @@ def _answer_to(
             question = Question.read(objects_in(clusters), pod, pod_file)
         else:
             kinds = resource_types.WITHOUT_GATES
-            question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, whole=kinds)
+            question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, complete_kinds=kinds)
         note_size(len(question.store.objects(NODES)), len(question.store.objects(PODS)))
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler, limit=current_time_limit())
     warn_of_missing(answer.missed)

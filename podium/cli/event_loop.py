@@ -9,8 +9,9 @@ from typing import Any, Final, TypeVar
 
 import anyio
 
+from podium.cli.output import LinesException
 from podium.lib.descriptors import raise_limit
-from podium.lib.error_text import error_text
+from podium.lib.error_text import UserFacingError, error_text
 from podium.lib.log import get_logger
 
 log = get_logger("cli")
@@ -32,6 +33,20 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
         return await main()
 
     return anyio.run(handling_errors, backend_options={"loop_factory": _outliving_exits(uvloop.Loop)})
+
+
+def run_process(main: Callable[[], Awaitable[T]]) -> T:
+    """Run a long-running process as `run` does; its errors end the command with one line each."""
+    from podium.server.supervision import ComponentFailedError
+
+    try:
+        try:
+            return run(main)
+        except SystemExit as error:
+            # podium itself never raises SystemExit, but a task started by a plugin may. That is not an orderly end.
+            raise ComponentFailedError(f"a task of a plugin has ended the event loop: {error_text(error)}") from error
+    except* (UserFacingError, OSError) as group:
+        raise LinesException(messages(group)) from None
 
 
 def _outliving_exits(kind: type[asyncio.AbstractEventLoop]) -> type[asyncio.AbstractEventLoop]:

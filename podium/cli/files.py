@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 import click
 
 from podium.lib.bounded_read import read_all, too_large
-from podium.lib.packed_files import BYTES_MAX, unpacked
+from podium.lib.packed_files import BYTES_MAX, unpacked_content
 
 
 def content(name: str) -> bytes:
@@ -63,6 +63,6 @@ def opened(name: str) -> Iterator[BinaryIO]:
     with ExitStack() as stack:
         raw = sys.stdin.buffer if name == "-" else stack.enter_context(FileIO(name))
         file = BufferedReader(cast("RawIOBase", raw))
-        yield stack.enter_context(unpacked(file))
+        yield stack.enter_context(unpacked_content(file))
         if name == "-":
             file.detach()

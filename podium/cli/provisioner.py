@@ -15,7 +15,6 @@ from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE
 from podium.cli.options.plugin_loading import exit_0_at_sigterm
-from podium.cli.output import LinesException
 from podium.cli.planning import PROVIDERS, Question, demand_rules, purchase_options, rules_options
 from podium.objects.errors import FieldError
 
@@ -124,13 +123,8 @@ def run(
 
     By default nothing is bought: Events about pods and nodes, and the ConfigMap podium-provisioner, say what would be.
     """
-    from podium.client.credentials import ConnectionConfigError
-    from podium.objects.api_errors import ApiError
     from podium.provisioner.controller.app import Options, Placing, ProvisionerApp
-    from podium.provisioner.controller.provider import ProviderUnusableError
-    from podium.server.election import LeadershipLostError, Timings
-    from podium.server.serving import ServingError
-    from podium.server.supervision import ComponentFailedError
+    from podium.server.election import Timings
 
     question = Question(**purchase)
     files.demand_one_stdin((question.node_pools, question.catalogue))
@@ -160,15 +154,4 @@ def run(
         health_address=health_address,
         metrics_address=metrics_address,
     )
-    ends = (
-        ConnectionConfigError,
-        ServingError,
-        ProviderUnusableError,
-        ApiError,
-        ComponentFailedError,
-        LeadershipLostError,
-    )
-    try:
-        event_loop.run(ProvisionerApp(options).run)
-    except* ends as group:
-        raise LinesException(event_loop.messages(group)) from None
+    event_loop.run_process(ProvisionerApp(options).run)

@@ -11,7 +11,7 @@ from podium.cli.options.configuration import usable
 from podium.cli.options.logs import logging_options
 from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options
 from podium.cli.options.plugin_loading import exit_0_at_sigterm
-from podium.cli.output import LinesException, say
+from podium.cli.output import say
 from podium.config.effective import apply_extenders
 
 
@@ -40,13 +40,8 @@ def command(
     It reads only, and never Secrets. `podium replay DIR` then says for each pod that the scheduler bound what podium
     would have done.
     """
-    from podium.client.credentials import ConnectionConfigError
-    from podium.config import ConfigError
-    from podium.framework.contract.status import PluginError
     from podium.recording.hashed_names import NameHasher
-    from podium.recording.segments import RecordingError
     from podium.recording.watched import Options, RecordApp
-    from podium.server.supervision import ComponentFailedError
 
     with exit_0_at_sigterm():
         good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))
@@ -60,10 +55,5 @@ def command(
         for_s=for_s,
         hasher=NameHasher.with_new_key() if hashes_names else None,
     )
-    changes = 0
-    ends = (ConnectionConfigError, RecordingError, PluginError, ConfigError, ComponentFailedError, OSError)
-    try:
-        changes = event_loop.run(RecordApp(options).run)
-    except* ends as group:
-        raise LinesException(event_loop.messages(group)) from None
+    changes = event_loop.run_process(RecordApp(options).run)
     say(f"Recorded {changes} changes in {directory}.")

@@ -20,10 +20,7 @@ from podium.cli.options.own_names import as_default_scheduler_option, named_for_
 from podium.cli.options.paths import FILE
 from podium.cli.options.plugin_loading import exit_0_at_sigterm, limited_loading
 from podium.cli.options.tracing import take_tracing_options, tracing_options
-from podium.cli.output import LinesException
-from podium.config import ConfigError
 from podium.lib import garbage_collection
-from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.objects.quantity import QuantityError, parse
 
@@ -210,13 +207,8 @@ def command(
     # The default action of the signal ends the process. Ignore it until there is something to dump.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     with garbage_collection.collection_disabled():
-        from podium.client.credentials import ConnectionConfigError
         from podium.daemon.configuration_source import ConfigurationSource
         from podium.daemon.options import Options
-        from podium.framework.contract.status import PluginError
-        from podium.server.election import LeadershipLostError, LeaseTakenError
-        from podium.server.serving import CertificateError, ServingError
-        from podium.server.supervision import ComponentFailedError
         from podium.server.tls_limits import TlsLimits
 
         garbage_collection.exempt_present_objects()
@@ -265,33 +257,18 @@ def command(
     if record is not None and reloads:
         raise click.UsageError("--record and --reload exclude each other: a recording is of one configuration")
     recorder = None if record is None else _recorder(record, good, options, plugins, feature_gates, hashes_names)
-    ends = (
-        ConnectionConfigError,
-        ServingError,
-        CertificateError,
-        PluginError,
-        ConfigError,
-        ComponentFailedError,
-        LeadershipLostError,
-        LeaseTakenError,
-    )
     try:
-        try:
-            event_loop.run(_app(good, options, recorder).run)
-        except SystemExit as error:
-            # podium itself never raises SystemExit, but a task started by a plugin may. That is not an orderly end.
-            raise ComponentFailedError(f"a task of a plugin has ended the event loop: {error_text(error)}") from error
-    except* ends as group:
-        raise LinesException(event_loop.messages(group)) from None
+        event_loop.run_process(_app(good, options, recorder).run)
     finally:
         if recorder is not None:
             recorder.close()
 
 
 def _app(good: Usable, options: Options, recorder: Recorder | None) -> App:
-    from podium.daemon.app import App
-    from podium.daemon.face import Face
-    from podium.daemon.faces import FACES
+    with garbage_collection.collection_disabled():
+        from podium.daemon.app import App
+        from podium.daemon.face import Face
+        from podium.daemon.faces import FACES
 
     if recorder is None:
         return App(good.config, options, is_watched=True)

@@ -14,7 +14,7 @@ from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import logging_options
 from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options
 from podium.cli.options.plugin_loading import exit_0_at_sigterm
-from podium.cli.output import TEXT, LinesException, output_option, print_value
+from podium.cli.output import TEXT, output_option, print_value
 from podium.config.effective import apply_extenders
 
 
@@ -79,14 +79,9 @@ def command(
     At the end it prints a report.
     """
     from podium.cli.shadow_table import print_report
-    from podium.client.credentials import ConnectionConfigError
-    from podium.config import ConfigError
-    from podium.framework.contract.status import PluginError
     from podium.lib.system_clock import SystemClock
     from podium.recording.shadow.app import Options, ShadowApp
     from podium.recording.timeline import Onlooker
-    from podium.server.serving import ServingError
-    from podium.server.supervision import ComponentFailedError
 
     with exit_0_at_sigterm():
         good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))
@@ -106,12 +101,7 @@ def command(
         metrics_address=metrics_address,
         told=() if html is None else (onlooker,),
     )
-    report = None
-    try:
-        report = event_loop.run(ShadowApp(options).run)
-    except* (ConnectionConfigError, ServingError, PluginError, ConfigError, ComponentFailedError) as group:
-        raise LinesException(event_loop.messages(group)) from None
-    assert report is not None
+    report = event_loop.run_process(ShadowApp(options).run)
     if html is not None:
         from podium.cli.pages.shadow import page_of
 

@@ -88,17 +88,17 @@ def command(
         raise click.UsageError("give steps, such as --drain NODE or --steps FILE")
     files.demand_one_stdin((*clusters, config, *steps["apply"], *steps["steps"], *steps["profile"]))
     with errors_shown():
-        from podium.insight.steps import carried_out, pods_applied
+        from podium.insight.steps import carry_out_steps, pods_applied
         from podium.insight.what_if import outcome_of
 
         made = _Steps(plugins, any_scheduler=config is None).of(in_order)
         loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, pods_applied(made))
 
-        trial = carried_out(loaded.cluster, made, current_time_limit())
+        trial = carry_out_steps(loaded.cluster, made, current_time_limit())
         found = outcome_of(trial)
     from podium.cli.cluster_source import warn_of_missing
 
-    warn_of_missing(loaded.missed())
+    warn_of_missing(loaded.missing_kinds())
     warn_of_time_limit(output)
     texts = [each.text for each in made]
     if html is not None:

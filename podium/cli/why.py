@@ -25,7 +25,7 @@ from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_valu
 if TYPE_CHECKING:
     from podium.cli.story import Story
     from podium.config import KubeSchedulerConfiguration
-    from podium.insight.loading import Loaded
+    from podium.insight.loading import LoadResult
     from podium.insight.pod_answer import PodAnswer
     from podium.objects.core import Pod
 
@@ -158,7 +158,7 @@ class PodName:
             return self
         return replace(self, namespace=own_namespace(kubeconfig, context))
 
-    def found_in(self, loaded: Loaded) -> Pod:
+    def found_in(self, loaded: LoadResult) -> Pod:
         """The pod of the cluster. Raises: ClusterError: it is not there."""
         from podium.insight.loading import pod_named
 
@@ -262,19 +262,19 @@ def _show_story(leader: Leader, node: str, output: str, *, tells_by_status: bool
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 
-def _ask(loaded: Loaded, asked: Pod, node: str, source: str, *, fix: bool, unasked: str) -> PodAnswer:
+def _ask(loaded: LoadResult, asked: Pod, node: str, source: str, *, fix: bool, unasked: str) -> PodAnswer:
     from podium.insight.loading import node_named
     from podium.insight.pod_answer import pod_answer
 
     if node:
         node_named(loaded.cluster, node)
-    return pod_answer(loaded, asked, node, source, fix=fix, unasked=unasked, limit=current_time_limit())
+    return pod_answer(loaded, asked, node, source, fix=fix, unknown_reason=unasked, limit=current_time_limit())
 
 
-def _print(loaded: Loaded, answer: PodAnswer, leader: Leader, output: str) -> None:
+def _print(loaded: LoadResult, answer: PodAnswer, leader: Leader, output: str) -> None:
     from podium.cli.cluster_source import warn_of_missing
 
-    warn_of_missing(loaded.missed())
+    warn_of_missing(loaded.missing_kinds())
     story = leader.story
     if output == TEXT:
         from podium.cli.story import last_message, story_head

@@ -26,7 +26,7 @@ from podium.config.own_names import (
     OWN_NAME,
     with_own_names,
 )
-from podium.config.support import Unsupported, unsupported
+from podium.config.support import Unsupported, unsupported_features
 from podium.config.types import (
     API_VERSION,
     DEFAULT_SCHEDULER_NAME,
@@ -94,7 +94,7 @@ __all__ = [
     "parse_feature_gates",
     "to_dict",
     "to_yaml",
-    "unsupported",
+    "unsupported_features",
     "validate",
     "with_own_names",
 ]

@@ -44,7 +44,7 @@ class RequestedToCapacityRatio:
 
 @dataclass(frozen=True, slots=True)
 class ScoringStrategy:
-    """How NodeResourcesFit scores a node."""
+    """NodeResourcesFit's rule for scoring a node."""
 
     type: str
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
@@ -67,7 +67,7 @@ class TopologySpreadConstraint:
 
 @dataclass(frozen=True, slots=True)
 class DefaultPreemptionArgs:
-    """How many candidate nodes a preemption dry run considers."""
+    """The minimum number of candidate nodes of a preemption dry run: a percentage and a count."""
 
     min_candidate_nodes_percentage: int = 10
     min_candidate_nodes_absolute: int = 100

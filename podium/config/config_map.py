@@ -1,6 +1,7 @@
-"""Finds the configuration inside a ConfigMap, as a cluster holds the file of a scheduler that runs in it.
+"""Finds the configuration inside a ConfigMap, where a cluster keeps the file of a scheduler that runs in it.
 
-Owns which key of which ConfigMap is read. Other objects of the text, as that scheduler's Deployment, are ignored.
+Owns the choice of the ConfigMap and its key. Other objects in the text, such as that scheduler's Deployment, are
+ignored.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ class _Key(NamedTuple):
 
     @property
     def where(self) -> str:
-        named = f"ConfigMap {self.config_map}" if self.config_map else "a ConfigMap without a name"
-        return f"{named}: data[{self.key}]"
+        owner = f"ConfigMap {self.config_map}" if self.config_map else "a ConfigMap without a name"
+        return f"{owner}: data[{self.key}]"
 
 
 def configuration_in(text: str, source: str) -> tuple[str, str]:
-    """The text of the configuration, and what to call it.
+    """Return the text of the configuration, and its name in messages.
 
-    That is the text of the one key that holds a configuration, if the text is that of a ConfigMap, or of several
-    objects with ConfigMaps among them. Any other text is returned as it is.
+    If the text contains ConfigMaps, the result is the text of the one key that holds a configuration. Any other text
+    is returned as it is.
 
     Raises:
         ConfigError: no key holds a configuration, or several do. The message names the keys.
@@ -41,7 +42,7 @@ def configuration_in(text: str, source: str) -> tuple[str, str]:
     if _MAYBE.search(text) is None or len(text) > TEXT_LENGTH_MAX:
         return text, source
     try:
-        documents = [each for each in read_documents(text) if isinstance(each, dict)]
+        documents = [document for document in read_documents(text) if isinstance(document, dict)]
     except YamlError:
         return text, source
     if not documents or documents[0].get("kind") == KIND:
@@ -49,32 +50,32 @@ def configuration_in(text: str, source: str) -> tuple[str, str]:
     keys = [key for document in documents for key in _keys_of(document)]
     if not keys:
         return text, source
-    holding = [each for each in keys if _CONFIGURATION.search(each.text)]
+    holding = [key for key in keys if _CONFIGURATION.search(key.text)]
     if len(holding) > 1:
-        places = ", ".join(each.where for each in holding)
-        raise _refused(f"expected one {KIND}, found {len(holding)}: {places}: give a file with one of them", source)
-    # A single key is taken for the configuration, so that what it lacks is named.
-    chosen = holding or (keys if len(keys) == 1 else [])
-    if not chosen:
-        places = ", ".join(each.where for each in keys)
-        raise _refused(f"no key of a ConfigMap holds a {KIND}: there are {places}", source)
-    (found,) = chosen
-    return found.text, f"{source}: {found.where}" if source else found.where
+        places = ", ".join(key.where for key in holding)
+        raise _refusal(f"expected one {KIND}, found {len(holding)}: {places}: give a file with one of them", source)
+    # A single key is read as the configuration, so that the error names the missing fields.
+    candidates = holding or (keys if len(keys) == 1 else [])
+    if not candidates:
+        places = ", ".join(key.where for key in keys)
+        raise _refusal(f"no key of a ConfigMap holds a {KIND}: there are {places}", source)
+    (candidate,) = candidates
+    return candidate.text, f"{source}: {candidate.where}" if source else candidate.where
 
 
-def _refused(detail: str, source: str) -> ConfigError:
+def _refusal(detail: str, source: str) -> ConfigError:
     return ConfigError([FieldError("", ErrorKind.SYNTAX, None, detail)], source)
 
 
 def _keys_of(document: Any, lists: int = 0) -> Iterator[_Key]:
-    """The keys with a text of the ConfigMap, or of those in the list."""
+    """Yield the text keys of a ConfigMap, or of the ConfigMaps in a list."""
     if not isinstance(document, dict):
         return
     data = document.get("data")
     if document.get("kind") == "ConfigMap" and isinstance(data, dict):
         metadata = document.get("metadata")
-        names = [metadata.get(each) for each in ("namespace", "name")] if isinstance(metadata, dict) else []
-        name = "/".join(each for each in names if isinstance(each, str) and each)
+        names = [metadata.get(field) for field in ("namespace", "name")] if isinstance(metadata, dict) else []
+        name = "/".join(part for part in names if isinstance(part, str) and part)
         yield from (_Key(name, key, value) for key, value in data.items() if isinstance(value, str))
     items = document.get("items")
     if isinstance(items, list) and not lists:

@@ -31,24 +31,24 @@ from podium.config.types import (
 )
 
 EVERY_PLUGIN: Final = "*"
-_KEPT: Final = 64
-"""The size of the caches: profiles share what they leave to the defaults."""
+_CACHE_SIZE: Final = 64
+"""The size of the caches: profiles share the parts that they leave to the defaults."""
 _STORAGE_CAPACITY_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
 
 
-@lru_cache(_KEPT)
+@lru_cache(_CACHE_SIZE)
 def default_plugins(gates: ConfigGates = DEFAULT_GATES) -> Plugins:
-    """The plugins of a profile that does not configure any: one ``multiPoint`` list."""
-    enabled = [
+    """Return the plugins of a profile that configures none: one ``multiPoint`` list."""
+    plugins = [
         Plugin(name, weight)
         for name, weight in DEFAULT_MULTI_POINT
         if gates.node_declared_features or name != "NodeDeclaredFeatures"
     ]
     if gates.gang_scheduling:
-        enabled.append(Plugin("GangScheduling"))
+        plugins.append(Plugin("GangScheduling"))
     if gates.topology_aware_workload_scheduling:
-        enabled += [Plugin("TopologyPlacementGenerator"), Plugin("PodGroupPodsCount", 1)]
-    return Plugins(multi_point=PluginSet(tuple(enabled)))
+        plugins += [Plugin("TopologyPlacementGenerator"), Plugin("PodGroupPodsCount", 1)]
+    return Plugins(multi_point=PluginSet(tuple(plugins)))
 
 
 def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
@@ -63,21 +63,23 @@ def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     if EVERY_PLUGIN in disabled:
         return PluginSet(custom.enabled, off)
     last_of = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
-    kept = [plugin for plugin in default.enabled if plugin.name not in disabled]
-    replaced = {last_of[plugin.name] for plugin in kept if plugin.name in last_of}
-    merged = [custom.enabled[last_of[plugin.name]] if plugin.name in last_of else plugin for plugin in kept]
-    added = [plugin for index, plugin in enumerate(custom.enabled) if index not in replaced]
-    return PluginSet((*merged, *added), off)
+    defaults = [plugin for plugin in default.enabled if plugin.name not in disabled]
+    override_indices = {last_of[plugin.name] for plugin in defaults if plugin.name in last_of}
+    overridden_defaults = [
+        custom.enabled[last_of[plugin.name]] if plugin.name in last_of else plugin for plugin in defaults
+    ]
+    additions = [plugin for index, plugin in enumerate(custom.enabled) if index not in override_indices]
+    return PluginSet((*overridden_defaults, *additions), off)
 
 
-@lru_cache(_KEPT)
+@lru_cache(_CACHE_SIZE)
 def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
     """Apply ``merge_plugin_set`` at every extension point, ``multiPoint`` included."""
-    merged = {point.name.lower(): merge_plugin_set(default.at(point), custom.at(point)) for point in ExtensionPoint}
-    return Plugins(**merged)
+    sets = {point.name.lower(): merge_plugin_set(default.at(point), custom.at(point)) for point in ExtensionPoint}
+    return Plugins(**sets)
 
 
-@lru_cache(_KEPT)
+@lru_cache(_CACHE_SIZE)
 def _default_args(name: str, gates: ConfigGates) -> InTreeArgs | RawArgs | None:
     return _gated_args(ARGS_BY_PLUGIN[name](), "", gates, ())
 
@@ -85,7 +87,7 @@ def _default_args(name: str, gates: ConfigGates) -> InTreeArgs | RawArgs | None:
 def _gated_args(
     args: InTreeArgs | RawArgs | None, path: str, gates: ConfigGates, present: Container[str]
 ) -> InTreeArgs | RawArgs | None:
-    """Args with the defaults that depend on a gate; a field that the file sets is kept, for validation to check."""
+    """Add the defaults that depend on a gate; a field that the file sets is kept, for validation to check."""
     if isinstance(args, DynamicResourcesArgs):
         if not gates.dra_scheduler_filter_timeout and f"{path}.filterTimeout" not in present:
             args = replace(args, filter_timeout_s=None)
@@ -104,7 +106,7 @@ def complete_profile(
     path: str = "",
     present: Container[str] = (),
 ) -> Profile:
-    """A profile with the default plugins merged in, and with args for every enabled plugin that takes args."""
+    """Merge the default plugins into a profile, and add args for every enabled plugin that takes args."""
     plugins = merge_plugins(default_plugins(gates), profile.plugins)
     configured = [
         replace(entry, args=_gated_args(entry.args, f"{path}.pluginConfig[{i}].args", gates, present))
@@ -124,7 +126,7 @@ def complete(
     gates: ConfigGates = DEFAULT_GATES,
     present: Container[str] = (),
 ) -> KubeSchedulerConfiguration:
-    """A configuration with at least one profile, every profile completed.
+    """Complete every profile of a configuration; without profiles, add the default one.
 
     Args: ``present``: paths of the fields that the file sets. They distinguish an empty schedulerName (an error) from
     an absent one (``default-scheduler``, if there is only one profile).
@@ -140,5 +142,5 @@ def complete(
 
 
 def default_configuration(gates: ConfigGates = DEFAULT_GATES) -> KubeSchedulerConfiguration:
-    """The configuration that an empty file stands for."""
+    """Return the configuration that an empty file means."""
     return complete(KubeSchedulerConfiguration(), gates)

@@ -37,13 +37,13 @@ Value = None | bool | int | float | str | list["Node"] | dict[str, "Node"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and the line (from 1) where it begins; JSON text has no line numbers."""
+    """A value and the line (from 1) where it begins; JSON text has no lines."""
 
     value: Value
     line: int | None = None
 
     def plain(self) -> Any:
-        """The value as ordinary lists, dicts and scalars."""
+        """Convert the value to ordinary lists, dicts and scalars."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -78,8 +78,8 @@ def parse_document(text: str, errors: ErrorList) -> Document | None:
         if text.lstrip().startswith("{") and (root := _parse_json(text, errors)) is not None:
             return Document(root)
         return _parse_yaml(text, errors)
-    except _UnreadableError as refused:
-        errors.add(refused.error)
+    except _UnreadableError as error:
+        errors.add(error.error)
     except RecursionError:
         errors.add(FieldError("", ErrorKind.SYNTAX, None, _TOO_DEEP))
     return None
@@ -191,11 +191,11 @@ class _Builder:
 
     def _mapping(self, node: yaml.MappingNode, path: str, depth: int) -> dict[str, Node]:
         fields: dict[str, Node] = {}
-        merged: dict[str, Node] = {}
+        merge_fields: dict[str, Node] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if key_node.tag == _PLAIN and key_node.value == "<<":
-                merged |= self._merged(value_node, path, depth, line)
+                merge_fields |= self._merge_fields(value_node, path, depth, line)
                 continue
             key = _key(key_node, line)
             below = child(path, key)
@@ -203,18 +203,18 @@ class _Builder:
                 self._duplicate(below, line, fields[key].line)
             value = self.from_yaml(value_node, below, depth + 1)
             fields[key] = Node(value.value, line)
-        return merged | fields
+        return merge_fields | fields
 
-    def _merged(self, node: yaml.Node, path: str, depth: int, line: int) -> dict[str, Node]:
-        """The fields that ``<<`` merges in; of several mappings the first one takes precedence."""
+    def _merge_fields(self, node: yaml.Node, path: str, depth: int, line: int) -> dict[str, Node]:
+        """Return the fields that ``<<`` merges in; of several mappings the first one takes precedence."""
         sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
-        merged: dict[str, Node] = {}
+        fields: dict[str, Node] = {}
         for source in sources:
             if not isinstance(source, yaml.MappingNode):
                 raise _UnreadableError("yaml: map merge requires map or sequence of maps as the value", line)
             self._spend(depth, line)
-            merged = self._mapping(source, path, depth + 1) | merged
-        return merged
+            fields = self._mapping(source, path, depth + 1) | fields
+        return fields
 
     def _duplicate(self, path: str, line: int | None, first_line: int | None) -> None:
         detail = f"already set on line {first_line}" if first_line is not None else "already set"
@@ -250,6 +250,6 @@ def _scalar(node: yaml.Node, line: int) -> Value:
 
 
 def child(path: str, key: str) -> str:
-    """The path of a field below another, ``a.b``; an empty key is shown quoted."""
+    """Return the path of a field below another, ``a.b``; an empty key is shown quoted."""
     key = key or '""'
     return f"{path}.{key}" if path else key

@@ -23,20 +23,20 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 def parse_duration(text: str) -> float:
-    """Seconds in a duration such as ``1m30s``, ``-1.5h`` or ``0``.
+    """Return the seconds of a duration such as ``1m30s``, ``-1.5h`` or ``0``.
 
     Raises: ValueError with the message of Go's parser.
     """
     wrong = ValueError(f'time: invalid duration "{text}"')
-    rest = text[1:] if text[:1] in ("-", "+") else text
-    if rest == "0":
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if digits == "0":
         return 0.0
-    if not rest:
+    if not digits:
         raise wrong
     total_ns = 0
     position = 0
-    while position < len(rest):
-        term = _TERM.match(rest, position)
+    while position < len(digits):
+        term = _TERM.match(digits, position)
         if term is None or not (term[1] or term[2]):
             raise wrong
         total_ns += _term_ns(term[1], term[2] or "", _UNITS_NS[term[3]])
@@ -47,12 +47,12 @@ def parse_duration(text: str) -> float:
     return -seconds if text[0] == "-" else seconds
 
 
-def _term_ns(whole: str, fraction: str, unit_ns: int) -> int:
-    return int(whole or "0") * unit_ns + (int(fraction) * unit_ns // 10 ** len(fraction) if fraction else 0)
+def _term_ns(integer: str, fraction: str, unit_ns: int) -> int:
+    return int(integer or "0") * unit_ns + (int(fraction) * unit_ns // 10 ** len(fraction) if fraction else 0)
 
 
 def format_duration(seconds: float) -> str:
-    """A duration as Go prints it: ``10m0s``, ``1.5s``, ``250ms``, ``0s``."""
+    """Write a duration as Go does: ``10m0s``, ``1.5s``, ``250ms``, ``0s``."""
     sign = "-" if seconds < 0 else ""
     total_ns = round(abs(Fraction(seconds)) * 1_000_000_000)
     if total_ns == 0:
@@ -67,6 +67,6 @@ def format_duration(seconds: float) -> str:
 
 
 def _decimal(value_ns: int, unit_ns: int) -> str:
-    whole, fraction = divmod(value_ns, unit_ns)
+    integer, fraction = divmod(value_ns, unit_ns)
     digits = f"{fraction:0{len(str(unit_ns)) - 1}d}".rstrip("0") if fraction else ""
-    return f"{whole}.{digits}" if digits else str(whole)
+    return f"{integer}.{digits}" if digits else str(integer)

@@ -13,48 +13,50 @@ from podium.lib import yaml_writer
 
 
 def to_dict(config: KubeSchedulerConfiguration) -> dict[str, Any]:
-    """The configuration as JSON values, with apiVersion and kind."""
+    """Write the configuration as JSON values, with apiVersion and kind."""
     return {"apiVersion": API_VERSION, "kind": KIND} | CONFIGURATION.write(config)
 
 
 def effective(config: KubeSchedulerConfiguration) -> dict[str, Any]:
-    """A completed configuration as upstream writes it: with the pluginConfig of plugins in use, sorted by name."""
-    profiles = tuple(_in_use(profile) for profile in config.profiles)
+    """Write a completed configuration as upstream does: with the pluginConfig of plugins in use, sorted by name."""
+    profiles = tuple(_with_used_args(profile) for profile in config.profiles)
     return to_dict(replace(config, profiles=profiles))
 
 
-def _in_use(profile: Profile) -> Profile:
-    enabled = profile.plugins.enabled_names()
-    entries = [entry for entry in profile.plugin_config if entry.name in enabled and entry.args is not None]
+def _with_used_args(profile: Profile) -> Profile:
+    names = profile.plugins.enabled_names()
+    entries = [entry for entry in profile.plugin_config if entry.name in names and entry.args is not None]
     return replace(profile, plugin_config=tuple(sorted(entries, key=lambda entry: entry.name)))
 
 
 def to_yaml(config: KubeSchedulerConfiguration) -> str:
-    """The effective configuration as a YAML file that loads to the same configuration."""
+    """Write the effective configuration as a YAML file that loads to the same configuration."""
     return yaml_writer.to_yaml(effective(config))
 
 
 def configz(config: KubeSchedulerConfiguration) -> dict[str, Any]:
-    """The content of ``/configz``."""
+    """Return the content of ``/configz``."""
     return {"componentconfig": effective(config)}
 
 
 def apply_extenders(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
-    """Replace NodeResourcesFit's ignoredResources in every profile by the resources that extenders want ignored."""
-    ignored = tuple(
+    """Replace NodeResourcesFit's ignoredResources in every profile by the resources with `ignoredByScheduler`."""
+    resource_names = tuple(
         resource.name
         for extender in config.extenders
         for resource in extender.managed_resources
         if resource.ignored_by_scheduler
     )
-    if not ignored:
+    if not resource_names:
         return config
-    return replace(config, profiles=tuple(_ignoring(profile, ignored) for profile in config.profiles))
+    return replace(
+        config, profiles=tuple(_with_ignored_resources(profile, resource_names) for profile in config.profiles)
+    )
 
 
-def _ignoring(profile: Profile, ignored: tuple[str, ...]) -> Profile:
+def _with_ignored_resources(profile: Profile, resource_names: tuple[str, ...]) -> Profile:
     entries = (
-        PluginConfig(entry.name, replace(entry.args, ignored_resources=ignored))
+        PluginConfig(entry.name, replace(entry.args, ignored_resources=resource_names))
         if isinstance(entry.args, NodeResourcesFitArgs)
         else entry
         for entry in profile.plugin_config

@@ -1,6 +1,6 @@
-"""Expands a completed profile to the plugins that run at each extension point (stage B), and reports what prevents it.
+"""Expands a completed profile to the plugins that run at each extension point (stage B), and reports obstacles.
 
-Owns the expansion of ``multiPoint``, the order of plugins at a point, their weights, and how many plugins of a kind a
+Owns the expansion of ``multiPoint``, the order of plugins at a point, their weights, and the numbers of plugins that a
 profile needs. Works from a registry (plugin name → extension points), so it needs no plugin's code.
 
 Source: pkg/scheduler/framework/runtime/framework.go (NewFramework, expandMultiPointPlugins), profile/profile.go
@@ -44,14 +44,14 @@ _TOTAL_SCORE_MAX: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class ExpandedPlugins:
-    """What a profile runs: plugin names in order by extension point, and the weights (never 0) of scoring plugins."""
+    """A profile's plugin names in order by extension point, and the weights (never 0) of its scoring plugins."""
 
     at: Mapping[ExtensionPoint, tuple[str, ...]]
     score_weights: Mapping[str, int]
     placement_score_weights: Mapping[str, int]
 
     def names(self) -> frozenset[str]:
-        """Every plugin that runs at some extension point."""
+        """Return every plugin that runs at some extension point."""
         return frozenset(name for names in self.at.values() for name in names)
 
 
@@ -61,10 +61,10 @@ def expand_plugins(profile: Profile, registry: PluginRegistry = IN_TREE_PLUGINS)
     Raises: ConfigError with every reason why the profile can't be built.
     """
     expansion = _Expansion(profile, registry, "")
-    expanded = expansion.run()
+    plugins = expansion.run()
     if expansion.errors:
         raise ConfigError(expansion.errors)
-    return expanded
+    return plugins
 
 
 def build_errors(
@@ -73,7 +73,7 @@ def build_errors(
     gates: ConfigGates = DEFAULT_GATES,
     skip: Container[int] = (),
 ) -> tuple[FieldError, ...]:
-    """Every reason why the profiles of a completed configuration can't be built.
+    """Return every reason why the profiles of a completed configuration can't be built.
 
     Args: ``skip``: indexes of unreadable profiles, whose plugins are not checked.
     """
@@ -84,20 +84,20 @@ def build_errors(
         errors += _fit_errors(profile, f"profiles[{i}]", gates)
         if i in skip:
             continue
-        expanded = good.get(profile.plugins)
-        if expanded is None:
+        plugins = good.get(profile.plugins)
+        if plugins is None:
             expansion = _Expansion(profile, registry, f"profiles[{i}].")
-            expanded = expansion.run()
+            plugins = expansion.run()
             errors += expansion.errors
             if not expansion.errors:
-                good[profile.plugins] = expanded
-        queue_sorts += [(i, profile, name) for name in expanded.at[ExtensionPoint.QUEUE_SORT][:1]]
+                good[profile.plugins] = plugins
+        queue_sorts += [(i, profile, name) for name in plugins.at[ExtensionPoint.QUEUE_SORT][:1]]
     errors += _different_queue_sorts(queue_sorts)
     return tuple(errors)
 
 
 def _fit_errors(profile: Profile, path: str, gates: ConfigGates) -> Iterator[FieldError]:
-    """NodeResourcesFit's args are validated when the plugin is built, so only if a profile enables it."""
+    """Validate NodeResourcesFit's args only if a profile enables the plugin: upstream does so when it is built."""
     if "NodeResourcesFit" not in profile.plugins.enabled_names():
         return
     for i, entry in enumerate(profile.plugin_config):
@@ -172,7 +172,7 @@ class _Expansion:
         return (*first, *from_multi_point, *last)
 
     def _explicit(self, point: ExtensionPoint) -> tuple[str, ...]:
-        """The names that the point's own list enables and that can run there."""
+        """Return the names that the point's own list enables and that can run there."""
         names: dict[str, None] = {}
         for i, plugin in enumerate(self._plugins.at(point).enabled):
             path = f"{self._path}.{point}.enabled[{i}]"
@@ -201,7 +201,7 @@ class _Expansion:
             self._error(f"{self._path}.placementGenerate", reason)
 
     def _weights(self, point: ExtensionPoint) -> Mapping[str, int]:
-        """Weight per plugin that extends the point: its own list overrides ``multiPoint``, and 0 means 1."""
+        """Return the weight per plugin that extends the point: its own list overrides ``multiPoint``, 0 means 1."""
         candidates: tuple[Plugin, ...] = (*self._plugins.at(point).enabled, *self._plugins.multi_point.enabled)
         weights: dict[str, int] = {}
         for plugin in candidates:
@@ -225,7 +225,7 @@ class _Expansion:
 
 
 def _could_overflow(weights: Iterable[int]) -> bool:
-    """Whether upstream reports an overflow for plugins with these weights, in this order.
+    """Return whether upstream reports an overflow for plugins with these weights, in this order.
 
     It compares each weight with the difference between the largest 64-bit number and the total so far. If the total is
     negative, that difference itself overflows, so a negative weight is refused unless no plugin comes after it.
@@ -239,7 +239,7 @@ def _could_overflow(weights: Iterable[int]) -> bool:
 
 
 def _nearest(name: str, registry: PluginRegistry) -> str:
-    """A hint that names a similarly spelt plugin; empty if there is none."""
-    by_lower_case = {each.lower(): each for each in registry}
-    found = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
-    return f'; did you mean "{by_lower_case[found[0]]}"?' if found else ""
+    """Return a hint that names a similarly spelt plugin; "" without one."""
+    by_lower_case = {plugin.lower(): plugin for plugin in registry}
+    matches = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
+    return f'; did you mean "{by_lower_case[matches[0]]}"?' if matches else ""

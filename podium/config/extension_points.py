@@ -1,8 +1,8 @@
-"""Facts about plugins in the v1 API: extension points, which plugin extends which, and the default set.
+"""Facts about plugins in the v1 API: extension points, the plugins that extend them, and the default set.
 
 Owns three tables: extension points with the name of the interface in upstream's messages, in-tree plugins with the
-extension points they extend, and the default ``multiPoint`` list. Never imports a plugin; a check that a table and the
-plugin's class agree is where the classes are known.
+extension points they extend, and the default ``multiPoint`` list. Never imports a plugin: the package with the classes
+checks that tables and classes agree.
 
 Source: pkg/scheduler/apis/config/v1/default_plugins.go, pkg/scheduler/framework/plugins (kube-scheduler 1.36.2)
 """
@@ -39,7 +39,7 @@ class ExtensionPoint(StrEnum):
 
 
 PluginRegistry = Mapping[str, frozenset[ExtensionPoint]]
-"""Plugin name → the extension points it extends: all that the expansion needs to know about a plugin."""
+"""Plugin name → the extension points it extends; the expansion needs no other fact about a plugin."""
 
 
 def _extends(points: str) -> frozenset[ExtensionPoint]:

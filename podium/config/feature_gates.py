@@ -1,7 +1,7 @@
-"""Feature gates: which exist, which of them podium can switch, and the parsing of `--feature-gates`.
+"""The feature gates that exist, those of them that podium can switch, and the parsing of `--feature-gates`.
 
-Owns the gates that concern scheduling, with kube-scheduler's defaults. Gates are read only here: other components are
-given the resulting settings, and never query a gate.
+Owns the gates that concern scheduling, with kube-scheduler's defaults. Gates are read only here: other components
+receive the resulting settings, and never query a gate.
 
 Source: pkg/features/kube_features.go and component-base/featuregate/feature_gate.go (kube-scheduler 1.36.2)
 Differs: gates of other components are unknown; a gate that podium cannot switch may be named, but only with the value
@@ -18,7 +18,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class ConfigGates:
-    """The gates that change what a configuration may contain or what it defaults to, named in snake case."""
+    """The gates that change a configuration's permitted fields or defaults, named in snake case."""
 
     dra_scheduler_filter_timeout: bool = True
     dra_device_binding_conditions: bool = True
@@ -33,12 +33,12 @@ class ConfigGates:
 
     @property
     def dra_binding_timeout(self) -> bool:
-        """Whether DynamicResources waits for device conditions, which requires two gates."""
+        """True if DynamicResources waits for device conditions, which requires two gates."""
         return self.dra_device_binding_conditions and self.dra_resource_claim_device_status
 
     @property
     def pod_groups(self) -> PodGroupRules | None:
-        """How pods are scheduled in groups; None if each pod is scheduled alone."""
+        """The rules of scheduling pods in groups; None if each pod is scheduled alone."""
         if not self.generic_workload:
             return None
         return PodGroupRules(
@@ -48,12 +48,12 @@ class ConfigGates:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupRules:
-    """How pods are scheduled in groups.
+    """The rules of scheduling pods in groups.
 
     Attributes:
         have_gangs: pods that are added may complete a gang that waits for them.
         are_placed_by_topology: a group may have to be placed in one topology domain.
-        are_preempted_for: room is made for a group as a whole, and not for each of its pods.
+        are_preempted_for: preemption makes room for a group as a whole, not for each of its pods.
     """
 
     have_gangs: bool = True
@@ -148,7 +148,7 @@ NEEDS: Final[Mapping[str, str]] = {
     "TopologyAwareWorkloadScheduling": "GenericWorkload",
     "WorkloadAwarePreemption": "GangScheduling",
 }
-"""The gates that may only be on if another one is."""
+"""Gate → the gate that must be on for it."""
 
 _BOOLEANS: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
@@ -163,24 +163,24 @@ def parse_feature_gates(values: Iterable[str]) -> ConfigGates:
         FeatureGateError: lists everything that is wrong.
     """
     problems: list[str] = []
-    wanted: dict[str, bool] = {}
+    settings: dict[str, bool] = {}
     for name, text in _pairs(values):
         value = None if text is None else _BOOLEANS.get(text)
         if value is not None:
-            wanted[name] = value
+            settings[name] = value
         elif text is None:
             problems.append(f"missing bool value for {name}")
         else:
             problems.append(f'invalid value of {name}={text}: expected "true" or "false"')
-    problems += [problem for name, value in wanted.items() if (problem := _problem(name, value=value))]
+    problems += [problem for name, value in settings.items() if (problem := _problem(name, value=value))]
     problems = problems or [
-        f"{name} is enabled, but depends on features that are disabled: [{needed}]"
-        for name, needed in NEEDS.items()
-        if wanted.get(name) and not wanted.get(needed)
+        f"{name} is enabled, but depends on features that are disabled: [{prerequisite}]"
+        for name, prerequisite in NEEDS.items()
+        if settings.get(name) and not settings.get(prerequisite)
     ]
     if problems:
         raise FeatureGateError(problems)
-    switched = ((GATES[name].attribute, value) for name, value in wanted.items())
+    switched = ((GATES[name].attribute, value) for name, value in settings.items())
     return ConfigGates(**{attribute: value for attribute, value in switched if attribute})
 
 

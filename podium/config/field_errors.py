@@ -37,7 +37,7 @@ _SHOWN_MAX = 600
 
 
 def show(value: Any) -> str:
-    """A value as shown in a message: compact JSON."""
+    """Write a value for a message: compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
@@ -71,8 +71,8 @@ class FieldError:
         return self.text
 
 
-def _shortened(text: str) -> str:
-    """The text, shortened for display; a value may be as long as a file."""
+def _shorten(text: str) -> str:
+    """Shorten the text for display; a value may be as long as a file."""
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}... ({len(text)} characters)"
 
 
@@ -98,24 +98,24 @@ class ErrorList:
         self._errors.extend(errors)
 
     def invalid(self, path: str, value: Any, detail: str) -> None:
-        """The value has the right type but is not acceptable."""
+        """Report a value of the right type that is not acceptable."""
         self.add(FieldError(path, ErrorKind.INVALID, value, detail))
 
     def required(self, path: str, detail: str = "") -> None:
-        """The field must have a value."""
+        """Report a field without its required value."""
         self.add(FieldError(path, ErrorKind.REQUIRED, None, detail))
 
     def duplicate(self, path: str, value: Any) -> None:
-        """The value must be unique but is not."""
+        """Report a value that must be unique but is not."""
         self.add(FieldError(path, ErrorKind.DUPLICATE, value))
 
     def not_supported(self, path: str, value: Any, supported: Iterable[str]) -> None:
-        """The value is not one of the supported ones."""
-        listed = ", ".join(show(name) for name in supported)
-        self.add(FieldError(path, ErrorKind.NOT_SUPPORTED, value, f"supported values: {listed}"))
+        """Report a value that is not one of the supported ones."""
+        names = ", ".join(show(name) for name in supported)
+        self.add(FieldError(path, ErrorKind.NOT_SUPPORTED, value, f"supported values: {names}"))
 
     def forbidden(self, path: str, detail: str) -> None:
-        """The field must not be set here."""
+        """Report a field that must not be set here."""
         self.add(FieldError(path, ErrorKind.FORBIDDEN, None, detail))
 
 
@@ -132,8 +132,8 @@ class ConfigError(UserFacingError):
         super().__init__("\n".join(self.lines()))
 
     def lines(self) -> tuple[str, ...]:
-        """One line per error: ``file.yaml:12: parallelism: expected int32, got "five"``."""
-        return tuple(f"{self._where(error)}{_shortened(error.text)}{error.hint}" for error in self.errors)
+        """Return one line per error: ``file.yaml:12: parallelism: expected int32, got "five"``."""
+        return tuple(f"{self._where(error)}{_shorten(error.text)}{error.hint}" for error in self.errors)
 
     def _where(self, error: FieldError) -> str:
         place = [self.source] if self.source else []

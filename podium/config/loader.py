@@ -1,7 +1,7 @@
 """Turns a configuration file into a completed, validated configuration, or reports all of its errors at once.
 
-Owns the order of the stages: document, fields, defaults, validation, buildable profiles. Later stages run on what
-earlier ones could read, and an error that is caused by an unreadable value is not reported a second time.
+Owns the order of the stages: document, fields, defaults, validation, buildable profiles. Later stages run on the values
+that earlier ones could read, and an error that is caused by an unreadable value is not reported a second time.
 
 Source: cmd/kube-scheduler/app/options/configfile.go, apis/config/scheme (kube-scheduler 1.36.2: strict decoding)
 Differs: upstream stops at the first stage that fails, and reads no ConfigMap.
@@ -34,12 +34,13 @@ _HARMLESS = frozenset({ErrorKind.UNKNOWN, ErrorKind.DUPLICATE_FIELD})
 class Loaded:
     """A valid file.
 
-    Attributes: ``config``, complete and valid; ``written``, the file's own content, before the defaults; ``present``,
-    path → line (None in JSON) of the fields that the file sets; ``warnings``, sentences that each name a field.
+    Attributes: ``config``, complete and valid; ``file_config``, the file's own content, before the defaults;
+    ``present``, path → line (None in JSON) of the fields that the file sets; ``warnings``, sentences that each name a
+    field.
     """
 
     config: KubeSchedulerConfiguration
-    written: KubeSchedulerConfiguration
+    file_config: KubeSchedulerConfiguration
     present: Mapping[str, int | None]
     warnings: tuple[str, ...] = ()
 
@@ -47,7 +48,7 @@ class Loaded:
 def load_file(
     path: str | Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGates = DEFAULT_GATES
 ) -> Loaded:
-    """Load a file, as ``load`` does for a text.
+    """Load a file, as ``load`` loads a text.
 
     Raises: ConfigError, OSError.
     """
@@ -67,7 +68,7 @@ def load(
 ) -> Loaded:
     """Parse YAML or JSON text strictly, complete it with upstream's defaults and validate it.
 
-    The text may be that of a ConfigMap that holds the configuration.
+    The text may be a ConfigMap that holds the configuration.
 
     Args: ``source``: the name of the text in messages; ``registry``: the existing plugins, in-tree and others.
     Raises: ConfigError with every error found.
@@ -78,19 +79,19 @@ def load(
     root = None if document is None else _body(document.root, reading.errors)
     if document is None or root is None:
         raise ConfigError(reading.errors.errors, source)
-    written = CONFIGURATION.read(root, "", reading)
-    assert not isinstance(written, Unset), "the root is an object"
+    file_config = CONFIGURATION.read(root, "", reading)
+    assert not isinstance(file_config, Unset), "the root is an object"
     unreadable = {error.path for error in reading.errors.errors if error.kind not in _HARMLESS}
-    config, late = _judge(written, unreadable, reading, registry, gates)
+    config, late = _judge(file_config, unreadable, reading, registry, gates)
     reading.errors.extend(replace(error, line=_line_of(error.path, reading)) for error in late)
     if errors := reading.errors.errors:
         in_file_order = sorted(errors, key=lambda error: (error.line is None, error.line or 0))
         raise ConfigError(in_file_order, source)
-    return Loaded(config, written, reading.present, tuple(_warnings(document, config)))
+    return Loaded(config, file_config, reading.present, tuple(_warnings(document, config)))
 
 
 def _body(root: Node, errors: ErrorList) -> Node | None:
-    """The document without apiVersion and kind; None if it is not a KubeSchedulerConfiguration at all."""
+    """Return the document without apiVersion and kind; None if it is no KubeSchedulerConfiguration at all."""
     if root.value is not None and not isinstance(root.value, dict):
         kind = "a list" if isinstance(root.value, list) else "a scalar"
         errors.add(FieldError("", ErrorKind.TYPE, None, f"expected an object of kind {KIND}, got {kind}", root.line))
@@ -104,26 +105,26 @@ def _body(root: Node, errors: ErrorList) -> Node | None:
     return Node(fields, root.line) if kind_ok in (None, KIND) and ours else None
 
 
-def _head(node: Node | None, path: str, expected: str, errors: ErrorList) -> str | None:
-    """The value of apiVersion or kind as text; None if it is missing."""
+def _head(node: Node | None, path: str, value: str, errors: ErrorList) -> str | None:
+    """Return the value of apiVersion or kind as text; None if it is missing."""
     if node is None or node.value in (None, ""):
-        errors.add(FieldError(path, ErrorKind.REQUIRED, None, f'expected "{expected}"', node.line if node else None))
+        errors.add(FieldError(path, ErrorKind.REQUIRED, None, f'expected "{value}"', node.line if node else None))
         return None
-    if node.value != expected:
-        detail = f'supported values: "{expected}"'
+    if node.value != value:
+        detail = f'supported values: "{value}"'
         errors.add(FieldError(path, ErrorKind.NOT_SUPPORTED, node.plain(), detail, node.line))
     return str(node.plain())
 
 
 def _judge(
-    written: KubeSchedulerConfiguration,
+    file_config: KubeSchedulerConfiguration,
     unreadable: set[str],
     reading: Reading,
     registry: PluginRegistry,
     gates: ConfigGates,
 ) -> tuple[KubeSchedulerConfiguration, list[FieldError]]:
-    """The completed configuration, and its errors beyond those of its form."""
-    config = complete(written, gates, reading.present)
+    """Complete the configuration, and collect its errors beyond those of its form."""
+    config = complete(file_config, gates, reading.present)
     errors = list(validate(config, gates))
     if any(resource.ignored_by_scheduler for entry in config.extenders for resource in entry.managed_resources):
         errors += _missing_fit_args(config)
@@ -150,12 +151,12 @@ def _warnings(document: Document, config: KubeSchedulerConfiguration) -> Iterato
 
 
 def _upwards(path: str) -> Iterator[str]:
-    """A path, then each of its parents up to the first name."""
+    """Yield a path, then its parents up to the first name."""
     while path:
         yield path
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
 
 
 def _line_of(path: str, reading: Reading) -> int | None:
-    """The line of a field, or of its nearest parent that the file contains."""
+    """Return the line of a field, or of its nearest parent that the file contains."""
     return next((reading.present[above] for above in _upwards(path) if above in reading.present), None)

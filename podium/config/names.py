@@ -1,4 +1,4 @@
-"""Kubernetes' name syntaxes that occur in a configuration, with upstream's message for each violation.
+"""Checks Kubernetes' name syntaxes that occur in a configuration, with upstream's message for each violation.
 
 Source: apimachinery pkg/api/validate/content (kube.go, dns.go), pkg/apis/core/v1/helper (1.36)
 """
@@ -19,9 +19,9 @@ NAME_BYTES_MAX: Final = 63
 SUBDOMAIN_BYTES_MAX: Final = 253
 
 
-def _expected(rule: str, pattern: str, *examples: str) -> str:
-    shown = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
+def _rule_text(rule: str, pattern: str, *examples: str) -> str:
+    example_text = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {example_text}regex used for validation is '{pattern}')"
 
 
 def _too_long(text: str, bytes_max: int) -> bool:
@@ -29,9 +29,9 @@ def _too_long(text: str, bytes_max: int) -> bool:
 
 
 def label_key_errors(key: str) -> list[str]:
-    """The violations of a label key, or of any other qualified name; empty if it is valid."""
+    """Return the violations of a label key, or of any other qualified name; empty if it is valid."""
     prefix, slash, name = key.rpartition("/")
-    name_rule = _expected(_ALPHANUMERIC, _LABEL_NAME, *_NAME_EXAMPLES)
+    name_rule = _rule_text(_ALPHANUMERIC, _LABEL_NAME, *_NAME_EXAMPLES)
     if "/" in prefix:
         optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         return [f"a valid label key {name_rule} {optional}"]
@@ -50,7 +50,7 @@ def _prefix_errors(prefix: str) -> list[str]:
 
 
 def dns_subdomain_errors(name: str) -> list[str]:
-    """The violations of a lower-case DNS subdomain; empty if it is valid."""
+    """Return the violations of a lower-case DNS subdomain; empty if it is valid."""
     errors = []
     if _too_long(name, SUBDOMAIN_BYTES_MAX):
         errors.append(f"must be no more than {SUBDOMAIN_BYTES_MAX} bytes")
@@ -59,12 +59,12 @@ def dns_subdomain_errors(name: str) -> list[str]:
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
             "and must start and end with an alphanumeric character"
         )
-        errors.append(_expected(rule, _SUBDOMAIN, "example.com"))
+        errors.append(_rule_text(rule, _SUBDOMAIN, "example.com"))
     return errors
 
 
 def label_value_errors(value: str) -> list[str]:
-    """The violations of a label value; empty if it is valid."""
+    """Return the violations of a label value; empty if it is valid."""
     errors = []
     if _too_long(value, NAME_BYTES_MAX):
         errors.append(f"must be no more than {NAME_BYTES_MAX} bytes")
@@ -73,12 +73,12 @@ def label_value_errors(value: str) -> list[str]:
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
             "and must start and end with an alphanumeric character"
         )
-        errors.append(_expected(rule, _LABEL_VALUE, "MyValue", "my_value", "12345"))
+        errors.append(_rule_text(rule, _LABEL_VALUE, "MyValue", "my_value", "12345"))
     return errors
 
 
 def is_extended_resource_name(name: str) -> bool:
-    """Whether a qualified name is outside Kubernetes' own domain and usable in a quota."""
+    """Return whether a qualified name is outside Kubernetes' own domain and usable in a quota."""
     if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
         return False
     return not label_key_errors(f"requests.{name}")

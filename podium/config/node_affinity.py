@@ -25,9 +25,9 @@ def validate_node_affinity(path: str, affinity: Mapping[str, Any], errors: Error
     terms = affinity.get(_REQUIRED, {}).get("nodeSelectorTerms", ())
     for i, term in enumerate(terms):
         _validate_term(f"{path}.{_REQUIRED}.nodeSelectorTerms[{i}]", term or {}, errors)
-    for i, preferred in enumerate(affinity.get(_PREFERRED, ())):
-        if preferred and preferred["weight"] != 0:
-            _validate_term(f"{path}.{_PREFERRED}[{i}]", preferred.get("preference") or {}, errors)
+    for i, preference in enumerate(affinity.get(_PREFERRED, ())):
+        if preference and preference["weight"] != 0:
+            _validate_term(f"{path}.{_PREFERRED}[{i}]", preference.get("preference") or {}, errors)
 
 
 def _validate_term(path: str, term: Mapping[str, Any], errors: ErrorList) -> None:

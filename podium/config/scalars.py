@@ -23,21 +23,21 @@ _FLOAT32_MAX: Final = 3.4028234663852886e38
 class Scalar:
     """A string, number or boolean: ``accept`` returns the value, or UNSET for a wrong type."""
 
-    expected: str
+    description: str
     zero: Any
     accept: Callable[[Any], Any]
     to_json: Callable[[Any], Any] = lambda value: value
     reads_null: bool = False
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The scalar; null counts as unset, unless upstream's type requires a value."""
+        """Read the scalar; null counts as unset, unless upstream's type requires a value."""
         if node.value is None and not self.reads_null:
             return UNSET
         value = self.accept(node.value)
-        return reading.wrong_type(node, path, self.expected) if value is UNSET else value
+        return reading.wrong_type(node, path, self.description) if value is UNSET else value
 
     def write(self, value: Any) -> Any:
-        """The scalar as JSON."""
+        """Write the scalar as JSON."""
         return self.to_json(value)
 
 
@@ -58,7 +58,7 @@ def _accept_float(value: Any) -> Any:
 
 
 def _nearest_float32(value: float) -> float:
-    """The shortest decimal that is the same single-precision number, which is how upstream writes it."""
+    """Return the shortest decimal of the same single-precision number, which upstream writes."""
     single = struct.pack("f", value)
     (exact,) = struct.unpack("f", single)
     candidates = (float(f"{exact:.{digits}g}") for digits in range(1, 9))
@@ -81,10 +81,10 @@ def _accept_duration(value: Any) -> Any:
 
 def _accept_base64(value: Any) -> Any:
     try:
-        decoded = base64.b64decode(value.replace("\n", ""), validate=True) if isinstance(value, str) else UNSET
+        content = base64.b64decode(value.replace("\n", ""), validate=True) if isinstance(value, str) else UNSET
     except ValueError:
         return UNSET
-    return UNSET if decoded is UNSET else value
+    return UNSET if content is UNSET else value
 
 
 def _float_to_json(value: float) -> int | float:

@@ -1,4 +1,4 @@
-"""Names of schedulers that may have been meant by others."""
+"""Suggests podium's scheduler names that resemble a pod's unknown one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SIMILAR: Final = 0.8
 
 
 def similar_name(name: str, ours: Collection[str]) -> str | None:
-    """The name of podium's that may have been meant; None if the name is one of them or resembles none of them."""
+    """Return the name of `ours` that resembles the name; None if there is no such name, or if it is among them."""
     if name in ours or name == DEFAULT_SCHEDULER_NAME:
         return None
-    by_plain = {_plain(each): each for each in ours}
-    found = difflib.get_close_matches(_plain(name[:NAME_SHOWN_MAX]), by_plain, n=1, cutoff=_SIMILAR)
-    return by_plain[found[0]] if found else None
+    by_plain = {_plain(own_name): own_name for own_name in ours}
+    matches = difflib.get_close_matches(_plain(name[:NAME_SHOWN_MAX]), by_plain, n=1, cutoff=_SIMILAR)
+    return by_plain[matches[0]] if matches else None
 
 
 def _plain(name: str) -> str:

@@ -1,7 +1,7 @@
 """The table of all fields of ``KubeSchedulerConfiguration``: key, attribute and type.
 
-Owns which JSON key maps to which attribute, and which empty values upstream replaces or omits. The defaults themselves
-are in the dataclasses. Nothing here validates.
+Owns the mapping of JSON keys to attributes, and the list of empty values that upstream replaces or omits. The defaults
+themselves are in the dataclasses. Nothing here validates.
 
 Source: json tags of staging kube-scheduler/config/v1, component-base/config/v1alpha1, core/v1 (kube 1.36.2)
 """
@@ -152,33 +152,33 @@ class _PluginConfigShape:
     _keys: Final = {"name": Key("name", "name", STRING), "args": Key("args", "args", STRING)}
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The entry; the args of in-tree plugins are typed, all others are kept as they are."""
+        """Read the entry; the args of in-tree plugins are typed, all others are kept as they are."""
         if not isinstance(node.value, dict):
             return UNSET if node.value is None else reading.wrong_type(node, path, "an object")
-        rest = Node({key: item for key, item in node.value.items() if key != "args"}, node.line)
-        named = read_keys(rest, path, self._keys, reading)
-        name = named.get("name", "") if isinstance(named, dict) else ""
-        written = node.value.get("args", Node(None, node.line))
-        if written.value is not None:
-            reading.present[child(path, "args")] = written.line
+        other_fields = Node({key: item for key, item in node.value.items() if key != "args"}, node.line)
+        values = read_keys(other_fields, path, self._keys, reading)
+        name = values.get("name", "") if isinstance(values, dict) else ""
+        args_node = node.value.get("args", Node(None, node.line))
+        if args_node.value is not None:
+            reading.present[child(path, "args")] = args_node.line
         cls = args.ARGS_BY_PLUGIN.get(name)
         if cls is not None:
-            return types.PluginConfig(name, _read_args(cls, written, child(path, "args"), reading))
-        return types.PluginConfig(name, None if written.value is None else args.RawArgs(written.plain()))
+            return types.PluginConfig(name, _read_args(cls, args_node, child(path, "args"), reading))
+        return types.PluginConfig(name, None if args_node.value is None else args.RawArgs(args_node.plain()))
 
     def write(self, value: types.PluginConfig) -> dict[str, Any]:
-        """The entry as JSON; typed args include their apiVersion and kind."""
-        written: dict[str, Any] = {"name": value.name}
+        """Write the entry as JSON; typed args include their apiVersion and kind."""
+        entry: dict[str, Any] = {"name": value.name}
         if isinstance(value.args, args.RawArgs):
-            written["args"] = value.args.value
+            entry["args"] = value.args.value
         elif value.args is not None:
             head = {"apiVersion": types.API_VERSION, "kind": type(value.args).__name__}
-            written["args"] = head | ARGS_RECORDS[type(value.args)].write(value.args)
-        return written
+            entry["args"] = head | ARGS_RECORDS[type(value.args)].write(value.args)
+        return entry
 
 
 def _read_args(cls: type[args.InTreeArgs], node: Node, path: str, reading: Reading) -> Any:
-    """In-tree args; apiVersion and kind may be missing but must not differ. Unreadable args become the defaults."""
+    """Read in-tree args; apiVersion and kind may be missing but must not differ. Unreadable args become defaults."""
     record = ARGS_RECORDS[cls]
     if node.value is None:
         return record.zero
@@ -186,11 +186,11 @@ def _read_args(cls: type[args.InTreeArgs], node: Node, path: str, reading: Readi
         reading.wrong_type(node, path, "an object")
         return record.zero
     own = dict(node.value)
-    for key, expected in (("apiVersion", types.API_VERSION), ("kind", cls.__name__)):
-        given = own.pop(key, None)
-        if given is not None and given.value not in (expected, None, ""):
-            detail = f"has to match plugin args, expected {show(expected)}"
-            error = FieldError(child(path, key), ErrorKind.INVALID, given.plain(), detail, given.line)
+    for key, head in (("apiVersion", types.API_VERSION), ("kind", cls.__name__)):
+        item = own.pop(key, None)
+        if item is not None and item.value not in (head, None, ""):
+            detail = f"has to match plugin args, expected {show(head)}"
+            error = FieldError(child(path, key), ErrorKind.INVALID, item.plain(), detail, item.line)
             reading.errors.add(error)
             if key == "kind":
                 return record.zero  # the fields belong to another type

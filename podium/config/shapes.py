@@ -1,7 +1,7 @@
 """Reads and writes JSON lists and objects; ``podium.config.scalars`` does the same for scalars.
 
 Owns strict reading (reports all unknown fields and wrong types, each with its path) and writing values back in
-upstream's shape. Refers to no field by name: ``podium.config.schema`` is the table of fields.
+upstream's shape. Names no field: ``podium.config.schema`` is the table of fields.
 
 Invariant: reading never raises, whatever the file contains. An unreadable value is reported and takes its default.
 
@@ -34,9 +34,9 @@ class Reading:
         self.errors = errors if errors is not None else ErrorList()
         self.present: dict[str, int | None] = {}
 
-    def wrong_type(self, node: Node, path: str, expected: str) -> Unset:
+    def wrong_type(self, node: Node, path: str, type_name: str) -> Unset:
         """Report a value of the wrong type."""
-        detail = f"expected {expected}, got {_describe(node)}"
+        detail = f"expected {type_name}, got {_describe(node)}"
         self.errors.add(FieldError(path, ErrorKind.TYPE, None, detail, node.line))
         return UNSET
 
@@ -48,17 +48,17 @@ def _describe(node: Node) -> str:
 
 
 class Shape(Protocol):
-    """How to read and write one kind of value. ``zero`` is the value of an absent field without a default."""
+    """Reads and writes one kind of value. ``zero`` is the value of an absent field without a default."""
 
     @property
     def zero(self) -> Any:
         """The value of a field that is absent and has no default."""
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The value, or ``UNSET`` if the field should keep its default."""
+        """Read the value; return ``UNSET`` if the field keeps its default."""
 
     def write(self, value: Any) -> Any:
-        """The value as JSON."""
+        """Write the value as JSON."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class ListOf:
     zero: Any = ()
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The items; one that is null or unreadable becomes a zero value, so that positions do not shift."""
+        """Read the items; a null or unreadable one becomes a zero value, so that positions do not shift."""
         if node.value is None:
             return UNSET
         if not isinstance(node.value, list):
@@ -78,7 +78,7 @@ class ListOf:
         return tuple(self.item.zero if item is UNSET else item for item in items)
 
     def write(self, value: Any) -> Any:
-        """The items as a JSON list."""
+        """Write the items as a JSON list."""
         return [self.item.write(item) for item in value]
 
 
@@ -90,7 +90,7 @@ class MapOf:
     zero: Any = None
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The object as a dict."""
+        """Read the object as a dict."""
         if node.value is None:
             return UNSET
         if not isinstance(node.value, dict):
@@ -99,7 +99,7 @@ class MapOf:
         return {key: self.item.zero if item is UNSET else item for key, item in items.items()}
 
     def write(self, value: Any) -> Any:
-        """The object as JSON."""
+        """Write the object as JSON."""
         return {key: self.item.write(item) for key, item in value.items()}
 
 
@@ -120,7 +120,7 @@ class Key:
 
 
 def read_keys(node: Node, path: str, keys: Mapping[str, Key], reading: Reading) -> dict[str, Any] | Unset:
-    """The present values of a JSON object by attribute; reports unknown fields. UNSET if it is not an object."""
+    """Read the present values of a JSON object by attribute; report unknown fields. UNSET if it is not an object."""
     if not isinstance(node.value, dict):
         return reading.wrong_type(node, path, "an object")
     values: dict[str, Any] = {}
@@ -164,14 +164,14 @@ class Record:
         return self.cls(**self._zeros)
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The record; UNSET for null."""
+        """Read the record; UNSET for null."""
         if node.value is None:
             return UNSET
         values = read_keys(node, path, self.keys, reading)
         return UNSET if isinstance(values, Unset) else self.cls(**{**self._zeros, **values})
 
     def write(self, value: Any) -> dict[str, Any]:
-        """The record as a JSON object."""
+        """Write the record as a JSON object."""
         return write_keys(self.keys, lambda attribute: getattr(value, attribute))
 
 
@@ -184,7 +184,7 @@ class Plain:
         self.keys = {key.name: key for key in keys}
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The dict; UNSET for null."""
+        """Read the dict; UNSET for null."""
         if node.value is None:
             return UNSET
         values = read_keys(node, path, self.keys, reading)
@@ -193,16 +193,16 @@ class Plain:
         return write_keys(self.keys, lambda attribute: values.get(attribute, self.keys[attribute].shape.zero))
 
     def write(self, value: Any) -> Any:
-        """The dict unchanged."""
+        """Return the dict unchanged."""
         return value
 
 
 def write_keys(keys: Mapping[str, Key], get: Callable[[str], Any]) -> dict[str, Any]:
-    """A JSON object with these keys, in their order; None and what ``omit_empty`` covers are omitted."""
-    written: dict[str, Any] = {}
+    """Write a JSON object with these keys, in their order, without None and values that ``omit_empty`` covers."""
+    fields: dict[str, Any] = {}
     for key in keys.values():
         value = get(key.attribute)
         if value is None or (key.omit_empty and not value):
             continue
-        written[key.name] = key.shape.write(value)
-    return written
+        fields[key.name] = key.shape.write(value)
+    return fields

@@ -23,11 +23,11 @@ from podium.config.types import (
 )
 
 RENEW_DEADLINE_FACTOR: Final = 1.2
-"""How many retry periods a renew deadline must exceed."""
+"""The number of retry periods that a renew deadline must exceed."""
 
 
 class Severity(Enum):
-    """What happens to a file that uses the feature."""
+    """The consequence for a file that uses the feature."""
 
     REFUSE = "podium does not start"
     WARN = "podium starts and logs a warning"
@@ -36,20 +36,20 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """What prevents running a file.
+    """The features of a file that podium does not support.
 
-    Attributes: ``refused``, reasons not to start at all; ``undecidable``, reasons why commands that only predict where
-    pods would go refuse the file; ``warnings``, sentences that each name a field.
+    Attributes: ``refusals``, reasons not to start at all; ``undecidable``, reasons why commands that only predict
+    placements refuse the file; ``warnings``, sentences that each name a field.
     """
 
-    refused: tuple[FieldError, ...] = ()
+    refusals: tuple[FieldError, ...] = ()
     undecidable: tuple[FieldError, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A field whose feature is missing: when that matters, and the message."""
+    """A field whose feature is missing, the condition under which that matters, and the message."""
 
     path: str
     severity: Severity
@@ -67,8 +67,8 @@ def _would_wait_for_kube_scheduler(config: KubeSchedulerConfiguration) -> bool:
     return election.leader_elect and is_same and config.profile(DEFAULT_SCHEDULER_NAME) is None
 
 
-def _present(path: str, loaded: Loaded) -> bool:
-    return path in loaded.present
+def _present(path: str, file: Loaded) -> bool:
+    return path in file.present
 
 
 def _is_unverified(extender: Extender) -> bool:
@@ -82,101 +82,101 @@ _ROWS: Final = (
     _Row(
         "extenders",
         Severity.REFUSE_WHAT_IF,
-        lambda loaded: bool(loaded.config.extenders),
+        lambda file: bool(file.config.extenders),
         "extenders are not asked here, so leave them out to see what the plugins alone decide",
     ),
     _Row(
         "extenders",
         Severity.WARN,
-        lambda loaded: any(_is_unverified(extender) for extender in loaded.config.extenders),
+        lambda file: any(_is_unverified(extender) for extender in file.config.extenders),
         "enableHTTPS without a CA in tlsConfig does not verify certificates, as in kube-scheduler",
     ),
     _Row(
         "leaderElection.renewDeadline",
         Severity.REFUSE,
-        lambda loaded: _is_unrenewable(loaded.config.leader_election),
+        lambda file: _is_unrenewable(file.config.leader_election),
         "must be greater than 1.2 times retryPeriod for an election to start",
     ),
     _Row(
         "leaderElection.resourceName",
         Severity.WARN,
-        lambda loaded: _would_wait_for_kube_scheduler(loaded.config),
+        lambda file: _would_wait_for_kube_scheduler(file.config),
         "this is kube-scheduler's own lease: where that runs, podium waits for ever; use another name",
     ),
     _Row(
         "parallelism",
         Severity.WARN,
-        lambda loaded: _present("parallelism", loaded),
+        lambda file: _present("parallelism", file),
         "podium decides on one thread, so the number has no effect",
     ),
     _Row(
         "enableContentionProfiling",
         Severity.WARN,
-        lambda loaded: loaded.config.enable_contention_profiling and _present("enableContentionProfiling", loaded),
+        lambda file: file.config.enable_contention_profiling and _present("enableContentionProfiling", file),
         "podium has no profiles of contention: it decides on one thread, without locks",
     ),
     _Row(
         "clientConnection.contentType",
         Severity.WARN,
-        lambda loaded: (
-            loaded.config.client_connection.content_type != "application/json"
-            and _present("clientConnection.contentType", loaded)
+        lambda file: (
+            file.config.client_connection.content_type != "application/json"
+            and _present("clientConnection.contentType", file)
         ),
         _ONLY_JSON,
     ),
     _Row(
         "clientConnection.acceptContentTypes",
         Severity.WARN,
-        lambda loaded: loaded.config.client_connection.accept_content_types not in ("", "application/json"),
+        lambda file: file.config.client_connection.accept_content_types not in ("", "application/json"),
         _ONLY_JSON,
     ),
 )
 
 
-def unsupported(
-    loaded: Loaded, implemented: Collection[str], registry: PluginRegistry = IN_TREE_PLUGINS
+def unsupported_features(
+    file: Loaded, plugin_names: Collection[str], registry: PluginRegistry = IN_TREE_PLUGINS
 ) -> Unsupported:
     """Check a loaded file for features that podium does not support.
 
-    Args: ``implemented``: names of the plugins that podium implements; ``registry``: as given to ``load``.
+    Args: ``plugin_names``: names of the plugins that podium implements; ``registry``: as given to ``load``.
     A plugin that the file itself enables must be implemented. A missing plugin that the defaults enable anyway, or that
     the file lists exactly as they do (``config defaults`` writes them all), is left out with a warning.
     """
-    rows = [row for row in _ROWS if row.matters(loaded)]
-    named = list(_named_plugins(loaded, implemented))
-    plugins = tuple(error for _, error in named)
+    rows = [row for row in _ROWS if row.matters(file)]
+    plugin_errors = list(_named_plugins(file, plugin_names))
+    plugins = tuple(error for _, error in plugin_errors)
     warnings = [f"{row.path}: {row.message}" for row in rows if row.severity is Severity.WARN]
-    missing = _defaulted_plugins(loaded, implemented, registry) - {name for name, _ in named}
+    missing = _defaulted_plugins(file, plugin_names, registry) - {name for name, _ in plugin_errors}
     if missing:
         names = ", ".join(sorted(missing))
         warnings.append(f"profiles: default plugins that podium does not have yet are left out: {names}")
     return Unsupported(
-        (*_refusals(rows, Severity.REFUSE, loaded), *plugins),
-        (*_refusals(rows, Severity.REFUSE_WHAT_IF, loaded), *plugins),
+        (*_refusals(rows, Severity.REFUSE, file), *plugins),
+        (*_refusals(rows, Severity.REFUSE_WHAT_IF, file), *plugins),
         tuple(warnings),
     )
 
 
-def _refusals(rows: Iterable[_Row], severity: Severity, loaded: Loaded) -> Iterator[FieldError]:
+def _refusals(rows: Iterable[_Row], severity: Severity, file: Loaded) -> Iterator[FieldError]:
     for row in rows:
         if row.severity is severity:
-            yield FieldError(row.path, ErrorKind.FORBIDDEN, None, row.message, loaded.present.get(row.path))
+            yield FieldError(row.path, ErrorKind.FORBIDDEN, None, row.message, file.present.get(row.path))
 
 
-def _named_plugins(loaded: Loaded, implemented: Collection[str]) -> Iterator[tuple[str, FieldError]]:
-    for i, profile in enumerate(loaded.written.profiles):
+def _named_plugins(file: Loaded, plugin_names: Collection[str]) -> Iterator[tuple[str, FieldError]]:
+    for i, profile in enumerate(file.file_config.profiles):
         for point in ExtensionPoint:
             for j, plugin in enumerate(profile.plugins.at(point).enabled):
                 as_default = point is ExtensionPoint.MULTI_POINT and plugin in default_plugins().multi_point.enabled
-                if plugin.name in implemented or as_default:
+                if plugin.name in plugin_names or as_default:
                     continue
                 path = f"profiles[{i}].plugins.{point}.enabled[{j}].name"
                 detail = f"podium does not have the plugin {plugin.name} yet"
-                yield plugin.name, FieldError(path, ErrorKind.FORBIDDEN, None, detail, loaded.present.get(path))
+                yield plugin.name, FieldError(path, ErrorKind.FORBIDDEN, None, detail, file.present.get(path))
 
 
-def _defaulted_plugins(loaded: Loaded, implemented: Collection[str], registry: PluginRegistry) -> set[str]:
+def _defaulted_plugins(file: Loaded, plugin_names: Collection[str], registry: PluginRegistry) -> set[str]:
     running: set[str] = set()
-    for profile in loaded.config.profiles:
+    for profile in file.config.profiles:
         running |= expand_plugins(profile, registry).names()
-    return running - set(implemented)
+    return running - set(plugin_names)

@@ -35,7 +35,7 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True)
 class ClientConnection:
-    """How to reach the API server. A negative ``qps`` disables the client's own rate limit."""
+    """The connection to the API server. A negative ``qps`` disables the client's own rate limit."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -84,12 +84,12 @@ class Plugins:
     placement_score: PluginSet = PluginSet()
 
     def at(self, point: ExtensionPoint) -> PluginSet:
-        """The set of one extension point."""
+        """Return the set of one extension point."""
         plugin_set: PluginSet = getattr(self, _FIELD_OF[point])
         return plugin_set
 
     def enabled_names(self) -> frozenset[str]:
-        """The names in all enabled lists: the plugins that a profile constructs."""
+        """Return the names in all enabled lists: the plugins that a profile constructs."""
         return frozenset(plugin.name for field in _FIELD_OF.values() for plugin in getattr(self, field).enabled)
 
 
@@ -111,7 +111,7 @@ class Profile:
     plugin_config: tuple[PluginConfig, ...] = ()
 
     def args_of(self, plugin: str) -> InTreeArgs | RawArgs | None:
-        """The args of one plugin; None if it has no entry."""
+        """Return the args of one plugin; None if it has no entry."""
         return next((entry.args for entry in self.plugin_config if entry.name == plugin), None)
 
 
@@ -172,5 +172,5 @@ class KubeSchedulerConfiguration:
     delay_cache_until_active: bool = False
 
     def profile(self, scheduler_name: str) -> Profile | None:
-        """The profile for pods with that ``spec.schedulerName``."""
+        """Return the profile for pods with that ``spec.schedulerName``."""
         return next((entry for entry in self.profiles if entry.scheduler_name == scheduler_name), None)

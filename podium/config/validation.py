@@ -27,12 +27,12 @@ from podium.config.validation_args import ARGS_VALIDATORS
 
 _REMOVED = f'was invalid in version "{API_VERSION}" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 _UNCHECKED_POINTS = {ExtensionPoint.MULTI_POINT, ExtensionPoint.PLACEMENT_GENERATE, ExtensionPoint.PLACEMENT_SCORE}
-"""Points at which upstream does not look for removed plugins; there they are reported as unknown."""
+"""Extension points at which upstream does not look for removed plugins, but reports them as unknown."""
 _CHECKED_POINTS = tuple(point for point in ExtensionPoint if point not in _UNCHECKED_POINTS)
 
 
 def validate(config: KubeSchedulerConfiguration, gates: ConfigGates = DEFAULT_GATES) -> tuple[FieldError, ...]:
-    """Every rule that a completed configuration violates."""
+    """Return an error for every rule that a completed configuration violates."""
     errors = ErrorList()
     if config.client_connection.burst < 0:
         errors.invalid("clientConnection.burst", config.client_connection.burst, "must be non-negative")
@@ -83,12 +83,12 @@ def _profiles(path: str, profiles: Sequence[Profile], gates: ConfigGates, errors
     if not profiles:
         errors.required(path)
         return
-    seen: set[str] = set()
+    names: set[str] = set()
     for i, profile in enumerate(profiles):
         _profile(f"{path}[{i}]", profile, gates, errors)
-        if profile.scheduler_name in seen:
+        if profile.scheduler_name in names:
             errors.duplicate(f"{path}[{i}].schedulerName", profile.scheduler_name)
-        seen.add(profile.scheduler_name)
+        names.add(profile.scheduler_name)
     _common_queue_sort(path, profiles, errors)
 
 
@@ -100,12 +100,12 @@ def _profile(path: str, profile: Profile, gates: ConfigGates, errors: ErrorList)
         for i, plugin in enumerate(profile.plugins.at(point).enabled):
             if plugin.name in REMOVED_PLUGINS:
                 errors.invalid(f"{path}.plugins.{point}.enabled[{i}]", plugin.name, _REMOVED)
-    seen: set[str] = set()
+    names: set[str] = set()
     for i, entry in enumerate(profile.plugin_config):
         entry_path = f"{path}.pluginConfig[{i}]"
-        if entry.name in seen:
+        if entry.name in names:
             errors.duplicate(entry_path, entry.name)
-        seen.add(entry.name)
+        names.add(entry.name)
         if entry.name in REMOVED_PLUGINS:
             errors.invalid(entry_path, entry.name, _REMOVED)
         # NodeResourcesFit's args are upstream's exception: they are validated when the plugin is built

@@ -73,11 +73,11 @@ def balanced_allocation(
     path: str, args: a.NodeResourcesBalancedAllocationArgs, _: ConfigGates, errors: ErrorList
 ) -> None:
     """Check that each resource occurs once, with weight 1."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for i, resource in enumerate(args.resources):
-        if resource.name in seen:
+        if resource.name in names:
             errors.duplicate(f"{path}.resources[{i}].name", resource.name)
-        seen.add(resource.name)
+        names.add(resource.name)
         if resource.weight != 1:
             errors.invalid(f"{path}.resources[{i}].weight", resource.weight, "must be 1")
 
@@ -133,14 +133,14 @@ def pod_topology_spread(path: str, args: a.PodTopologySpreadArgs, _: ConfigGates
     elif args.defaulting_type == a.SYSTEM_DEFAULTING and args.default_constraints:
         detail = "when .defaultConstraints are not empty"
         errors.invalid(f"{path}.defaultingType", args.defaulting_type, detail)
-    seen: set[tuple[str, str]] = set()
+    identities: set[tuple[str, str]] = set()
     for i, constraint in enumerate(args.default_constraints):
         constraint_path = f"{path}.defaultConstraints[{i}]"
         _spread_constraint(constraint_path, constraint, errors)
         identity = (constraint.topology_key, constraint.when_unsatisfiable)
-        if identity in seen:
+        if identity in identities:
             errors.duplicate(constraint_path, f"{{{', '.join(identity)}}}")
-        seen.add(identity)
+        identities.add(identity)
 
 
 def _spread_constraint(path: str, constraint: a.TopologySpreadConstraint, errors: ErrorList) -> None:

@@ -162,7 +162,7 @@ class BindingCycles:
         self.confirmations.expect(attempt.pod, decision.node_name)
         seconds = outcome.ended_at_s - attempt.started_s
         self._metrics.count_attempt("scheduled", attempt.cycle.framework.name, seconds)
-        self._observer.bound(attempt.pod, seconds)
+        self._observer.on_bound(attempt.pod, seconds)
         since_first_s, since_schedulable_s = self._queue.seconds_waited(info)
         self._metrics.count_bound(info.attempts, since_first_s, after_flush=info.was_flushed_from_unschedulable)
         self._metrics.observe_latency(since_schedulable_s, attempt.pod)
@@ -193,7 +193,7 @@ class BindingCycles:
             log.warning("Binding failed, but the pod is bound", pod=pod.key, reason=status.message, error=str(error))
             seconds = outcome.ended_at_s - attempt.started_s
             self._metrics.count_attempt("error", attempt.cycle.framework.name, seconds)
-            self._observer.failed(pod, "error", status.message, seconds)
+            self._observer.on_failure(pod, "error", status.message, seconds)
             self._queue.done(pod.uid)
             return None
         if outcome.is_nominated:

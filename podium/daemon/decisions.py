@@ -64,7 +64,7 @@ class DecisionExecutor:
         self._metrics.observe_algorithm(seconds)
         if seconds >= LONG_S and not attempt.cycle.snapshot.is_fork:
             _log_long(attempt, decision, attempt.started_s + seconds)
-        self._observer.decided(attempt.info, attempt.cycle, decision, attempt.started_s, seconds)
+        self._observer.on_decision(attempt.info, attempt.cycle, decision, attempt.started_s, seconds)
         if isinstance(decision, Suggested):
             self._place(attempt, decision, tasks)
         elif isinstance(decision, DoesNotFit):

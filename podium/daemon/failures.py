@@ -109,7 +109,7 @@ class FailureHandler:
         result: Literal["unschedulable", "error"] = "unschedulable" if status.is_rejected else "error"
         seconds = self._clock.monotonic() - attempt.started_s
         self._metrics.count_attempt(result, attempt.cycle.framework.name, seconds)
-        self._observer.failed(attempt.pod, result, message, seconds)
+        self._observer.on_failure(attempt.pod, result, message, seconds)
         details = "" if error is None else error.details
         info.last_failure, info.last_details = message, details
         self._log(attempt, result, seconds)

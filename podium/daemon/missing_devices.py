@@ -11,7 +11,7 @@ from typing import Protocol
 from anyio.lowlevel import checkpoint
 
 from podium.cluster import Cache
-from podium.engine.device_refusals import DeviceGroup, grouped_by_devices
+from podium.engine.device_refusals import DeviceGroup, group_by_devices
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Node, Pod
 from podium.plugins.dynamic_resources.plugin import DynamicResources
@@ -48,7 +48,7 @@ class MissingDevices:
             cache.put_node(node)
         snapshot = cache.snapshot()
         refusals = plugin.explain_nodes(pod, snapshot, snapshot.order, holders)
-        return grouped_by_devices({snapshot.name(row): refusal for row, refusal in refusals.items()})
+        return group_by_devices({snapshot.name(row): refusal for row, refusal in refusals.items()})
 
 
 async def _gathered(plugin: DynamicResources) -> Holders:

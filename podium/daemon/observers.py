@@ -23,7 +23,7 @@ from podium.plugins.shared.device_observer import DeviceObserver
 from podium.queues import QueueObserver
 from podium.telemetry import Metrics
 from podium.telemetry.families import ReadValues
-from podium.telemetry.metrics import QueueName
+from podium.telemetry.subsystems.queues import QueueName
 
 log = get_logger("scheduler")
 

@@ -148,8 +148,8 @@ async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns
 async def _listed(listing: QueueListing, found: Sequence[_Found], turns: Turns) -> AsyncIterator[ListedPod]:
     """The pods that still wait or are in flight. Between two of them, other tasks run once a turn is over."""
     for _, info in found:
-        listed = listing.listed(info)
-        if listed.place is not QueueState.GONE:
+        listed = listing.describe(info)
+        if listed.state is not QueueState.GONE:
             yield listed
         if turns.is_over():
             await turns.next()
@@ -177,7 +177,7 @@ def queued_pod_as_json(listed: ListedPod, leader: str | None) -> _Json:
         "uid": meta.uid,
         "schedulerName": spec.scheduler_name,
         "priority": listed.pod.priority,
-        "queue": listed.place.value,
+        "queue": listed.state.value,
         "nominatedNodeName": listed.nominated_node_name,
         "attempts": listed.attempts,
         "queuedAt": format_micro_time(listed.queued_s),
@@ -219,8 +219,8 @@ def transition_as_json(line: Transition) -> _Json:
     return {
         "at": format_micro_time(line.at_s),
         "event": line.event,
-        "from": line.before,
-        "to": line.after,
+        "from": line.old_state,
+        "to": line.new_state,
         "plugin": line.by,
     }
 
@@ -288,7 +288,7 @@ def _row(listed: ListedPod, leader: str | None) -> tuple[str, ...]:
         return (*first, _STANDBY, str(listed.pod.priority), "", listed.nominated_node_name, _by(leader))
     return (
         *first,
-        listed.place.value,
+        listed.state.value,
         str(listed.pod.priority),
         str(listed.attempts),
         listed.nominated_node_name,
@@ -328,7 +328,7 @@ def _history(listed: ListedPod) -> Iterator[str]:
     yield f"{listed.pod.key}, {listed.pod.uid}:"
     for line in listed.transitions:
         by = f" ({line.by})" if line.by else ""
-        yield f"  {format_micro_time(line.at_s)} {line.event}: {line.before} -> {line.after}{by}"
+        yield f"  {format_micro_time(line.at_s)} {line.event}: {line.old_state} -> {line.new_state}{by}"
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -215,7 +215,7 @@ class RecorderPages:
     def _queued(self, key: str, leader: str | None) -> _Json | None:
         """The pod as /debug/queue shows it; None if it does not wait."""
         info = self._listing.info_of(key)
-        return None if info is None else queued_pod_as_json(self._listing.listed(info), leader)
+        return None if info is None else queued_pod_as_json(self._listing.describe(info), leader)
 
     async def _why(
         self,
@@ -228,7 +228,7 @@ class RecorderPages:
         """The explanation of the newest attempt whose details are kept, with amounts as they are now."""
         for attempt in attempts:
             details = recorder.details(attempt)
-            if details is None or not (details.totals or details.rejected or details.rejected_all):
+            if details is None or not (details.totals or details.rejections or details.rejected_all):
                 continue
             await turns.next()
             explanation = explain_attempt(attempt, details, asked)

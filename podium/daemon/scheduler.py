@@ -39,7 +39,6 @@ from podium.daemon.handlers import (
     DeviceClassHandler,
     DeviceTaintRuleHandler,
     NodeHandler,
-    PodHandler,
     ResourceClaimHandler,
     ResourceHandler,
 )
@@ -48,6 +47,7 @@ from podium.daemon.new_plugins import NewPlugins, is_users
 from podium.daemon.observers import Observers, read_statistics
 from podium.daemon.options import Options
 from podium.daemon.pod_groups import PodGroupAttempts
+from podium.daemon.pod_handler import PodHandler
 from podium.daemon.restarts import demand_no_restart
 from podium.daemon.verdict_log import explainer_for
 from podium.daemon.writes import Writes

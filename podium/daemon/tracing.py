@@ -133,7 +133,7 @@ class Tracing(AttemptObserver, BindingObserver):
 
     # ------------------------------------------------------------ attempts
 
-    def decided(
+    def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
     ) -> None:
         """Begin the span of an attempt that is sampled, and have its binding cycle report each plugin."""
@@ -160,12 +160,12 @@ class Tracing(AttemptObserver, BindingObserver):
         task = asyncio.current_task()
         _attempt.set(_Attempt(pod, attributes, started_s, started_s + seconds, task, own))
 
-    def bound(self, pod: Pod, seconds: float) -> None:
+    def on_bound(self, pod: Pod, seconds: float) -> None:
         """End the spans of an attempt whose pod was bound."""
         del seconds
         self._end(pod, "scheduled", "")
 
-    def failed(self, pod: Pod, result: str, message: str, seconds: float) -> None:
+    def on_failure(self, pod: Pod, result: str, message: str, seconds: float) -> None:
         """End the spans of an attempt that failed in one of its cycles."""
         del seconds
         self._end(pod, result, message)

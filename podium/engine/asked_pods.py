@@ -1,4 +1,4 @@
-"""The pod that a question of the library is about: by its name, or made from the manifest of a workload."""
+"""Finds the pod that a question of the library is about, by its name, or makes it from a workload's manifest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PodLike: TypeAlias = Pod | Manifest | str
 
 
 def pod_named(name: str, pods: Mapping[str, Pod]) -> Pod:
-    """The pod with that namespace and name, or of that name if no other pod has it.
+    """Return the pod with that namespace and name, or the only pod with that name.
 
     Raises:
         ClusterError: there is none, or several. The message has the names that may be meant.
@@ -35,7 +35,7 @@ def pod_named(name: str, pods: Mapping[str, Pod]) -> Pod:
 
 
 def pod_manifest(manifest: object) -> object:
-    """The manifest of a pod of the workload; anything else as it is.
+    """Return the manifest of a pod of the workload; return anything else as it is.
 
     Raises:
         ManifestError: the workload has several pod templates.
@@ -47,10 +47,10 @@ def pod_manifest(manifest: object) -> object:
     return pod.manifest
 
 
-def objects_beside(asked: object) -> list[Manifest]:
-    """The workload that is asked about and what is made for it, which its pods depend on; none for a pod."""
-    if not isinstance(asked, Mapping) or template_of(asked) is None:
+def objects_beside(manifest: object) -> list[Manifest]:
+    """Return the workload's manifest and those of the objects that its pods depend on; none for a pod."""
+    if not isinstance(manifest, Mapping) or template_of(manifest) is None:
         return []
-    kind = str(asked.get("kind"))
-    _, others = asked_pod([Found(asked, kind)], kind)
-    return [other.manifest for other in others]
+    kind = str(manifest.get("kind"))
+    _, dependencies = asked_pod([Found(manifest, kind)], kind)
+    return [dependency.manifest for dependency in dependencies]

@@ -1,4 +1,4 @@
-"""The objects of a cluster and everything derived from them, which several clusters in memory may share."""
+"""The state of a cluster in memory: its objects and everything derived from them. Several clusters may share it."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class ClusterState:
         self.store = store
         self.admission = admission
         self.is_shared = False
-        self.kept: Mapping[tuple[str, str], Found] = {}
-        """By kind and key, objects as they were given, of which questions beside scheduling read more."""
+        self.originals: Mapping[tuple[str, str], Found] = {}
+        """The original manifests of objects by kind and key, for questions that read more fields than scheduling."""
         self.evaluations: WeakSet[Evaluation] = WeakSet()
         """The evaluations that read the snapshot, which must not change while they exist."""
         self.random = Random(SEED)
-        """Seeded again for each question, so that an answer does not depend on earlier questions."""
+        """It is seeded again for each question, so that an answer does not depend on earlier questions."""
         self._frameworks: dict[str, Framework] | None = None
         self._be(Cache(_refuse_broken_nodes), Nominator(self._pending_pod))
 
@@ -77,13 +77,13 @@ class ClusterState:
     def _pending_pod(self, key: str) -> Pod | None:
         return self.store.get(PODS, key)
 
-    def fill(self, asked: Collection[str]) -> None:
+    def fill(self, excluded_keys: Collection[str]) -> None:
         """Add the stored nodes and pods to the cache, in order of namespace and name."""
         for node in self.store.objects(NODES).values():
             self.cache.put_node(node)
         pods = self.store.objects(PODS).values()
         for pod in pods:
-            if pod.node_name and pod.key not in asked:
+            if pod.node_name and pod.key not in excluded_keys:
                 self.cache.add_pod(pod)
         names = {profile.scheduler_name for profile in self.config.profiles}
         for pod in pods:
@@ -91,10 +91,10 @@ class ClusterState:
                 self.nominator.add(pod)
 
     def fork(self) -> ClusterState:
-        """A copy of the state that can be changed independently."""
+        """Return a copy of the state that can be changed independently."""
         twin = object.__new__(ClusterState)
         twin.config, twin.classes, twin.admission = self.config, self.classes, self.admission
-        twin.store, twin.kept = self.store.fork(), self.kept
+        twin.store, twin.originals = self.store.fork(), self.originals
         twin.is_shared, twin.evaluations, twin._frameworks = False, WeakSet(), None
         twin.random = Random(SEED)
         twin._be(self.cache.fork(), self.nominator.fork(twin._pending_pod))
@@ -161,17 +161,17 @@ class ClusterState:
         self.store.drop(resource, item)
 
     def _stop_counting(self, key: str) -> None:
-        known = self.store.get(PODS, key)
-        if known is not None:
-            self.nominator.delete(known)
-            if self.cache.is_assumed(known.uid):
-                self.cache.forget_pod(known)
+        pod = self.store.get(PODS, key)
+        if pod is not None:
+            self.nominator.delete(pod)
+            if self.cache.is_assumed(pod.uid):
+                self.cache.forget_pod(pod)
             else:
-                self.cache.drop_pod(known)
+                self.cache.drop_pod(pod)
 
 
 def _refuse_broken_nodes(item: Node | Pod, error: FieldError) -> None:
-    """Raise for a node that cannot be parsed. A pod only closes its node, which the answer mentions."""
+    """Refuse a node that cannot be parsed. A pod that cannot be parsed only closes its node, which the answer says."""
     if isinstance(item, Pod):
         return
     raise ManifestError(f"{kind_of(item)} {item.key}: {error}") from error

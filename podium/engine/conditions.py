@@ -1,4 +1,4 @@
-"""A pod's own PodScheduled condition beside what is known about the pod now: do they agree, and if not, why?"""
+"""Compares a pod's PodScheduled condition with an answer about the pod now, and explains the differences."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _REASONS_SHOWN_MAX: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class ConditionReport:
-    """What the condition says, and why the answer says something else.
+    """The condition, and the reasons why the answer differs.
 
     Attributes:
-        since: when its status last changed. Later attempts may have written its message.
+        since: when the condition's status last changed. Later attempts may have written its message.
         differences: empty if the condition and the answer agree.
     """
 
@@ -31,18 +31,20 @@ class ConditionReport:
     differences: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
-        found: dict[str, Any] = {"status": self.status, "reason": self.reason, "message": self.message}
-        return found | {"since": self.since, "differences": list(self.differences)}
+        """Return the report as JSON values."""
+        answer: dict[str, Any] = {"status": self.status, "reason": self.reason, "message": self.message}
+        return answer | {"since": self.since, "differences": list(self.differences)}
 
 
-def condition_report(pod: Pod, message: str, node_count: int, others: Sequence[str] = ()) -> ConditionReport | None:
+def condition_report(
+    pod: Pod, message: str, node_count: int, known_reasons: Sequence[str] = ()
+) -> ConditionReport | None:
     """Compare the pod's condition with an answer about it.
 
     Args:
         message: that of an attempt at the pod that finds no node; "" if it fits somewhere.
         node_count: how many nodes the answer is about.
-        others: reasons why the answers may differ that the caller knows.
+        known_reasons: reasons for a difference that the caller knows.
 
     Returns: None for a pod without the condition.
     """
@@ -51,11 +53,11 @@ def condition_report(pod: Pod, message: str, node_count: int, others: Sequence[s
         return None
     differences: tuple[str, ...] = ()
     if not pod.node_name and not _agree(pod, condition.reason, condition.message, message):
-        changed = condition.observed_generation and pod.metadata.generation > condition.observed_generation
+        has_changed = condition.observed_generation and pod.metadata.generation > condition.observed_generation
         of = f"the pod has changed since: it is of generation {pod.metadata.generation}, the condition is about "
         differences = (
-            *others,
-            *([f"{of}{condition.observed_generation}"] if changed else []),
+            *known_reasons,
+            *([f"{of}{condition.observed_generation}"] if has_changed else []),
             *_special(condition.status, condition.reason),
             *_counts(condition.message, message, node_count),
         ) or ("objects have changed since it was written, or its scheduler counts pods that it has not bound yet",)
@@ -63,10 +65,10 @@ def condition_report(pod: Pod, message: str, node_count: int, others: Sequence[s
     return ConditionReport(condition.status, condition.reason, condition.message, since, differences)
 
 
-def _agree(pod: Pod, reason: str, said: str, message: str) -> bool:
+def _agree(pod: Pod, reason: str, condition_message: str, message: str) -> bool:
     if reason == "SchedulingGated":
         return bool(pod.spec.scheduling_gates)
-    return bool(message) and _head(said) == _head(message)
+    return bool(message) and _head(condition_message) == _head(message)
 
 
 def _special(status: str, reason: str) -> Sequence[str]:
@@ -79,22 +81,22 @@ def _special(status: str, reason: str) -> Sequence[str]:
     return ()
 
 
-def _counts(said: str, message: str, node_count: int) -> Sequence[str]:
-    """What it counts other than it is now."""
-    before = _COUNTED.match(_head(said))
-    if before is None:
+def _counts(condition_message: str, message: str, node_count: int) -> Sequence[str]:
+    """Return the differences between the nodes that the condition counts and those of the answer."""
+    condition_match = _COUNTED.match(_head(condition_message))
+    if condition_match is None:
         return ()
-    if int(before[1]) != node_count:
-        return (f"it counts {before[1]} nodes, and there are {node_count} now",)
-    then = _reasons(before[2])
-    after = _COUNTED.match(_head(message))
-    if after is None:
+    if int(condition_match[1]) != node_count:
+        return (f"it counts {condition_match[1]} nodes, and there are {node_count} now",)
+    old = _reasons(condition_match[2])
+    answer_match = _COUNTED.match(_head(message))
+    if answer_match is None:
         return ("nodes or pods have changed since that attempt, and no later one has written its condition",)
-    now = _reasons(after[2])
-    changed = [reason for reason in {**then, **now} if then.get(reason, 0) != now.get(reason, 0)]
+    new = _reasons(answer_match[2])
+    differences = [reason for reason in {**old, **new} if old.get(reason, 0) != new.get(reason, 0)]
     return tuple(
-        f'it counts {then.get(reason, 0)} node(s) with "{reason}", and there are {now.get(reason, 0)} now'
-        for reason in changed[:_REASONS_SHOWN_MAX]
+        f'it counts {old.get(reason, 0)} node(s) with "{reason}", and there are {new.get(reason, 0)} now'
+        for reason in differences[:_REASONS_SHOWN_MAX]
     )
 
 
@@ -103,5 +105,5 @@ def _reasons(text: str) -> Mapping[str, int]:
 
 
 def _head(message: str) -> str:
-    """What a message says about nodes, without what it says about preemption."""
+    """Return the part of a message about nodes, without the part about preemption."""
     return message.partition(". ")[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""Configurations as callers of the library give them, and as they stand in recorded questions, each loaded once."""
+"""Loads the configurations that the library's callers give, and those of recorded questions, each once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from podium.config import (
     default_configuration,
     load,
     load_file,
-    unsupported,
+    unsupported_features,
 )
 from podium.config import Plugin as EnabledPlugin
 from podium.engine.errors import ClusterError
@@ -33,7 +33,7 @@ Config: TypeAlias = PathLike | Mapping[str, Any] | KubeSchedulerConfiguration
 def read_configuration(
     text: str, name: str, classes: Mapping[str, type[Plugin]], gates: ConfigGates = DEFAULT_GATES
 ) -> KubeSchedulerConfiguration:
-    """The configuration in a text.
+    """Read the configuration in a text.
 
     Args:
         name: what to call the text.
@@ -43,10 +43,10 @@ def read_configuration(
         ConfigError, ClusterError: it cannot be read, or asks for something that podium does not support.
     """
     registry = registry_of(classes)
-    loaded = load(text, name, registry, gates)
-    if refused := unsupported(loaded, classes, registry).undecidable:
-        raise ClusterError("\n".join(f"{name}: {error.text}" for error in refused))
-    return loaded.config
+    load_result = load(text, name, registry, gates)
+    if errors := unsupported_features(load_result, classes, registry).undecidable:
+        raise ClusterError("\n".join(f"{name}: {error.text}" for error in errors))
+    return load_result.config
 
 
 class Configurations:
@@ -63,7 +63,7 @@ class Configurations:
         self._known: dict[tuple[bytes, ConfigGates], KubeSchedulerConfiguration] = {}
 
     def of(self, config: Mapping[str, Any] | None, gates: ConfigGates = DEFAULT_GATES) -> KubeSchedulerConfiguration:
-        """The configuration with that content.
+        """Return the configuration with that content.
 
         Raises:
             ConfigError, ClusterError: it cannot be read, or asks for something that podium does not support.
@@ -71,37 +71,37 @@ class Configurations:
         if config is None:
             return self._default if gates == DEFAULT_GATES else default_configuration(gates)
         text = msgspec.json.encode(config)
-        known = self._known.get((text, gates))
-        if known is None:
+        configuration = self._known.get((text, gates))
+        if configuration is None:
             if len(self._known) >= _KEPT_MAX:
                 self._known.clear()
-            known = self._known[text, gates] = read_configuration(text.decode(), "config", self._classes, gates)
-        return known
+            configuration = self._known[text, gates] = read_configuration(text.decode(), "config", self._classes, gates)
+        return configuration
 
 
 def read_config(
     config: Config | None, classes: Mapping[str, type[Plugin]], plugins: Sequence[type[Plugin]] = ()
 ) -> KubeSchedulerConfiguration:
-    """The given configuration; otherwise the default one with these plugins added."""
+    """Read the given configuration; without one, return the default with these plugins added."""
     if isinstance(config, KubeSchedulerConfiguration):
         return config
     if config is None:
         return with_plugins(default_configuration(), plugins)
     registry = registry_of(classes)
     if isinstance(config, Mapping):
-        loaded = load(msgspec.json.encode(config).decode(), "config", registry)
+        load_result = load(msgspec.json.encode(config).decode(), "config", registry)
     else:
-        loaded = load_file(Path(config), registry)
-    refused = unsupported(loaded, classes, registry).undecidable
-    if refused:
-        raise ClusterError("\n".join(f"config: {error.text}" for error in refused))
-    return loaded.config
+        load_result = load_file(Path(config), registry)
+    errors = unsupported_features(load_result, classes, registry).undecidable
+    if errors:
+        raise ClusterError("\n".join(f"config: {error.text}" for error in errors))
+    return load_result.config
 
 
 def with_plugins(config: KubeSchedulerConfiguration, plugins: Iterable[type[Plugin]]) -> KubeSchedulerConfiguration:
-    """The configuration with these plugins enabled in its only profile, with weight 1."""
+    """Return the configuration with these plugins enabled in its only profile, with weight 1."""
     (profile,) = config.profiles
     multi_point = profile.plugins.multi_point
-    enabled = (*multi_point.enabled, *(EnabledPlugin(each.name, 1) for each in plugins))
-    more = replace(profile.plugins, multi_point=replace(multi_point, enabled=enabled))
-    return replace(config, profiles=(replace(profile, plugins=more),))
+    entries = (*multi_point.enabled, *(EnabledPlugin(plugin.name, 1) for plugin in plugins))
+    plugin_set = replace(profile.plugins, multi_point=replace(multi_point, enabled=entries))
+    return replace(config, profiles=(replace(profile, plugins=plugin_set),))

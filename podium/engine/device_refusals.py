@@ -1,4 +1,4 @@
-"""Why nodes have no devices for the claims of a pod: asked of the plugin, and grouped by equal reasons."""
+"""Asks the plugin why nodes have no devices for a pod's claims, and groups the nodes by equal reasons."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DeviceGroup:
 
     Attributes:
         text: the reason, by request.
-        nodes: by name: who has which devices, and all the rest in numbers.
+        nodes: the refusal of each node by name: which pods have which devices, and counts of the rest.
     """
 
     text: str
@@ -48,7 +48,7 @@ class DeviceGroup:
         return tuple(self.nodes)[:_EXAMPLES]
 
     def as_dict(self) -> dict[str, Any]:
-        """The group as JSON values."""
+        """Return the group as JSON values."""
         return {
             "text": self.text,
             "reasons": list(self.reasons),
@@ -61,22 +61,22 @@ class DeviceGroup:
 def device_refusals(
     framework: Framework, pod: Pod, snapshot: Snapshot, statuses: Iterable[tuple[int, Status]]
 ) -> Mapping[str, NodeRefusal]:
-    """Why nodes that DynamicResources has rejected have no devices for the pod, by name.
+    """Return why nodes that DynamicResources has rejected have no devices for the pod, by name.
 
     Args:
         statuses: of the rejected nodes, by row. Those of other plugins are left out.
     """
     rows = sorted({row for row, status in statuses if status.plugin == DEVICES})
-    return _explained(framework, pod, snapshot, np.array(rows, np.intp)) if rows else {}
+    return _explain(framework, pod, snapshot, np.array(rows, np.intp)) if rows else {}
 
 
 def device_errors(framework: Framework, pod: Pod, snapshot: Snapshot) -> Mapping[str, NodeRefusal]:
-    """The nodes on which devices for the pod cannot even be searched for, by name."""
-    refusals = _explained(framework, pod, snapshot, snapshot.order)
+    """Return the refusals by node name where the search for devices itself fails."""
+    refusals = _explain(framework, pod, snapshot, snapshot.order)
     return {name: refusal for name, refusal in refusals.items() if refusal.error}
 
 
-def _explained(framework: Framework, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, NodeRefusal]:
+def _explain(framework: Framework, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, NodeRefusal]:
     plugin = framework.plugins.get(DEVICES)
     if not isinstance(plugin, DynamicResources):
         return {}
@@ -84,8 +84,8 @@ def _explained(framework: Framework, pod: Pod, snapshot: Snapshot, rows: Rows) -
     return {snapshot.name(row): refusal for row, refusal in refusals.items()}
 
 
-def grouped_by_devices(refusals: Mapping[str, NodeRefusal]) -> tuple[DeviceGroup, ...]:
-    """The nodes by reason, the most frequent first."""
+def group_by_devices(refusals: Mapping[str, NodeRefusal]) -> tuple[DeviceGroup, ...]:
+    """Group the nodes by reason, the most frequent first."""
     groups: dict[str, dict[str, NodeRefusal]] = {}
     for name, refusal in sorted(refusals.items()):
         groups.setdefault(refusal.text, {})[name] = refusal

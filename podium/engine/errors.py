@@ -6,7 +6,7 @@ from podium.lib.error_text import UserFacingError
 
 
 class ClusterError(UserFacingError):
-    """The cluster cannot carry out or answer what was asked. The message says why."""
+    """A change or a question is not possible in this cluster. The message says why."""
 
 
 class ManifestError(ClusterError):
@@ -14,8 +14,8 @@ class ManifestError(ClusterError):
 
 
 class NoObjectError(ManifestError):
-    """What stands where objects of a cluster are expected is something else. Files of a directory may hold such."""
+    """The content is not an object of a cluster. Files of a directory may hold such content."""
 
 
 class KubeconfigGivenError(NoObjectError):
-    """A kubeconfig stands where objects are expected."""
+    """A kubeconfig was given instead of objects."""

@@ -1,4 +1,4 @@
-"""The result of an attempt as JSON values, in the format in which kube-scheduler's answers were recorded."""
+"""Writes the result of an attempt as JSON values, in the format of kube-scheduler's recorded answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Evaluation:
 
     @property
     def node(self) -> str | None:
-        """The node that a search over all nodes, starting at the first one, would choose; None if none fits."""
+        """The node that a search over all nodes, starting at the first one, chooses; None if no node fits."""
         return None if self.found.winner is None else self.snapshot.name(self.found.winner)
 
     @property
@@ -40,7 +40,7 @@ class Evaluation:
         return () if result is None or not result.nominated_node_name else tuple(result.victims)
 
     def verdict_on(self, pod: Pod) -> str:
-        """The outcome for the pod in one clause."""
+        """Return the outcome for the pod in one clause."""
         fitting = len(self.found.filtered.rows)
         if self.node is None:
             message = FitError(len(self.snapshot), self.found.diagnosis).message
@@ -48,30 +48,30 @@ class Evaluation:
         return f"{pod.key} fits on {fitting:,} of {len(self.snapshot):,} nodes and would go to {self.node}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The result as JSON values, in the format that `podium evaluate` prints."""
+        """Return the result as JSON values, in the format that `podium evaluate` prints."""
         return as_answer(self.found, self.snapshot)
 
 
-def as_answer(found: FullEvaluation, snapshot: Snapshot) -> dict[str, Any]:
-    """The full evaluation as JSON values."""
-    filtered, node_count = found.filtered, len(snapshot)
-    answer: dict[str, Any] = {"prefilter": as_status(filtered.rejected)}
-    if filtered.names is not None:
-        answer["prefilter_nodes"] = sorted(filtered.names)
-    statuses = found.diagnosis.statuses()
+def as_answer(evaluation: FullEvaluation, snapshot: Snapshot) -> dict[str, Any]:
+    """Return the full evaluation as JSON values."""
+    filter_result, node_count = evaluation.filtered, len(snapshot)
+    answer: dict[str, Any] = {"prefilter": as_status(filter_result.rejected)}
+    if filter_result.names is not None:
+        answer["prefilter_nodes"] = sorted(filter_result.names)
+    statuses = evaluation.diagnosis.statuses()
     answer["filter"] = {snapshot.name(row): as_status(status) for row, status in sorted(statuses.items())}
-    answer["feasible"] = sorted(snapshot.name(row) for row in filtered.rows.tolist())
-    if found.scores is not None:
-        answer["scores"] = _scores(filtered, found.scores, snapshot)
-    if found.help is not None:
-        answer["fit_error"] = FitError(node_count, found.diagnosis).message
-        answer["message"] = FitError(node_count, found.diagnosis, found.post_filter_message).message
-        answer |= _help(found.help)
-    return answer | ({"partial": True} if found.is_partial else {})
+    answer["feasible"] = sorted(snapshot.name(row) for row in filter_result.rows.tolist())
+    if evaluation.scores is not None:
+        answer["scores"] = _scores(filter_result, evaluation.scores, snapshot)
+    if evaluation.help is not None:
+        answer["fit_error"] = FitError(node_count, evaluation.diagnosis).message
+        answer["message"] = FitError(node_count, evaluation.diagnosis, evaluation.post_filter_message).message
+        answer |= _help(evaluation.help)
+    return answer | ({"partial": True} if evaluation.is_partial else {})
 
 
 def as_status(status: Status | None) -> dict[str, Any]:
-    """A status as JSON values; None is success."""
+    """Return a status as JSON values; None is success."""
     if status is None:
         return {"code": Code.SUCCESS.label}
     answer: dict[str, Any] = {"code": status.code.label}
@@ -82,12 +82,12 @@ def as_status(status: Status | None) -> dict[str, Any]:
     return answer
 
 
-def _scores(filtered: FilterResult, scores: Scores, snapshot: Snapshot) -> dict[str, Any]:
-    """The total score by node, with each plugin's share."""
+def _scores(filter_result: FilterResult, scores: Scores, snapshot: Snapshot) -> dict[str, Any]:
+    """Return the total score by node, with each plugin's share."""
     plugins = list(scores.plugins)
     parts = np.stack([scores.plugins[name] for name in plugins], axis=1).tolist() if plugins else []
     answer = {}
-    for position, (row, total) in enumerate(zip(filtered.rows.tolist(), scores.total.tolist(), strict=True)):
+    for position, (row, total) in enumerate(zip(filter_result.rows.tolist(), scores.total.tolist(), strict=True)):
         by_plugin = dict(zip(plugins, parts[position], strict=True)) if plugins else {}
         answer[snapshot.name(row)] = {"total": total, "plugins": by_plugin}
     return answer

@@ -1,4 +1,4 @@
-"""Why a pod is where it is, or is not: blockers by node, scores, and the comparison of nodes, as values.
+"""The explanation of a pod's placement as a value: blockers by node, scores, and the comparison of nodes.
 
 A fresh evaluation (`podium.Cluster.why`) and the flight recorder make the same value, so that one view shows both.
 """
@@ -22,7 +22,7 @@ class Blocker:
     """One thing that keeps the pod off one node.
 
     Attributes:
-        text: the reasons, with the taints and labels that they are about.
+        text: the reasons, with the taints and labels that they concern.
         detail: amounts; "" if there are none.
     """
 
@@ -31,17 +31,17 @@ class Blocker:
     detail: str = ""
 
     def as_dict(self) -> dict[str, str]:
-        """The blocker as JSON values."""
-        found = {"plugin": self.plugin, "text": self.text}
-        return found | ({"detail": self.detail} if self.detail else {})
+        """Return the blocker as JSON values."""
+        answer = {"plugin": self.plugin, "text": self.text}
+        return answer | ({"detail": self.detail} if self.detail else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The nodes that the same thing keeps the pod off. A node with several blockers is in several groups.
+    """The nodes that have the same blocker. A node with several blockers is in several groups.
 
     Attributes:
-        others: how many more nodes there are whose names are not known here.
+        others: how many more nodes have the blocker, whose names are not known here.
         detail: amounts; "" if there are none.
     """
 
@@ -62,9 +62,9 @@ class Group:
         return self.nodes[:_EXAMPLES]
 
     def as_dict(self) -> dict[str, Any]:
-        """The group as JSON values."""
-        found = {"plugin": self.plugin, "text": self.text, "count": self.count, "examples": list(self.examples)}
-        return found | ({"detail": self.detail} if self.detail else {})
+        """Return the group as JSON values."""
+        answer = {"plugin": self.plugin, "text": self.text, "count": self.count, "examples": list(self.examples)}
+        return answer | ({"detail": self.detail} if self.detail else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +81,24 @@ class Explanation:
     """The answer about one pod.
 
     Attributes:
-        bound_to: where the pod is; "" for a pending pod. The answer is then about a copy of it that is pending.
-        node: where it would go; None if it fits nowhere.
-        gates: why it would not be tried.
-        blockers: what keeps it off each node where it does not fit.
-        groups: the nodes by what keeps the pod off them, most frequent first.
-        one_edit_away: the nodes onto which a single edit would let it; none are looked for if it fits somewhere. None
-            if nobody has looked for them.
-        scores: the nodes where it fits, the best first.
-        message: the text of its condition if it fits nowhere.
-        summary: why it fits nowhere, in one sentence; "" if nothing is shorter than `message`.
+        bound_to: the node of a bound pod, whose pending copy was evaluated; "" for a pending pod.
+        node: the node that the scheduler chooses; None if the pod fits nowhere.
+        gates: the statuses of PreEnqueue plugins that gate the pod.
+        blockers: the blockers of each node where the pod does not fit.
+        groups: the nodes by blocker, the most frequent blocker first.
+        one_edit_away: the nodes that a single edit would make feasible; empty if the pod fits somewhere. None if they
+            were not computed.
+        scores: the nodes where the pod fits, the best first.
+        message: the text of its condition if the pod fits nowhere.
+        summary: why the pod fits nowhere, in one sentence; "" if nothing is shorter than `message`.
         summarized: the reasons that `summary` covers, and that need not be repeated for each node.
-        notes: what else has to be known about the pod, a sentence each.
+        notes: further facts about the pod, a sentence each.
         preemption: the verdict of preemption in one sentence; "" if the pod fits somewhere.
         nominated: the node on which preemption makes room, and `victims` the pods that it evicts there.
-        asked: the node that was asked about; "" if none was.
+        asked: the node to compare with; "" if the question named none.
         devices: the nodes that have no devices for the pod's claims, by what each request lacks there.
-        gang: how far the pod's gang has come; None if it is in none.
-        error: why the attempt fails, whatever the nodes; "" if it does not. Then nothing is known about most nodes.
+        gang: the story of the pod's gang; None if the pod is not in a gang.
+        error: why the attempt fails on any node; "" if it does not. If it fails, most nodes were not evaluated.
         warning: who schedules the pod, if no profile of the cluster's configuration does; the rest is then what one of
             its profiles would decide. "" if one does.
         is_partial: the time was up: only the first blocker of each node is known, and other parts may be missing.
@@ -129,61 +129,63 @@ class Explanation:
 
     @property
     def verdict(self) -> str:
-        """Why the winner won, or how the asked node compares with it; "" if there is nothing to compare."""
+        """Says why the winner won, or how the node in question compares with it; "" without scores."""
         if not self.scores:
             return ""
         best = self.scores[0]
         other_name = self.asked or (self.bound_to if self.bound_to != best.node else "")
-        others = [each for each in self.scores if each.node == other_name] or list(self.scores[1:2])
-        if not others:
+        rivals = [score for score in self.scores if score.node == other_name] or list(self.scores[1:2])
+        if not rivals:
             return f"{best.node} is the only node that fits"
-        (other,) = others[:1]
-        if other.node == best.node:
+        (rival,) = rivals[:1]
+        if rival.node == best.node:
             return f"{best.node} has the highest score"
-        if other.total == best.total:
-            return f"{best.node} and {other.node} have the same score; the tie was broken in favour of {best.node}"
-        gains = {name: best.plugins[name] - other.plugins.get(name, 0) for name in best.plugins}
-        shown = [f"{name} {gain:+d}" for name, gain in sorted(gains.items(), key=lambda item: -item[1]) if gain]
-        return f"{best.node} beats {other.node} by {best.total - other.total}: {', '.join(shown)}"
+        if rival.total == best.total:
+            return f"{best.node} and {rival.node} have the same score; the tie was broken in favour of {best.node}"
+        gains = {name: best.plugins[name] - rival.plugins.get(name, 0) for name in best.plugins}
+        texts = [f"{name} {gain:+d}" for name, gain in sorted(gains.items(), key=lambda item: -item[1]) if gain]
+        return f"{best.node} beats {rival.node} by {best.total - rival.total}: {', '.join(texts)}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as JSON values."""
-        found: dict[str, Any] = {"pod": self.pod, "node": self.node, "nodes": self.node_count}
+        """Return the explanation as JSON values."""
+        answer: dict[str, Any] = {"pod": self.pod, "node": self.node, "nodes": self.node_count}
         if self.warning:
-            found["warning"] = self.warning
+            answer["warning"] = self.warning
         if self.bound_to:
-            found["bound_to"] = self.bound_to
+            answer["bound_to"] = self.bound_to
         if self.gates:
-            found["gates"] = [as_status(each) for each in self.gates]
-        found["blockers"] = {node: [each.as_dict() for each in known] for node, known in self.blockers.items()}
-        found["groups"] = [each.as_dict() for each in self.groups]
+            answer["gates"] = [as_status(gate) for gate in self.gates]
+        answer["blockers"] = {
+            node: [blocker.as_dict() for blocker in of_node] for node, of_node in self.blockers.items()
+        }
+        answer["groups"] = [group.as_dict() for group in self.groups]
         if self.error:
-            found["error"] = self.error
+            answer["error"] = self.error
         if self.gang is not None:
-            found["gang"] = self.gang.as_dict()
+            answer["gang"] = self.gang.as_dict()
         if self.devices:
-            found["devices"] = [each.as_dict() for each in self.devices]
+            answer["devices"] = [group.as_dict() for group in self.devices]
         if self.one_edit_away is not None:
-            found["one_edit_away"] = list(self.one_edit_away)
-        found["scores"] = [
-            {"node": each.node, "total": each.total, "plugins": dict(each.plugins)} for each in self.scores
+            answer["one_edit_away"] = list(self.one_edit_away)
+        answer["scores"] = [
+            {"node": score.node, "total": score.total, "plugins": dict(score.plugins)} for score in self.scores
         ]
         if self.verdict:
-            found["verdict"] = self.verdict
+            answer["verdict"] = self.verdict
         if self.notes:
-            found["notes"] = list(self.notes)
+            answer["notes"] = list(self.notes)
         if self.node is None:
-            found["message"], found["preemption"] = self.message, self.preemption
+            answer["message"], answer["preemption"] = self.message, self.preemption
             if self.nominated:
-                found |= {"nominated": self.nominated, "victims": list(self.victims)}
-        return found | ({"partial": True} if self.is_partial else {})
+                answer |= {"nominated": self.nominated, "victims": list(self.victims)}
+        return answer | ({"partial": True} if self.is_partial else {})
 
 
-def grouped(blockers: Mapping[str, Sequence[Blocker]]) -> tuple[Group, ...]:
-    """The nodes by what keeps the pod off them, most frequent first."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for node, known in blockers.items():
-        for each in known:
-            found.setdefault((each.plugin, each.text), []).append(node)
-    groups = (Group(plugin, text, tuple(nodes)) for (plugin, text), nodes in found.items())
-    return tuple(sorted(groups, key=lambda each: (-each.count, each.text)))
+def group_blockers(blockers: Mapping[str, Sequence[Blocker]]) -> tuple[Group, ...]:
+    """Group the nodes by blocker, the most frequent blocker first."""
+    nodes_by_reason: dict[tuple[str, str], list[str]] = {}
+    for node, of_node in blockers.items():
+        for blocker in of_node:
+            nodes_by_reason.setdefault((blocker.plugin, blocker.text), []).append(node)
+    groups = (Group(plugin, text, tuple(nodes)) for (plugin, text), nodes in nodes_by_reason.items())
+    return tuple(sorted(groups, key=lambda group: (-group.count, group.text)))

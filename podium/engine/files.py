@@ -1,7 +1,7 @@
-"""The objects in the text of one file: documents of YAML, JSON documents one after the other, lists within them.
+"""Reads the objects in the text of one file: YAML documents, consecutive JSON documents, and lists within them.
 
-Owns finding the objects and saying where each one is. Scalars mean what they mean to kubectl: there are no dates and no
-sexagesimals. Which files there are is the affair of `engine.object_files`.
+Owns finding the objects and naming the place of each. Scalars mean what they mean to kubectl: there are no dates and no
+sexagesimals. `engine.object_files` decides which files are read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OnBroken: TypeAlias = Callable[[ManifestError], None]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object, and where it is: `cluster.yaml: document 2: items[3]`."""
+    """An object, and its place in the input, such as `cluster.yaml: document 2: items[3]`."""
 
     manifest: Manifest
     where: str
@@ -44,11 +44,11 @@ class Found:
 def read_objects(
     text: bytes, name: str, on_broken: OnBroken | None = None, on_no_object: OnBroken | None = None
 ) -> Iterator[Found]:
-    """The objects of a file, including the items of lists. Empty documents are skipped.
+    """Yield the objects of a file, including the items of lists. Empty documents are skipped.
 
     Args:
         name: what to call the file.
-        on_broken: receives what is no object, which is then left out, instead of the caller.
+        on_broken: receives the errors of documents that are no objects, which are left out; by default they are raised.
         on_no_object: receives documents that do not look like objects, instead of `on_broken`.
 
     Raises:
@@ -82,7 +82,7 @@ def _documents(text: bytes, name: str) -> list[Any]:
 
 
 def _without_mark(text: bytes) -> bytes:
-    """The text in UTF-8 without a byte order mark, which shells of Windows put before it."""
+    """Return the text in UTF-8 without a byte order mark, which shells of Windows put before it."""
     for mark, encoding in _ENCODINGS:
         if text.startswith(mark):
             return text.removeprefix(mark).decode(encoding).encode()
@@ -90,7 +90,7 @@ def _without_mark(text: bytes) -> bytes:
 
 
 def _json_documents(text: bytes, name: str) -> list[Any] | None:
-    """JSON documents one after the other, on a line each or not; None if the text is YAML instead.
+    """Decode consecutive JSON documents, on a line each or not; return None if the text is YAML instead.
 
     Raises:
         ManifestError: a document after the first is not JSON.
@@ -99,17 +99,17 @@ def _json_documents(text: bytes, name: str) -> list[Any] | None:
         return msgspec.json.Decoder().decode_lines(text)
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
-    whole, documents, position = text.decode(), [], 0
+    content, documents, position = text.decode(), [], 0
     decoder = json.JSONDecoder()
-    while (position := _SPACE.match(whole, position).end()) < len(whole):  # type: ignore[union-attr]
+    while (position := _SPACE.match(content, position).end()) < len(content):  # type: ignore[union-attr]
         try:
-            _, end = decoder.raw_decode(whole, position)
-            documents.append(msgspec.json.decode(whole[position:end].encode()))
+            _, end = decoder.raw_decode(content, position)
+            documents.append(msgspec.json.decode(content[position:end].encode()))
         except (ValueError, msgspec.DecodeError) as error:
             # YAML's flow style opens with a brace, too, and a document of YAML may follow one in JSON.
-            if not documents or whole[position] not in "{[":
+            if not documents or content[position] not in "{[":
                 return None
-            line = whole.count("\n", 0, getattr(error, "pos", position)) + 1
+            line = content.count("\n", 0, getattr(error, "pos", position)) + 1
             detail = getattr(error, "msg", str(error))
             raise ManifestError(f"{name}: document {len(documents) + 1}: not JSON: line {line}: {detail}") from None
         position = end
@@ -117,15 +117,15 @@ def _json_documents(text: bytes, name: str) -> list[Any] | None:
 
 
 def unpack_lists(content: Any, where: str, lists: int = 0, on_broken: OnBroken | None = None) -> Iterator[Found]:
-    """The object, or those in it, if it is a list.
+    """Yield the object, or the items of a list.
 
     Args:
         on_broken: as in `read_objects`, for the items of the list.
 
     Raises:
-        ManifestError: it is no object of a kind.
+        ManifestError: the content has no kind, or is not an object.
     """
-    has_objects = isinstance(content, list) and any(isinstance(each, dict) and "kind" in each for each in content)
+    has_objects = isinstance(content, list) and any(isinstance(entry, dict) and "kind" in entry for entry in content)
     if has_objects and lists < _LISTS_MAX:
         yield from _items(content, {}, where, lists, on_broken)
         return
@@ -135,8 +135,8 @@ def unpack_lists(content: Any, where: str, lists: int = 0, on_broken: OnBroken |
         raise NoObjectError(f"{where}: kind: required")
     kind, version = _text(content, "kind", where), _text(content, "apiVersion", where)
     if (mistaken := _MISTAKEN.get((version, kind))) is not None:
-        error, what, option = mistaken
-        raise error(f"{where}: this is {what}, not an object of a cluster: give it with {option}")
+        error, description, option = mistaken
+        raise error(f"{where}: this is {description}, not an object of a cluster: give it with {option}")
     if not (kind.endswith("List") and "items" in content):
         yield Found(content, where)
         return
@@ -153,9 +153,9 @@ def _items(
     items: list[Any], inherited: Manifest, where: str, lists: int, on_broken: OnBroken | None
 ) -> Iterator[Found]:
     for index, item in enumerate(items):
-        whole = {**inherited, **item} if isinstance(item, dict) else item
+        entry = {**inherited, **item} if isinstance(item, dict) else item
         try:
-            yield from unpack_lists(whole, f"{where}[{index}]", lists + 1, on_broken)
+            yield from unpack_lists(entry, f"{where}[{index}]", lists + 1, on_broken)
         except ManifestError as error:
             if on_broken is None:
                 raise ManifestError(str(error)) from None

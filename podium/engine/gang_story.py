@@ -22,20 +22,20 @@ class GangStory:
     """The story of one gang. Members are given by key.
 
     Attributes:
-        gang: the key of the group, and `api` the API group of its PodGroup.
+        gang, api: the key of the group, and the API group of its PodGroup.
         needed: how many members must have a node before any of them starts.
         placed: the members that are bound to a node.
         held: the members for which a running podium holds a node, and which wait for the others.
         would_get: the nodes that other members would get now, one after the other.
-        lacking: why each other member gets none.
-        missing: what keeps the first of these off the nodes, the most frequent first, with the number of nodes.
-        preemption: how room could be made for the first of these; "" if it could not.
+        lacking: the reason why each other member gets no node.
+        missing: the blockers of the first of these, with their number of nodes, the most frequent first.
+        preemption: how preemption would make room for the first of these; "" if it would not.
         wait_s: how long members that have a node wait for the others.
-        left_s: how long the first of those that wait still does so.
-        holds_nodes: whether they hold it meanwhile, if the others have none.
+        left_s: how much longer the first of the waiting members waits.
+        holds_nodes: whether members hold their nodes while others have none.
         domain: the label that all nodes of the gang must share, with the value tried; "" if there is none.
         problem: what is wrong with the group itself; "" if nothing is.
-        note: what keeps this from being what happens; "" if nothing does.
+        note: the precondition for this story, such as a feature gate; "" if it is met.
     """
 
     gang: str
@@ -56,22 +56,22 @@ class GangStory:
 
     @property
     def count(self) -> int:
-        """How many members there are."""
+        """The number of members."""
         return len(self.placed) + len(self.held) + len(self.would_get) + len(self.lacking)
 
     @property
     def short(self) -> int:
-        """How many more members must get a node."""
+        """The number of further members that must get a node."""
         return max(self.needed - len(self.placed) - len(self.held) - len(self.would_get), 0)
 
     @property
     def fits(self) -> bool:
-        """Whether as many members have a node, or would get one, as the gang needs."""
+        """True if as many members have a node, or would get one, as the gang needs."""
         return not self.problem and not self.short
 
     @property
     def is_complete(self) -> bool:
-        """Whether as many members have a node as the gang needs."""
+        """True if as many members have a node as the gang needs."""
         return not self.problem and len(self.placed) >= self.needed
 
     @property
@@ -112,7 +112,7 @@ class GangStory:
 
     @property
     def _lacks(self) -> Sequence[str]:
-        """Members without a node, by what their last attempts have said."""
+        """The members without a node, by the message of their last attempts."""
         by_message: dict[str, dict[str, str]] = {}
         for member, message in self.lacking.items():
             by_message.setdefault(message, {})[member] = message
@@ -126,7 +126,7 @@ class GangStory:
         return [*lines, *([f"  {self.preemption}"] if self.preemption else [])]
 
     def as_dict(self) -> dict[str, Any]:
-        """The story as JSON values."""
+        """Return the story as JSON values."""
         answer: dict[str, Any] = {
             "gang": self.gang,
             "api": self.api,
@@ -143,47 +143,47 @@ class GangStory:
             answer |= {"held": dict(self.held), "seconds_left": self.left_s}
         if self.preemption:
             answer["preemption"] = self.preemption
-        more = {"domain": self.domain, "problem": self.problem, "note": self.note}
-        return answer | {name: text for name, text in more.items() if text}
+        members = {"domain": self.domain, "problem": self.problem, "note": self.note}
+        return answer | {name: text for name, text in members.items() if text}
 
 
 def _names(members: Mapping[str, str]) -> str:
     keys = [*members][:_NAMES_MAX]
-    more = len(members) - len(keys)
-    return ", ".join(keys) + (f" and {more} more" if more else "")
+    surplus = len(members) - len(keys)
+    return ", ".join(keys) + (f" and {surplus} more" if surplus else "")
 
 
 def _nodes(members: Mapping[str, str]) -> str:
     counts: dict[str, int] = {}
     for node in members.values():
         counts[node] = counts.get(node, 0) + 1
-    shown = [f"{node} ({count})" if count > 1 else node for node, count in counts.items()][:_NAMES_MAX]
-    more = len(counts) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    texts = [f"{node} ({count})" if count > 1 else node for node, count in counts.items()][:_NAMES_MAX]
+    surplus = len(counts) - len(texts)
+    return ", ".join(texts) + (f" and {surplus} more" if surplus else "")
 
 
-def too_few(count: int, needed: int) -> str:
-    """The problem that a gang has too few members; "" if it has enough."""
-    return "" if count >= needed else f"only {count} of the {needed} pods that it needs exist"
+def too_few(count: int, min_count: int) -> str:
+    """Describe the problem of a gang with too few members; return "" if it has enough."""
+    return "" if count >= min_count else f"only {count} of the {min_count} pods that it needs exist"
 
 
 def no_group(key: str) -> str:
-    """The problem that the PodGroup is missing."""
+    """Describe the problem that the PodGroup is missing."""
     return f"the PodGroup {key} does not exist, and no member is tried before it does"
 
 
 def no_size(key: str) -> str:
-    """The problem that nothing says how large the gang is."""
+    """Describe the problem that no object gives the gang's size."""
     return f"neither a PodGroup {key} nor an annotation of the pod says how many members the gang needs"
 
 
 def coscheduling_in(framework: Framework) -> Coscheduling | None:
-    """The profile's plugin Coscheduling; None if it has none."""
+    """Return the profile's plugin Coscheduling; None if it has none."""
     plugin = framework.plugins.get(Coscheduling.name)
     return plugin if isinstance(plugin, Coscheduling) else None
 
 
 def longest_wait_s(plugin: Coscheduling | None, spec: GangSpec) -> float:
-    """How long members of a gang of Coscheduling that have a node wait for the others."""
+    """Return how long members of a gang of Coscheduling that have a node wait for the others."""
     args = Coscheduling.Args() if plugin is None else plugin.args
     return float(spec.timeout_s or args.wait_s)

@@ -1,12 +1,12 @@
-"""The search for a placement of a whole gang: every node, and every set of devices, for every pod.
+"""The search for a placement of a whole gang: it tries every node, and every set of devices, for every pod.
 
 Owns the order of the search and its end. Looks for one placement in which as many pods have a node as the gang needs;
-the others are placed where that is possible afterwards. Pods are tried in upstream's order, and nodes in that of an
-attempt; scores do not matter here.
+the others are placed afterwards where possible. Pods are tried in upstream's order, and nodes in that of an attempt;
+scores do not matter here.
 
-Cost: exponential in the worst case, limited by a number of steps: one for each place of a pod that is tried. What was
-tried in vain is not tried again with pods that are alike in each other's places.
-Differs: upstream tries each pod once, on the first node and with the first devices that suit it best.
+Cost: exponential in the worst case, limited by a number of steps: one for each place of a pod that is tried. A state
+that has failed is not tried again with equal pods in each other's places.
+Differs: upstream tries each pod once, on its best node and with the first devices that suit it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from podium.engine.placing import Engine, Placed
+from podium.engine.placing import Engine, PlacedPod
 from podium.engine.simulated_cache import SimulatedCache
 from podium.framework.contract.choosing import ChoosingPlugin
 from podium.framework.contract.pod_groups import SimulatedGroup, ThoroughSearch
@@ -37,40 +37,40 @@ _WAYS_MAX: Final = 1000
 
 @dataclass(slots=True)
 class Budget:
-    """How many steps are left. `has_missed`: something was left out, for want of steps or for its sheer number."""
+    """The steps that are left. `has_missed`: some placements were not tried, for want of steps or as too many."""
 
-    left: int
+    steps_left: int
     has_missed: bool = False
 
     @property
     def is_spent(self) -> bool:
-        """Whether there was no step left."""
-        return self.left < 0
+        """True if a step was asked for when none was left."""
+        return self.steps_left < 0
 
     def step(self) -> bool:
-        """Take one step; False if there is none left."""
-        self.left -= 1
+        """Take one step; return False if none is left."""
+        self.steps_left -= 1
         self.has_missed = self.has_missed or self.is_spent
         return not self.is_spent
 
 
-class Found(NamedTuple):
-    """A pod of the placement that was found; `placed` is None if it was left out."""
+class MemberPlacement(NamedTuple):
+    """One pod of the group's placement; `placed_pod` is None if the pod was left out."""
 
     cycle: Cycle
     decision: Suggested | DoesNotFit
-    placed: Placed | None
+    placed_pod: PlacedPod | None
 
 
 @dataclass(slots=True)
 class _Frame:
-    """One pod on the way down: the places that are left to try, and the one that it has."""
+    """One level of the search: a pod, its present place, and the places that are left to try."""
 
     cycle: Cycle
     places: Iterator[tuple[int, str, int]]
     state: Hashable
     skips: int
-    found: Found | None = None
+    placement: MemberPlacement | None = None
     takes: Hashable = None
     has_been_left_out: bool = False
 
@@ -80,21 +80,21 @@ class GroupSearch:
     """One search, in a simulation that nothing else uses.
 
     Args:
-        needed: how many of the pods have to get a node.
+        min_count: how many of the pods have to get a node.
     """
 
     engine: Engine
-    simulated: SimulatedCache
+    cache: SimulatedCache
     framework: Framework
     pods: Sequence[Pod]
-    needed: int
+    min_count: int
     budget: Budget
     _stack: list[_Frame] = field(default_factory=list)
     _in_vain: set[Hashable] = field(default_factory=set)
 
-    def run(self) -> Steps[Sequence[Found] | None]:
-        """The placement; None if there is none, or the budget has ended. Nothing of it remains in the simulation."""
-        if self.needed > len(self.pods) or self.engine.extenders.have_a_say:
+    def run(self) -> Steps[Sequence[MemberPlacement] | None]:
+        """Return the placement; None if there is none, or the budget is spent. The simulation is left unchanged."""
+        if self.min_count > len(self.pods) or self.engine.extenders.have_a_say:
             return None
         try:
             self._descend(0)
@@ -108,23 +108,23 @@ class GroupSearch:
                     self._in_vain.add(frame.state)
                     self._stack.pop()
                 elif len(self._stack) == len(self.pods):
-                    return [each.found for each in self._stack if each.found is not None]
+                    return [frame.placement for frame in self._stack if frame.placement is not None]
                 else:
-                    self._descend(frame.skips + (frame.found is None or frame.found.placed is None))
+                    self._descend(frame.skips + (frame.placement is None or frame.placement.placed_pod is None))
             return None
         finally:
             for frame in reversed(self._stack):
                 self._take_back(frame, keeps=True)
 
     def _descend(self, skips: int) -> None:
-        """Begin with the next pod."""
+        """Continue with the next pod."""
         pod = self.pods[len(self._stack)]
-        taken = Counter(frame.takes for frame in self._stack)
-        state = len(self._stack), skips, frozenset(taken.items())
-        self.simulated.show_to(pod)
+        take_counts = Counter(frame.takes for frame in self._stack)
+        state = len(self._stack), skips, frozenset(take_counts.items())
+        self.cache.show_to(pod)
         cycle = self.engine.cycle(self.framework, pod)
         cycle.makes_room = False
-        cycle.state.write(SimulatedGroup(self.simulated.group))
+        cycle.state.write(SimulatedGroup(self.cache.group))
         cycle.state.write(ThoroughSearch(_WAYS_MAX))
         places = iter(()) if state in self._in_vain else self._places(cycle)
         frame = _Frame(cycle, places, state, skips)
@@ -132,7 +132,7 @@ class GroupSearch:
         self._stack.append(frame)
 
     def _places(self, cycle: Cycle) -> Iterator[tuple[int, str, int]]:
-        """Each row, node name and way in which the pod fits."""
+        """Yield each row, node name and way in which the pod fits."""
         try:
             names = run_pre_filter(cycle)
             if isinstance(names, Status):
@@ -145,39 +145,40 @@ class GroupSearch:
             return
         for row in rows:
             name = cycle.snapshot.name(row)
-            counts = [each.ways(cycle.state, name) for each in self._choosing]
+            counts = [plugin.ways(cycle.state, name) for plugin in self._choosing]
             self.budget.has_missed |= max(counts, default=1) >= _WAYS_MAX
             for way in range(max(counts, default=1)):
                 yield row, name, way
 
     @property
     def _choosing(self) -> list[ChoosingPlugin]:
-        return [each for each in self.framework.plugins.values() if isinstance(each, ChoosingPlugin)]
+        return [plugin for plugin in self.framework.plugins.values() if isinstance(plugin, ChoosingPlugin)]
 
     def _next(self, frame: _Frame) -> bool:
-        """Give the pod its next place, or leave it out if the gang can do without it; False if nothing is left."""
+        """Give the pod its next place, or leave it out if enough others remain; return False if nothing is left."""
         pod = frame.cycle.pod
         for row, name, way in frame.places:
             if not self.budget.step():
                 return False
-            takes = tuple(each.choose(frame.cycle.state, name, way) for each in self._choosing)
-            placed = self.engine.place(frame.cycle, name)
-            if placed.status is not None:
-                self.engine.take_back(placed)
+            takes = tuple(plugin.choose(frame.cycle.state, name, way) for plugin in self._choosing)
+            placed_pod = self.engine.place(frame.cycle, name)
+            if placed_pod.status is not None:
+                self.engine.take_back(placed_pod)
                 continue
-            frame.found = Found(frame.cycle, Suggested(name, row, 0, 0), placed)
+            frame.placement = MemberPlacement(frame.cycle, Suggested(name, row, 0, 0), placed_pod)
             frame.takes = (row, id(pod.spec), frozenset(pod.metadata.labels.items()), takes)
             return True
-        if frame.has_been_left_out or frame.skips >= len(self.pods) - self.needed:
+        if frame.has_been_left_out or frame.skips >= len(self.pods) - self.min_count:
             return False
         frame.has_been_left_out = True
         cycle = frame.cycle
-        frame.found = Found(cycle, DoesNotFit(FitError(len(cycle.snapshot.order), cycle.diagnosis), None), None)
+        error = FitError(len(cycle.snapshot.order), cycle.diagnosis)
+        frame.placement = MemberPlacement(cycle, DoesNotFit(error, None), None)
         frame.takes = None
         return True
 
     def _take_back(self, frame: _Frame, *, keeps: bool = False) -> None:
-        if frame.found is not None and frame.found.placed is not None:
-            self.engine.take_back(frame.found.placed)
+        if frame.placement is not None and frame.placement.placed_pod is not None:
+            self.engine.take_back(frame.placement.placed_pod)
         if not keeps:
-            frame.found = None
+            frame.placement = None

@@ -1,7 +1,7 @@
-"""Decoding manifests into typed objects, with the metadata that an API server would add.
+"""Decodes manifests into typed objects, with the metadata that an API server would add.
 
 Differs: adds only the metadata that everything else depends on: a namespace, and a unique UID.
-`podium.engine.admission` adds the other defaults, for files that no API server has admitted.
+`podium.engine.derivation.admission` adds the other defaults, for files that no API server has admitted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RESOURCES: Mapping[tuple[str, str], ResourceType[Any]] = {
 
 
 def resource_of(manifest: Manifest) -> ResourceType[Any] | None:
-    """The resource type of the object; None if a scheduler does not read it."""
+    """Return the resource type of the object; None if a scheduler does not read it."""
     version, kind = manifest.get("apiVersion"), manifest.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
         return None
@@ -40,7 +40,7 @@ def resource_of(manifest: Manifest) -> ResourceType[Any] | None:
 
 
 def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:
-    """The typed object; a running pod, a node or a budget is read as far as possible, because it must count.
+    """Decode the object. A running pod, a node or a budget is read as far as possible, because it must count.
 
     Raises:
         ManifestError: a field has a value of a wrong type, or the object has no name.
@@ -55,15 +55,15 @@ def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:
     namespace = metadata.get("namespace") or (DEFAULT_NAMESPACE if is_namespaced(resource) else "")
     key = f"{namespace}/{metadata['name']}" if namespace else metadata["name"]
     uid = metadata.get("uid") or f"{resource.kind}/{key}"
-    whole = {**manifest, "metadata": {**metadata, "namespace": namespace, "uid": uid}}
+    full_manifest = {**manifest, "metadata": {**metadata, "namespace": namespace, "uid": uid}}
     try:
-        return msgspec.convert(whole, resource.type)
+        return msgspec.convert(full_manifest, resource.type)
     except msgspec.ValidationError:
         pass
     try:
-        return msgspec.convert(without_nulls(whole), resource.type)
+        return msgspec.convert(without_nulls(full_manifest), resource.type)
     except msgspec.ValidationError as error:
-        part: ObjectT | None = readable_part(resource.type, msgspec.Raw(msgspec.json.encode(whole)), str(error))
+        part: ObjectT | None = readable_part(resource.type, msgspec.Raw(msgspec.json.encode(full_manifest)), str(error))
         if part is not None:
             return part
         field, detail = field_and_detail(str(error))
@@ -71,13 +71,13 @@ def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:
 
 
 def as_manifest(resource: ResourceType[ObjectT], item: ObjectT) -> dict[str, Any]:
-    """The object as a manifest with the fields that a scheduler reads."""
-    found: dict[str, Any] = msgspec.to_builtins(item)
-    if node := found.pop("nodeName", ""):
-        found["spec"] = {**found.get("spec", {}), "nodeName": node}
-    return {"apiVersion": resource.api_version, "kind": resource.kind, **found}
+    """Return the object as a manifest with the fields that a scheduler reads."""
+    manifest: dict[str, Any] = msgspec.to_builtins(item)
+    if node := manifest.pop("nodeName", ""):
+        manifest["spec"] = {**manifest.get("spec", {}), "nodeName": node}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **manifest}
 
 
 def is_namespaced(resource: ResourceType[Any]) -> bool:
-    """Whether objects of the resource have a namespace."""
+    """Return whether objects of the resource have a namespace."""
     return issubclass(resource.type, (NamespacedObject, Pod))

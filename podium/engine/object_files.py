@@ -1,7 +1,7 @@
-"""The objects of all files that a question names: files, directories, and what is given twice.
+"""Reads the objects of all files and directories that a question names, and resolves duplicates.
 
 Owns which files of a directory are read, the names of objects that have only `generateName`, and which one of two
-objects of the same name counts. What a caller should hear of beside errors are notes, each a sentence.
+objects of the same name counts. Whatever is left out or replaced is reported as a note, a sentence each.
 
 Source: kubectl apply -f, which reads the same files of a directory; of two objects the last one counts there, too.
 Differs: hidden files of a directory, and files in it that hold no objects, are left out with a note.
@@ -26,7 +26,7 @@ from podium.lib.packed_files import read_unpacked
 from podium.lib.yaml_reader import YamlError, read_documents
 
 ENDINGS: Final = (".yaml", ".yml", ".json", ".jsonl")
-"""How the names of files of a directory end that are read; `.gz` may follow."""
+"""The endings of the files that are read in a directory; `.gz` may follow."""
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Objects: TypeAlias = PathLike | Manifest | Iterable[PathLike | Manifest]
@@ -46,7 +46,7 @@ class Source:
     """A file to read.
 
     Attributes:
-        is_listed: whether it was found in a directory, and not named by anyone.
+        is_listed: whether it was found in a directory, not named by the caller.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Source:
 def objects_given(objects: Objects) -> list[Found]:
     """Read the objects of files and directories, and those that are given as manifests, for callers of the library.
 
-    What is left out or replaced is warned about.
+    A warning names everything that is left out or replaced.
 
     Raises:
         ManifestError: an object cannot be read. The message says where it is.
@@ -65,19 +65,19 @@ def objects_given(objects: Objects) -> list[Found]:
     """
     parts = [objects] if isinstance(objects, (str, os.PathLike, Mapping)) else objects
     notes: list[str] = []
-    found: list[Found] = []
+    items: list[Found] = []
     for index, part in enumerate(parts):
         path = os.path.expanduser(part) if isinstance(part, (str, os.PathLike)) else ""
         if path and (parts is not objects or isinstance(part, os.PathLike) or os.path.exists(path)):
-            found += objects_of(sources_of([path], read_file, notes.append), notes.append)
+            items += objects_of(sources_of([path], read_file, notes.append), notes.append)
         else:
-            found += unpack_lists(part, f"objects[{index}]")
-    found = unique(found, notes.append)
+            items += unpack_lists(part, f"objects[{index}]")
+    items = unique(items, notes.append)
     for note in notes:
         from podium.lib.printable import printable
 
         warnings.warn(printable(note), stacklevel=4)
-    return found
+    return items
 
 
 def read_file(name: str) -> bytes:
@@ -89,7 +89,7 @@ def read_file(name: str) -> bytes:
 
 
 def sources_of(names: Iterable[str], read: Callable[[str], bytes], on_note: OnNote) -> Iterator[Source]:
-    """Find the files that the names stand for. A directory stands for the files below it.
+    """Yield the files of these names; for a directory, all files below it.
 
     Raises:
         ManifestError: a directory has no files to read.
@@ -114,42 +114,45 @@ def objects_of(sources: Iterable[Source], on_note: OnNote, on_broken: OnBroken |
     An object that has only `generateName` gets a name. Of several with the same kind and name the last one counts.
 
     Args:
-        on_broken: receives what cannot be read instead of the caller, for a file that was named only what is no object.
+        on_broken: receives the errors of a listed file, and those of single objects in a named one; by default they
+            are raised.
 
     Raises:
         ManifestError: an object cannot be read. The message says where it is.
     """
-    found: list[Found] = []
+    items: list[Found] = []
     for source in sources:
         try:
-            found += _objects_in(source, on_note, on_broken)
+            items += _objects_in(source, on_note, on_broken)
         except ManifestError as error:
             if on_broken is None or not source.is_listed:
                 raise
             on_broken(error)
-    return unique(found, on_note)
+    return unique(items, on_note)
 
 
-def unique(found: Iterable[Found], on_note: OnNote) -> list[Found]:
-    """The objects with names. Of several with the same kind and name the last one counts."""
+def unique(items: Iterable[Found], on_note: OnNote) -> list[Found]:
+    """Name the objects, and drop duplicates: of several with the same kind and name the last one counts."""
     by_identity: dict[tuple[str, ...], Found] = {}
     nameless: list[Found] = []
-    for each in found:
-        identity = _identity(each.manifest)
+    for item in items:
+        identity = _identity(item.manifest)
         if identity is None:
-            nameless.append(each)
+            nameless.append(item)
             continue
-        before = by_identity.get(identity)
-        if before is not None and before.manifest != each.manifest:
-            what = f"{each.where}: {_text(identity)}"
-            on_note(f"{what}: is there with other contents in {before.where}; the last one counts, which is this one")
-        by_identity[identity] = each
-    for number, each in enumerate(nameless):
-        manifest = with_generated_name(each.manifest, lambda named: _identity(named) in by_identity, number)
-        named = Found(manifest, each.where)
-        identity = _identity(named.manifest)
-        # What has neither name is left to whoever reads the object.
-        by_identity[(each.where,) if identity is None else identity] = named
+        namesake = by_identity.get(identity)
+        if namesake is not None and namesake.manifest != item.manifest:
+            subject = f"{item.where}: {_text(identity)}"
+            on_note(
+                f"{subject}: is there with other contents in {namesake.where}; the last one counts, which is this one"
+            )
+        by_identity[identity] = item
+    for number, item in enumerate(nameless):
+        manifest = with_generated_name(item.manifest, lambda candidate: _identity(candidate) in by_identity, number)
+        named_item = Found(manifest, item.where)
+        identity = _identity(named_item.manifest)
+        # An object without both names is refused when it is decoded.
+        by_identity[(item.where,) if identity is None else identity] = named_item
     return list(by_identity.values())
 
 
@@ -158,10 +161,10 @@ def _is_wanted(name: str) -> bool:
 
 
 def _objects_in(source: Source, on_note: OnNote, on_broken: OnBroken | None) -> list[Found]:
-    """The objects of one file.
+    """Read the objects of one file.
 
     Raises:
-        ManifestError: it is not a file of objects, or one that is only made into objects by another tool.
+        ManifestError: the file holds no objects, or a template from which another tool makes them.
     """
     name, folder = source.name, os.path.dirname(source.name) or "."
     is_kustomization = _KUSTOMIZATION.fullmatch(os.path.basename(name)) is not None
@@ -180,43 +183,43 @@ def _objects_in(source: Source, on_note: OnNote, on_broken: OnBroken | None) -> 
         on_note(f"{error}: left out, because it is not an object of a cluster")
 
     try:
-        found = list(read_objects(source.content, name, on_broken, note_other if source.is_listed else None))
+        items = list(read_objects(source.content, name, on_broken, note_other if source.is_listed else None))
     except ManifestError as error:
         if isinstance(error, NoObjectError) or _TEMPLATE.search(source.content) is None:
             raise
         advice = _INSTEAD_OF_TEMPLATE.format(chart="CHART")
         raise ManifestError(f"{error}; this looks like a template, such as those of Helm: {advice}") from None
-    for each in found:
-        if _is_template(each.manifest):
+    for item in items:
+        if _is_template(item.manifest):
             raise ManifestError(
-                f"{each.where}: its name is a template, such as those of Helm: "
+                f"{item.where}: its name is a template, such as those of Helm: "
                 f"{_INSTEAD_OF_TEMPLATE.format(chart='CHART')}"
             )
-    return found
+    return items
 
 
 def _is_template(manifest: Manifest) -> bool:
     metadata = manifest.get("metadata")
     names = (metadata.get("name"), metadata.get("namespace")) if isinstance(metadata, dict) else ()
-    return any(isinstance(each, str) and _DIRECTIVE in each for each in (manifest["kind"], *names))
+    return any(isinstance(text, str) and _DIRECTIVE in text for text in (manifest["kind"], *names))
 
 
 def _is_harmless(source: Source) -> bool:
-    """Whether a kustomization only lists files that are below its own directory."""
+    """Return whether a kustomization only lists files that are below its own directory."""
     try:
-        (content,) = [each for each in read_documents(source.content) if each is not None]
+        (content,) = [document for document in read_documents(source.content) if document is not None]
     except (YamlError, ValueError):
         return False
     if not isinstance(content, dict) or not content.keys() <= _HARMLESS_FIELDS:
         return False
     folder, resources = os.path.dirname(source.name), content.get("resources")
     return isinstance(resources, list) and all(
-        isinstance(each, str) and ".." not in each and os.path.exists(os.path.join(folder, each)) for each in resources
+        isinstance(path, str) and ".." not in path and os.path.exists(os.path.join(folder, path)) for path in resources
     )
 
 
 def _identity(manifest: Manifest) -> tuple[str, ...] | None:
-    """Group, kind, namespace and name of the object; None if it has no name."""
+    """Return the group, kind, namespace and name of the object; None if it has no name."""
     metadata = manifest.get("metadata")
     name: Any = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(metadata, dict) or not isinstance(name, str) or not name:

@@ -1,4 +1,4 @@
-"""The plugins' handle when there is no API server: questions are answered, nothing is carried out.
+"""The plugins' handle without an API server: it answers questions and carries nothing out.
 
 Owns the stand-ins for the protocols of `podium.framework.contract` that refuse, are empty, or do nothing.
 """
@@ -65,17 +65,17 @@ class NoPreemptions:
         """Do nothing."""
 
     def is_preempting(self, uid: str) -> bool:
-        """False: there are no preemptions."""
+        """Return False: there are no preemptions."""
         del uid
         return False
 
     def held_back_from(self, pod: Pod) -> Collection[str]:
-        """No node: there are no preemption loops."""
+        """Return no node: there are no preemption loops."""
         del pod
         return ()
 
     def is_protected(self, victim: Pod) -> bool:
-        """False: every pod may be a victim."""
+        """Return False: every pod may be a victim."""
         del victim
         return False
 
@@ -84,10 +84,10 @@ class NoWaitingPods:
     """Implements `podium.framework.contract.handle.WaitingPods`: without binding cycles no pod waits at Permit."""
 
     def get(self, uid: str) -> None:
-        """None: no pod waits."""
+        """Return None: no pod waits."""
 
     def __iter__(self) -> Iterator[WaitingPod]:
-        """An empty iterator: no pod waits."""
+        """Return an empty iterator: no pod waits."""
         return iter(())
 
 
@@ -107,18 +107,18 @@ class OfflineHandle:
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
-        """The snapshot that the current attempt decides on."""
+        """Return the snapshot that the current attempt decides on."""
         return self.snapshot_of()
 
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
-        """The stored objects of a kind."""
+        """Return the stored objects of a kind."""
         return self.lister_of(resource)
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
         """Do nothing: there is no queue."""
 
     def shared(self, make: Callable[[Handle], T]) -> T:
-        """What all plugins and profiles of one cluster share."""
+        """Return the object that all plugins and profiles of one cluster share, made on first use."""
         if make not in self._shared:
             self._shared[make] = make(self)
         return cast(T, self._shared[make])

@@ -1,8 +1,8 @@
 """The one way to place a pod: decide, assume, reserve, run Permit; and undo all of it.
 
 Owns the order of these steps and their reversal. Never binds and never waits: the daemon continues with the binding
-cycle, an offline caller has its answer. Used by the daemon's loop, `podium.Cluster`, the estimator's accurate mode, the
-test kit and the benchmarks.
+cycle, while an offline caller stops here. Used by the daemon's loop, `podium.Cluster`, the estimator's accurate mode,
+the test kit and the benchmarks.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (schedulingCycle, assumeAndReserve), v1.36.2.
 """
@@ -35,28 +35,28 @@ class AssumedPods(Protocol):
     """
 
     def snapshot(self) -> Snapshot:
-        """The nodes and pods as they are now."""
+        """Return the nodes and pods as they are now."""
 
     def assume_pod(self, pod: Pod, node_name: str) -> None:
         """Count the pod on the node."""
 
     def forget_pod(self, pod: Pod) -> bool:
-        """Stop counting an assumed pod; returns whether it was assumed."""
+        """Stop counting an assumed pod, and return whether it was assumed."""
 
     def is_assumed(self, uid: str) -> bool:
-        """Whether the pod is assumed."""
+        """Return whether the pod is assumed."""
 
     def pod(self, uid: str) -> Pod | None:
-        """The pod as it counts on its node; None if it does not."""
+        """Return the pod as it counts on its node; None if it does not."""
 
 
-class Placed(NamedTuple):
+class PlacedPod(NamedTuple):
     """A pod for which a node was chosen.
 
     Attributes:
-        status: why Reserve or Permit rejected the pod, which then counts nowhere; None if it is assumed on the node.
-        waits: plugin → seconds, if Permit makes the pod wait before it is bound; `waits_for` says for what.
-        nominated_to: the node that the pod was nominated to before; its nomination has been removed.
+        status: the rejection by Reserve or Permit, after which the pod counts on no node; None if it is assumed.
+        waits: plugin → seconds, if Permit makes the pod wait before it is bound; `waits_for` names the reason.
+        nominated_to: the pod's nominated node until then; placing the pod removes the nomination.
     """
 
     framework: Framework
@@ -103,7 +103,7 @@ class Engine:
         )
 
     def attempt(self, cycle: Cycle) -> Steps[Decision]:
-        """Decide where the pod goes, calling the extenders that are interested in it."""
+        """Choose a node for the pod, calling the extenders that are interested in it."""
         return attempt(
             cycle,
             self.rotation,
@@ -114,10 +114,10 @@ class Engine:
         )
 
     def decide(self, cycle: Cycle) -> Decision:
-        """As `attempt`, without extenders."""
+        """Choose a node without extenders, as `attempt` does with them."""
         return run_unasked(self.attempt(cycle))
 
-    def place(self, cycle: Cycle, node_name: str) -> Placed:
+    def place(self, cycle: Cycle, node_name: str) -> PlacedPod:
         """Assume the pod on the chosen node, reserve, and run Permit. Undo all of it if a plugin rejects the pod.
 
         Raises:
@@ -136,22 +136,22 @@ class Engine:
             status, waits, waits_for = permit.status, permit.waits, permit.message
         if waits:
             cycle.forget_nodes()
-        placed = Placed(framework, state, pod, node_name, status, waits, nominated_to, waits_for)
+        placed_pod = PlacedPod(framework, state, pod, node_name, status, waits, nominated_to, waits_for)
         if status is not None:
-            self._withdraw(placed)
-        return placed
+            self._withdraw(placed_pod)
+        return placed_pod
 
-    def take_back(self, placed: Placed) -> None:
+    def take_back(self, placed_pod: PlacedPod) -> None:
         """Undo the placement of a pod and restore its nomination.
 
         A pod whose binding the watch has confirmed meanwhile stays on its node.
         """
-        if placed.status is None:
-            self._withdraw(placed)
-        if placed.nominated_to is not None and self.nominator.node_of(placed.pod.uid) is None:
-            self.nominator.add(placed.pod, placed.nominated_to)
+        if placed_pod.status is None:
+            self._withdraw(placed_pod)
+        if placed_pod.nominated_to is not None and self.nominator.node_of(placed_pod.pod.uid) is None:
+            self.nominator.add(placed_pod.pod, placed_pod.nominated_to)
 
-    def _withdraw(self, placed: Placed) -> None:
-        placed.framework.run_unreserve(placed.state, placed.pod, placed.node_name)
-        if self.cache.is_assumed(placed.pod.uid):
-            self.cache.forget_pod(placed.pod)
+    def _withdraw(self, placed_pod: PlacedPod) -> None:
+        placed_pod.framework.run_unreserve(placed_pod.state, placed_pod.pod, placed_pod.node_name)
+        if self.cache.is_assumed(placed_pod.pod.uid):
+            self.cache.forget_pod(placed_pod.pod)

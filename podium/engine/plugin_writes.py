@@ -1,4 +1,4 @@
-"""What plugins write to the API server before and after bindings, carried out on the objects of a cluster in memory."""
+"""Applies plugins' writes before bindings and after failures to the objects of a cluster in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podium.objects.core import Pod
 def writes_before_binding(
     framework: Framework, state: CycleState, pod: Pod, node_name: str
 ) -> Sequence[ObjectWrite] | str:
-    """What PreBind of all plugins writes, or the message of the one that fails."""
+    """Return the writes of all plugins at PreBind, or the message of the first that fails."""
     writes: list[ObjectWrite] = []
     for plugin in framework.binding_writers:
         try:
@@ -26,12 +26,12 @@ def writes_before_binding(
 
 
 def writes_after_failure(framework: Framework, state: CycleState, pod: Pod) -> Sequence[ObjectWrite]:
-    """What the plugins write after an attempt in which no node fits."""
+    """Return the plugins' writes after an attempt in which no node fits."""
     return [write for plugin in framework.writing for write in plugin.writes_after_failure(state, pod)]
 
 
 def carry_out(store: ObjectStore, writes: Iterable[ObjectWrite]) -> None:
-    """Make the changes, in order."""
+    """Apply the writes, in order."""
     for write in writes:
         if write.after is None:
             store.drop(write.resource, write.before)
@@ -40,5 +40,5 @@ def carry_out(store: ObjectStore, writes: Iterable[ObjectWrite]) -> None:
 
 
 def undo(store: ObjectStore, writes: Sequence[ObjectWrite]) -> None:
-    """Undo the changes, the latest one first."""
-    carry_out(store, (ObjectWrite(each.resource, each.after, each.before) for each in reversed(writes)))
+    """Undo the writes, the latest one first."""
+    carry_out(store, (ObjectWrite(write.resource, write.after, write.before) for write in reversed(writes)))

@@ -1,8 +1,8 @@
-"""The pod-group cycle: tries all waiting pods of a group on one snapshot, and decides what becomes of each of them.
+"""The pod-group cycle: tries all waiting pods of a group on one snapshot, and decides on each of them.
 
-Owns the simulation in which the pods take their places one after the other, and what its result means for each pod.
-Nothing outlives it but the rotation: whatever a plugin has reserved in it is taken back, and the caller places the pods
-for good, one by one, with the nodes that were found.
+Owns the simulation in which the pods take their places one after the other, and the decision that follows for each pod.
+Only the rotation outlives it: whatever plugins reserve in it is taken back, and the caller places the pods for good,
+one by one, on the nodes of the decision.
 
 Source: kubernetes pkg/scheduler/schedule_one_podgroup.go, v1.36.2.
 """
@@ -17,7 +17,7 @@ from podium.cluster import Snapshot
 from podium.cluster.pod_groups import PodGroupState
 from podium.config import PodGroupRules
 from podium.engine.group_search import Budget, GroupSearch
-from podium.engine.placing import Engine, Placed
+from podium.engine.placing import Engine, PlacedPod
 from podium.engine.simulated_cache import SimulatedCache
 from podium.framework.contract.pod_groups import Placement, ProposedGroup, SimulatedGroup
 from podium.framework.contract.post_filter import GroupHelp, PostFilterResult
@@ -53,14 +53,14 @@ MemberDecision: TypeAlias = Suggested | DoesNotFit | Failed | RejectedWithGroup
 
 
 class Member(NamedTuple):
-    """What becomes of one pod of the group. `cycle` is the attempt at it, to be continued if it has a node."""
+    """The decision on one pod of the group. `cycle` is its attempt, which continues if the pod has a node."""
 
     cycle: Cycle
     decision: MemberDecision
 
 
 class Eviction(NamedTuple):
-    """What PostFilter has found for one pod: its victims, and the node where they make room."""
+    """The result of PostFilter for one pod: the victims, and the node where they make room."""
 
     pod: Pod
     help: PostFilterResult
@@ -68,13 +68,13 @@ class Eviction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupDecision:
-    """What becomes of a group.
+    """The decision on a group.
 
     Attributes:
-        status: why it is not scheduled; None if it is.
-        waits_for_preemption: whether it will fit once victims are gone.
-        members: in the order of the pods. If the group is scheduled, those with a node are to be placed.
-        evictions: the victims that pods of the group have found, which are evicted whatever becomes of the group.
+        status: why the group is not scheduled; None if it is.
+        waits_for_preemption: whether the group will fit once victims are gone.
+        members: the decisions in the order of the pods. If the group is scheduled, those with a node are to be placed.
+        evictions: the victims for single pods of the group, which are evicted even if the group is not scheduled.
         victims: the pods to evict for the group as a whole.
     """
 
@@ -94,9 +94,9 @@ class GroupDecision:
         return "waiting_on_preemption" if self.waits_for_preemption else "unschedulable"
 
     def condition(self, group: PodGroup) -> PodCondition | None:
-        """The condition to write to the group; None if it stays: a group that was scheduled once remains so."""
-        status, before = self.status, group.condition(POD_GROUP_SCHEDULED)
-        if status is not None and before is not None and before.status == "True":
+        """Return the group's new condition; None if it stays, because a group that was scheduled once remains so."""
+        status, old_condition = self.status, group.condition(POD_GROUP_SCHEDULED)
+        if status is not None and old_condition is not None and old_condition.status == "True":
             return None
         reason = "Scheduled" if status is None else "Unschedulable" if status.is_rejected else "SchedulerError"
         return PodCondition(
@@ -109,36 +109,36 @@ class GroupDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
-    """One pod in a simulation.
+class _MemberAttempt:
+    """The attempt at one pod in a simulation.
 
     Attributes:
         decision: without victims, which are in `eviction`.
-        placed: how it was placed; None if no node was found for it, or it was rejected there.
-        requires_preemption: whether it is placed where victims would have to go first.
+        placed_pod: the placement; None if no node fits, or Reserve or Permit rejected the pod.
+        requires_preemption: whether victims would have to leave its node first.
     """
 
     cycle: Cycle
     decision: Decision
-    placed: Placed | None = None
+    placed_pod: PlacedPod | None = None
     requires_preemption: bool = False
     eviction: Eviction | None = None
 
     @property
     def error(self) -> Status | None:
-        """The status of an attempt that has failed for a reason other than that the pod does not fit."""
+        """The status of an attempt that failed with an error, not a rejection."""
         decision = self.decision
         return decision.status if isinstance(decision, Failed) and not decision.status.is_rejected else None
 
 
 @dataclass(slots=True)
-class Trial:
-    """One simulation of the whole group; `status` as in `GroupDecision`.
+class Simulation:
+    """One simulation of the whole group; `status` is that of `GroupDecision`.
 
-    `search_ended` says that the search for another placement was given up; "" if it was not.
+    `search_ended` says that the search for another placement ran out of steps; "" if it did not.
     """
 
-    tried: list[_Tried]
+    attempts: list[_MemberAttempt]
     status: Status | None = _REJECTED
     waits_for_preemption: bool = False
     search_ended: str = ""
@@ -146,7 +146,7 @@ class Trial:
     @property
     def placed_pods(self) -> Sequence[Pod]:
         """The pods that have a place."""
-        return [each.cycle.pod for each in self.tried if each.placed is not None]
+        return [attempt.cycle.pod for attempt in self.attempts if attempt.placed_pod is not None]
 
 
 class PodGroupCycle:
@@ -181,48 +181,48 @@ class PodGroupCycle:
         self._snapshot = engine.cache.snapshot()
 
     def attempt(self) -> Steps[GroupDecision]:
-        """Decide what becomes of the group."""
+        """Decide on the group."""
         names = list(dict.fromkeys(pod.spec.scheduler_name for pod in self._pods))
         if len(names) > 1:
-            return self._failed(
+            return self._fail(
                 "all pods in a single pod group should have the same .spec.schedulerName set, "
                 f'got: "{names[1]}" and "{names[0]}"'
             )
-        trial = yield from self._algorithm(self._snapshot)
-        if trial.status is not None and trial.status.code is Code.UNSCHEDULABLE:
-            trial = yield from self._search(trial)
+        simulation = yield from self._algorithm(self._snapshot)
+        if simulation.status is not None and simulation.status.code is Code.UNSCHEDULABLE:
+            simulation = yield from self._search(simulation)
         victims: tuple[Pod, ...] = ()
-        status = trial.status
+        status = simulation.status
         if self._rules.are_preempted_for and status is not None and status.code is Code.UNSCHEDULABLE:
-            helped = yield from self._preempt()
-            if isinstance(helped, GroupHelp):
-                victims, trial.waits_for_preemption = helped.victims, True
-            elif helped.is_rejected:
-                trial.status = Status(status.code, (*status.reasons, helped.message), error=status.error)
+            result = yield from self._preempt()
+            if isinstance(result, GroupHelp):
+                victims, simulation.waits_for_preemption = result.victims, True
+            elif result.is_rejected:
+                simulation.status = Status(status.code, (*status.reasons, result.message), error=status.error)
             else:
-                trial.status = helped
-        return self._decision(trial, victims)
+                simulation.status = result
+        return self._decision(simulation, victims)
 
     # ------------------------------------------------------------ placements and preemption
 
-    def _algorithm(self, snapshot: Snapshot, *, makes_room: bool = True) -> Steps[Trial]:
+    def _algorithm(self, snapshot: Snapshot, *, makes_room: bool = True) -> Steps[Simulation]:
         """Try the group on all nodes, or in each placement that the profile generates for it."""
         if not self._rules.are_placed_by_topology:
             return (yield from self._try_all(snapshot, makes_room=makes_room))
         placements, status = generate_placements(self._framework, self._key, self._state, snapshot)
         if status is not None:
-            return Trial([], status)
-        first: Trial | None = None
-        good: list[tuple[Placement, Trial]] = []
+            return Simulation([], status)
+        first: Simulation | None = None
+        good: list[tuple[Placement, Simulation]] = []
         for placement in placements:
             is_whole = len(placement.rows) == len(snapshot.order)
             nodes = snapshot if is_whole else snapshot.restricted_to(placement.rows)
-            trial = yield from self._try_all(nodes, makes_room=makes_room)
-            if trial.status is not None and not trial.status.is_rejected:
-                return trial
-            first = first or trial
-            if trial.status is None or trial.waits_for_preemption:
-                good.append((placement, trial))
+            simulation = yield from self._try_all(nodes, makes_room=makes_room)
+            if simulation.status is not None and not simulation.status.is_rejected:
+                return simulation
+            first = first or simulation
+            if simulation.status is None or simulation.waits_for_preemption:
+                good.append((placement, simulation))
         assert first is not None
         if not good:
             text = f"0/{len(placements)} placements are available, first placement status: {_UNSCHEDULABLE}"
@@ -230,35 +230,35 @@ class PodGroupCycle:
             return first
         if len(good) == 1:
             return good[0][1]
-        proposed = [ProposedGroup(self._state, placement, trial.placed_pods) for placement, trial in good]
+        proposed = [ProposedGroup(self._state, placement, simulation.placed_pods) for placement, simulation in good]
         best = best_placement(self._framework, proposed, snapshot)
-        return Trial([], best) if isinstance(best, Status) else good[best][1]
+        return Simulation([], best) if isinstance(best, Status) else good[best][1]
 
-    def _search(self, trial: Trial) -> Steps[Trial]:
-        """Look for a placement that upstream's way has missed, if the profile asks for that."""
+    def _search(self, simulation: Simulation) -> Steps[Simulation]:
+        """Search thoroughly for a placement that upstream's algorithm misses, if the profile enables that."""
         gang, group = self._framework.plugins.get(GangScheduling.name), self._group
-        needed = None if group is None or group.min_count is None else group.min_count - self._state.scheduled_count
-        if not isinstance(gang, GangScheduling) or not gang.search_steps_max or needed is None:
-            return trial
+        count = None if group is None or group.min_count is None else group.min_count - self._state.scheduled_count
+        if not isinstance(gang, GangScheduling) or not gang.search_steps_max or count is None:
+            return simulation
         placements = [self._snapshot]
         if self._rules.are_placed_by_topology:
             generated, _ = generate_placements(self._framework, self._key, self._state, self._snapshot)
-            placements = [self._snapshot.restricted_to(each.rows) for each in generated]
+            placements = [self._snapshot.restricted_to(placement.rows) for placement in generated]
         budget = Budget(gang.search_steps_max)
         for snapshot in placements:
-            simulated = SimulatedCache(snapshot, self._snapshot.pods, self._state)
-            engine = replace(self._engine, cache=simulated)
-            found = yield from GroupSearch(engine, simulated, self._framework, self._pods, needed, budget).run()
-            if found is not None:
-                tried = [_Tried(each.cycle, each.decision, each.placed) for each in found]
-                return Trial(tried, None)
+            cache = SimulatedCache(snapshot, self._snapshot.pods, self._state)
+            engine = replace(self._engine, cache=cache)
+            members = yield from GroupSearch(engine, cache, self._framework, self._pods, count, budget).run()
+            if members is not None:
+                attempts = [_MemberAttempt(member.cycle, member.decision, member.placed_pod) for member in members]
+                return Simulation(attempts, None)
         if budget.has_missed:
-            ended = f"the search for a placement ended after {gang.search_steps_max} steps"
-            before = trial.status
-            assert before is not None
-            trial.status = Status(Code.UNSCHEDULABLE, (*before.reasons, ended), error=before.error)
-            trial.search_ended = ended
-        return trial
+            message = f"the search for a placement ended after {gang.search_steps_max} steps"
+            old_status = simulation.status
+            assert old_status is not None
+            simulation.status = Status(Code.UNSCHEDULABLE, (*old_status.reasons, message), error=old_status.error)
+            simulation.search_ended = message
+        return simulation
 
     def _preempt(self) -> Steps[GroupHelp | Status]:
         """Look for pods that can be evicted for the group as a whole."""
@@ -281,42 +281,43 @@ class PodGroupCycle:
 
     # ------------------------------------------------------------ the simulation
 
-    def _try_all(self, snapshot: Snapshot, *, makes_room: bool = True) -> Steps[Trial]:
-        """Try one pod after the other; each counts for those that follow. At the end all of them are taken back."""
-        simulated = SimulatedCache(snapshot, self._snapshot.pods, self._state)
-        engine = replace(self._engine, cache=simulated)
-        trial = Trial([])
+    def _try_all(self, snapshot: Snapshot, *, makes_room: bool = True) -> Steps[Simulation]:
+        """Try one pod after the other. Placed pods count for those that follow, and are all taken back at the end."""
+        cache = SimulatedCache(snapshot, self._snapshot.pods, self._state)
+        engine = replace(self._engine, cache=cache)
+        simulation = Simulation([])
         requires_preemption = False
         try:
             for pod in self._pods:
                 yield PAUSE
-                tried = yield from self._try(engine, simulated, pod, makes_room=makes_room)
-                trial.tried.append(tried)
-                if tried.error is not None:
-                    trial.status = error_status(f"failed to schedule other pod from a pod group: {tried.error.message}")
-                    trial.waits_for_preemption = False
+                attempt = yield from self._try(engine, cache, pod, makes_room=makes_room)
+                simulation.attempts.append(attempt)
+                if attempt.error is not None:
+                    message = f"failed to schedule other pod from a pod group: {attempt.error.message}"
+                    simulation.status = error_status(message)
+                    simulation.waits_for_preemption = False
                     break
-                if tried.placed is None:
+                if attempt.placed_pod is None:
                     continue
-                requires_preemption |= tried.requires_preemption
-                if tried.placed.waits:
+                requires_preemption |= attempt.requires_preemption
+                if attempt.placed_pod.waits:
                     continue
                 # Permit lets one pod through, so the group is complete.
-                trial.waits_for_preemption = requires_preemption
-                trial.status = (
+                simulation.waits_for_preemption = requires_preemption
+                simulation.status = (
                     Status(Code.UNSCHEDULABLE, (_WAITING,), error=_UNSCHEDULABLE) if requires_preemption else None
                 )
         finally:
-            for tried in reversed(trial.tried):
-                if tried.placed is not None:
-                    engine.take_back(tried.placed)
-        return trial
+            for attempt in reversed(simulation.attempts):
+                if attempt.placed_pod is not None:
+                    engine.take_back(attempt.placed_pod)
+        return simulation
 
-    def _try(self, engine: Engine, simulated: SimulatedCache, pod: Pod, *, makes_room: bool) -> Steps[_Tried]:
-        simulated.show_to(pod)
+    def _try(self, engine: Engine, cache: SimulatedCache, pod: Pod, *, makes_room: bool) -> Steps[_MemberAttempt]:
+        cache.show_to(pod)
         cycle = engine.cycle(self._frameworks[pod.spec.scheduler_name], pod)
         cycle.makes_room = makes_room
-        cycle.state.write(SimulatedGroup(simulated.group))
+        cycle.state.write(SimulatedGroup(cache.group))
         decision = yield from engine.attempt(cycle)
         eviction: Eviction | None = None
         if isinstance(decision, DoesNotFit) and decision.post_filter is not None and decision.post_filter.victims:
@@ -324,30 +325,30 @@ class PodGroupCycle:
             decision = replace(decision, post_filter=PostFilterResult(decision.post_filter.nominated_node_name))
         node_name = _node_of(decision)
         if not node_name:
-            return _Tried(cycle, decision, eviction=eviction)
-        placed = engine.place(cycle, node_name)
-        if placed.status is not None:
-            engine.take_back(placed)
+            return _MemberAttempt(cycle, decision, eviction=eviction)
+        placed_pod = engine.place(cycle, node_name)
+        if placed_pod.status is not None:
+            engine.take_back(placed_pod)
             row = cycle.snapshot.row_of[node_name]
-            return _Tried(cycle, _rejected(row, placed.status), eviction=eviction)
-        return _Tried(cycle, decision, placed, isinstance(decision, DoesNotFit), eviction)
+            return _MemberAttempt(cycle, _decision_of_rejection(row, placed_pod.status), eviction=eviction)
+        return _MemberAttempt(cycle, decision, placed_pod, isinstance(decision, DoesNotFit), eviction)
 
-    # ------------------------------------------------------------ what it means for each pod
+    # ------------------------------------------------------------ the decision on each pod
 
-    def _decision(self, trial: Trial, victims: tuple[Pod, ...]) -> GroupDecision:
-        members = [Member(each.cycle, _meaning(each, trial)) for each in trial.tried]
-        left = self._pods[len(members) :]
-        status = trial.status
-        if left:
+    def _decision(self, simulation: Simulation, victims: tuple[Pod, ...]) -> GroupDecision:
+        members = [Member(attempt.cycle, _meaning(attempt, simulation)) for attempt in simulation.attempts]
+        untried_pods = self._pods[len(members) :]
+        status = simulation.status
+        if untried_pods:
             assert status is not None
-            nominated = None if status.is_rejected else ""
-            members += [Member(self._cycle(pod), RejectedWithGroup(status, nominated)) for pod in left]
+            nomination = None if status.is_rejected else ""
+            members += [Member(self._cycle(pod), RejectedWithGroup(status, nomination)) for pod in untried_pods]
         for cycle, _ in members:
             cycle.state.write(SimulatedGroup(None))
-        evictions = [each.eviction for each in trial.tried if each.eviction is not None]
-        return GroupDecision(status, trial.waits_for_preemption, members, evictions, victims)
+        evictions = [attempt.eviction for attempt in simulation.attempts if attempt.eviction is not None]
+        return GroupDecision(status, simulation.waits_for_preemption, members, evictions, victims)
 
-    def _failed(self, problem: str) -> GroupDecision:
+    def _fail(self, problem: str) -> GroupDecision:
         status = error_status(problem)
         return GroupDecision(
             status, waits_for_preemption=False, members=[Member(self._cycle(pod), Failed(status)) for pod in self._pods]
@@ -358,31 +359,31 @@ class PodGroupCycle:
 
 
 def _node_of(decision: Decision) -> str:
-    """The node on which the pod counts for the pods that follow; "" if there is none."""
+    """Return the node on which the pod counts for the pods that follow; "" if there is none."""
     if isinstance(decision, Suggested):
         return decision.node_name
-    helped = decision.post_filter if isinstance(decision, DoesNotFit) else None
-    return helped.nominated_node_name if helped is not None else ""
+    post_filter = decision.post_filter if isinstance(decision, DoesNotFit) else None
+    return post_filter.nominated_node_name if post_filter is not None else ""
 
 
-def _rejected(row: int, status: Status) -> Decision:
-    """The decision for a pod that Reserve or Permit rejected."""
+def _decision_of_rejection(row: int, status: Status) -> Decision:
+    """Return the decision for a pod that Reserve or Permit rejected."""
     return DoesNotFit(rejected_on(row, status), _NO_NOMINATION) if status.is_rejected else Failed(status)
 
 
-def _meaning(tried: _Tried, trial: Trial) -> MemberDecision:
-    """What the result of the group means for one of its pods."""
-    status, decision = trial.status, tried.decision
+def _meaning(attempt: _MemberAttempt, simulation: Simulation) -> MemberDecision:
+    """Return the decision on one pod, given the result of the group."""
+    status, decision = simulation.status, attempt.decision
     if status is None:
         return decision
     if not status.is_rejected:
-        return RejectedWithGroup(tried.error or status)
-    if tried.placed is None:
-        if isinstance(decision, DoesNotFit) and trial.search_ended:
-            told = ", ".join(filter(None, (decision.error.post_filter_message, trial.search_ended)))
-            return replace(decision, error=replace(decision.error, post_filter_message=told))
+        return RejectedWithGroup(attempt.error or status)
+    if attempt.placed_pod is None:
+        if isinstance(decision, DoesNotFit) and simulation.search_ended:
+            message = ", ".join(filter(None, (decision.error.post_filter_message, simulation.search_ended)))
+            return replace(decision, error=replace(decision.error, post_filter_message=message))
         return decision
-    if trial.waits_for_preemption:
-        return decision if tried.requires_preemption else RejectedWithGroup(status, tried.placed.node_name)
-    permit = tuple(filter(None, (tried.placed.waits_for, trial.search_ended)))
+    if simulation.waits_for_preemption:
+        return decision if attempt.requires_preemption else RejectedWithGroup(status, attempt.placed_pod.node_name)
+    permit = tuple(filter(None, (attempt.placed_pod.waits_for, simulation.search_ended)))
     return RejectedWithGroup(Status(Code.UNSCHEDULABLE, permit, error=_UNSCHEDULABLE))

@@ -1,4 +1,4 @@
-"""Recorded questions about one pod of a cluster, one JSON object a line: reading a line, and an error as its answer."""
+"""Answers recorded questions about one pod of a cluster, one JSON object a line; an error becomes the answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QuestionT = TypeVar("QuestionT", bound="RecordedQuestion")
 
 
 class RecordedQuestion(msgspec.Struct):
-    """The objects of a cluster, the pod that is asked about, and perhaps a configuration."""
+    """The objects of a cluster, the pod in question, and optionally a configuration."""
 
     id: str | int = ""
     objects: list[Any] | None = None
@@ -28,18 +28,18 @@ class RecordedQuestion(msgspec.Struct):
     config: dict[str, Any] | None = None
 
     def store(self) -> ObjectStore:
-        """The objects.
+        """Read the objects.
 
         Raises:
-            ManifestError: one cannot be read.
+            ManifestError: an object cannot be read.
         """
-        return ObjectStore.of(each for each in self.objects or () if isinstance(each, dict))
+        return ObjectStore.of(item for item in self.objects or () if isinstance(item, dict))
 
 
 def answer_line(
     line: bytes, name: str, kind: type[QuestionT], answer: Callable[[QuestionT], dict[str, Any]]
 ) -> dict[str, Any]:
-    """The answer to a question in a line of a file. `id` comes first; `error` replaces the answer if there is none.
+    """Answer the question in a line of a file. `id` comes first; if there is no answer, `error` replaces it.
 
     Args:
         name: what to call the question if it has no id, or cannot be read.

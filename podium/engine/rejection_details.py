@@ -10,7 +10,7 @@ from podium.cluster import Cache, Snapshot
 from podium.engine.explanation import Group
 from podium.framework.cycle.details import details_on
 from podium.framework.profile.runtime import Framework
-from podium.objects.amounts import readable
+from podium.objects.amounts import distinct_texts
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
 from podium.plugins.node_resources_fit import NodeResourcesFit
@@ -42,21 +42,24 @@ class RejectionDetails:
 
 
 def asked_and_free(pod: Pod, snapshot: Snapshot, rows: Sequence[int]) -> str:
-    """What is asked for of each resource that none of the nodes has, and the most that one of them has left.
+    """Return the request for each resource that no node has enough of, and the most that is free on one of them.
 
     Returns: "" for nodes that have enough, as pods nominated to them need it.
     """
     at = np.asarray(rows)
-    parts = []
+    shortages = []
     for resource, amount in filter_requests(pod.spec).items():
         free = snapshot.allocatable(resource)[at] - snapshot.requested(resource)[at]
         best = int(free.argmax())
         if amount > free[best]:
-            asked, left = readable(resource, amount, max(int(free[best]), 0))
-            parts.append((resource, asked, f"{left} free at most ({snapshot.name(rows[best])})"))
-    names = len(parts) > 1
-    texts = [f"asks for {asked}{f' {resource}' if names else ''}, {left}" for resource, asked, left in parts]
+            request, remainder = distinct_texts(resource, amount, max(int(free[best]), 0))
+            shortages.append((resource, request, f"{remainder} free at most ({snapshot.name(rows[best])})"))
+    names = len(shortages) > 1
+    texts = [
+        f"asks for {request}{f' {resource}' if names else ''}, {remainder}"
+        for resource, request, remainder in shortages
+    ]
     if (snapshot.pod_count[at] >= snapshot.allowed_pods[at]).all():
-        most = int(snapshot.allowed_pods[at].max())
-        texts.append(f"takes {most} pods at most ({snapshot.name(rows[int(snapshot.allowed_pods[at].argmax())])})")
+        pods_max = int(snapshot.allowed_pods[at].max())
+        texts.append(f"takes {pods_max} pods at most ({snapshot.name(rows[int(snapshot.allowed_pods[at].argmax())])})")
     return "; ".join(texts)

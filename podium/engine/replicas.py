@@ -1,4 +1,4 @@
-"""How many copies of a pod would be bound: a dry run of the scheduler on a cluster, which is unchanged afterwards.
+"""Counts the copies of a pod that would be bound, in a dry run of the scheduler that leaves the cluster unchanged.
 
 If copies do not affect each other, they are counted from the columns. If they do (affinity, spreading, host ports,
 volumes, devices), they are placed one by one, as the scheduler would place them. Used by the estimator's accurate mode
@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from podium.cluster import IntArray, Snapshot
-from podium.engine.placing import Engine, Placed
+from podium.engine.placing import Engine, PlacedPod
 from podium.framework.contract.status import Code, ScheduleError, Status
 from podium.framework.cycle.schedule import Failed, Suggested
 from podium.framework.cycle.search import Rotation, filter_all
@@ -37,7 +37,7 @@ ClaimCreator: TypeAlias = Callable[[Pod], Pod]
 
 
 def no_claims(pod: Pod) -> Pod:
-    """The pod as it is. Implements `ClaimCreator` where no copy has claims of its own."""
+    """Return the pod as it is. Implements `ClaimCreator` where no copy has claims of its own."""
     return pod
 
 
@@ -49,15 +49,15 @@ class Replicas:
         # Each run starts its searches at the first node, so that the same question has the same answer.
         self._engine = replace(engine, rotation=Rotation())
         self._framework = framework
-        self._placed: list[Placed] = []
+        self._placed: list[PlacedPod] = []
         self._hopeless: set[tuple[str, int, tuple[tuple[str, str], ...]]] = set()
 
     def has_no_nodes(self) -> bool:
-        """Whether the cluster has no nodes."""
+        """Return whether the cluster has no nodes."""
         return not len(self._engine.cache.snapshot())
 
     def gate_of(self, pod: Pod, framework: Framework | None = None) -> Status | None:
-        """The status of the first PreEnqueue plugin that gates the pod; None if none does."""
+        """Return the status of the first PreEnqueue plugin that gates the pod; None if none does."""
         pod = self._create_claims(pod)
         for plugin in (framework or self._framework).pre_enqueue:
             status = plugin.pre_enqueue(pod)
@@ -65,8 +65,8 @@ class Replicas:
                 return status.by(plugin.name)
         return None
 
-    def counted(self, pod: Pod) -> Mapping[str, int] | None:
-        """How many copies fit on each node that passes the filters; None if they have to be placed one by one."""
+    def count(self, pod: Pod) -> Mapping[str, int] | None:
+        """Return how many copies fit on each feasible node; None if they have to be placed one by one."""
         if is_daemon(pod):
             return self._one_per_node(pod)
         if not (_is_alone(pod.spec) and self._is_predictable()):
@@ -74,36 +74,36 @@ class Replicas:
         cycle = self._engine.cycle(self._framework, pod)
         snapshot, rows = cycle.snapshot, filter_all(cycle).rows
         counts = snapshot.allowed_pods.take(rows) - snapshot.pod_count.take(rows)
-        for left in left_over(snapshot, pod.spec).values():
-            np.minimum(counts, left.take(rows), out=counts)
+        for fits in fits_by_resource(snapshot, pod.spec).values():
+            np.minimum(counts, fits.take(rows), out=counts)
         if len(counts) and counts.min() < 1:
             return None  # the filters know more about a resource than the columns
         return {snapshot.name(row): count for row, count in zip(rows.tolist(), counts.tolist(), strict=True)}
 
     def _one_per_node(self, pod: Pod) -> Mapping[str, int]:
-        """The nodes that pass the filters and have no pod of the same DaemonSet yet."""
+        """Return the nodes that pass the filters and have no pod of the same DaemonSet yet."""
         cycle = self._engine.cycle(self._framework, self._create_claims(pod))
         owner, namespace = pod.metadata.controller, pod.metadata.namespace
         return {
             cycle.snapshot.name(row): 1
             for row in filter_all(cycle).rows.tolist()
             if not any(
-                other.metadata.namespace == namespace and other.metadata.controller == owner
-                for other in cycle.snapshot.node(row).pods
+                existing.metadata.namespace == namespace and existing.metadata.controller == owner
+                for existing in cycle.snapshot.node(row).pods
             )
         }
 
     def _is_predictable(self) -> bool:
-        """Whether only in-tree plugins decide by pods and requests, none at Permit, and no pod is nominated."""
+        """Return whether only in-tree plugins decide, by pods and requests, without Permit and nominated pods."""
         framework = self._framework
-        fit, spread = (framework.plugins.get(each.name) for each in (NodeResourcesFit, PodTopologySpread))
+        fit, spread = (framework.plugins.get(plugin.name) for plugin in (NodeResourcesFit, PodTopologySpread))
         return (
             framework.plugins.keys() <= IN_TREE.keys()
             and not framework.permit
             and not self._engine.nominator.node_names()
             and isinstance(fit, NodeResourcesFit)
             and fit.ignores_nothing
-            and any(each.plugin is fit for each in framework.filters)
+            and any(entry.plugin is fit for entry in framework.filters)
             and not (isinstance(spread, PodTopologySpread) and spread.may_reject_by_default)
         )
 
@@ -130,13 +130,13 @@ class Replicas:
             raise ScheduleError(decision.status.message)
         if not isinstance(decision, Suggested):
             return None
-        placed = self._engine.place(cycle, decision.node_name)
-        if placed.status is not None:
-            self._engine.take_back(placed)
+        placed_pod = self._engine.place(cycle, decision.node_name)
+        if placed_pod.status is not None:
+            self._engine.take_back(placed_pod)
             return None
-        self._placed.append(placed)
+        self._placed.append(placed_pod)
         self._hopeless.clear()
-        return placed.node_name
+        return placed_pod.node_name
 
     def take_back_last(self) -> bool:
         """Remove the pod that was placed last, and return whether there was one."""
@@ -153,12 +153,12 @@ class Replicas:
 
 
 def is_daemon(pod: Pod) -> bool:
-    """Whether the pod is of a DaemonSet, which has one pod on each node."""
+    """Return whether the pod belongs to a DaemonSet, which has one pod on each node."""
     return pod.metadata.controller is not None and pod.metadata.controller.kind == "DaemonSet"
 
 
-def left_over(snapshot: Snapshot, spec: PodSpec) -> Mapping[str, IntArray]:
-    """By requested resource: how many times the request fits into what is left of it. Shape: one entry per row."""
+def fits_by_resource(snapshot: Snapshot, spec: PodSpec) -> Mapping[str, IntArray]:
+    """Return how often each request fits into the free capacity, by resource. Shape: one entry per row."""
     return {
         resource: (snapshot.allocatable(resource) - snapshot.requested(resource)) // amount
         for resource, amount in filter_requests(spec).items()
@@ -166,8 +166,8 @@ def left_over(snapshot: Snapshot, spec: PodSpec) -> Mapping[str, IntArray]:
     }
 
 
-def numbered(pod: Pod, number: int) -> Pod:
-    """A copy of the pod with a name of its own; of a StatefulSet's pod the one of a later ordinal, with its claims."""
+def make_copy(pod: Pod, number: int) -> Pod:
+    """Make a copy of the pod with its own name; for a StatefulSet's pod, the pod of a later ordinal with its claims."""
     owner, name = pod.metadata.controller, pod.metadata.name
     prefix, _, ordinal = name.rpartition("-")
     if owner is None or owner.kind != "StatefulSet" or not ordinal.isdecimal():
@@ -191,13 +191,13 @@ def numbered(pod: Pod, number: int) -> Pod:
 
 @once_per_spec
 def _is_alone(spec: PodSpec) -> bool:
-    """Whether a copy uses only resource amounts, so that one copy excludes another only by using them up."""
+    """Return whether copies affect each other only by the amounts of resources that they use."""
     affinity = spec.affinity
     terms = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
     containers = (*spec.containers, *spec.init_containers)
     return not (
-        any(each is not None and each.required for each in terms)
-        or any(each.when_unsatisfiable != "ScheduleAnyway" for each in spec.topology_spread_constraints)
+        any(rule is not None and rule.required for rule in terms)
+        or any(constraint.when_unsatisfiable != "ScheduleAnyway" for constraint in spec.topology_spread_constraints)
         or any(port.host_port for container in containers for port in container.ports)
         or spec.volumes
         or spec.resource_claims

@@ -27,21 +27,21 @@ class StoredObjects(Generic[ObjectT]):
         self.handlers.append(handler)
 
     def __len__(self) -> int:
-        """How many objects there are; to ask for it is not to read them."""
+        """Return the number of objects. This does not count as a read."""
         return len(self._store.objects(self._resource))
 
     def get(self, key: str) -> ObjectT | None:
-        """The object with that key; None if there is none."""
+        """Return the object with that key; None if there is none."""
         self._store.note_read(self._resource)
         return self._store.get(self._resource, key)
 
     def list(self) -> Iterable[ObjectT]:
-        """All objects, in order of namespace and name."""
+        """Return all objects, in order of namespace and name."""
         self._store.note_read(self._resource)
         return self._store.objects(self._resource).values()
 
     def in_namespace(self, namespace: str) -> Iterable[ObjectT]:
-        """The objects of one namespace."""
+        """Return the objects of one namespace."""
         return [item for item in self.list() if item.metadata.namespace == namespace]
 
 
@@ -49,60 +49,65 @@ class ObjectStore:
     """The objects of a cluster, without kinds that a scheduler does not read and pods that have ended.
 
     Args:
-        whole: the kinds whose list is complete, even if it is empty.
+        complete_kinds: the kinds whose list is complete, even if it is empty.
 
     Invariant: the objects of a kind are handed out in order of namespace and name, as an API server lists them.
     """
 
     def __init__(
-        self, objects: Iterable[tuple[ResourceType[Any], KubeObject]], whole: Collection[ResourceType[Any]] = ()
+        self,
+        objects: Iterable[tuple[ResourceType[Any], KubeObject]],
+        complete_kinds: Collection[ResourceType[Any]] = (),
     ) -> None:
-        self._whole = frozenset(whole)
+        self._complete_kinds = frozenset(complete_kinds)
         self._listers: dict[ResourceType[Any], StoredObjects[Any]] = {}
         self._objects: dict[str, dict[str, Any]] = {}
         self._shared: set[str] = set()
         """The paths of kinds whose objects are shared with another store."""
         self._unsorted: set[str] = set()
-        self._missed: set[ResourceType[Any]] = set()
+        self._missing: set[ResourceType[Any]] = set()
         """The kinds that plugins have read, here or in a fork, and of which there was no object."""
         for resource, item in objects:
             if not (isinstance(item, Pod) and item.has_ended):
                 self.put(resource, item)
 
     @classmethod
-    def of(cls, manifests: Iterable[Manifest], whole: Collection[ResourceType[Any]] = ()) -> ObjectStore:
-        """The store of these objects. Pods without a scheduler name keep it empty and so are never nominated.
+    def of(cls, manifests: Iterable[Manifest], complete_kinds: Collection[ResourceType[Any]] = ()) -> ObjectStore:
+        """Make a store of these objects. Pods without a scheduler name keep it empty and so are never nominated.
 
         Raises:
             ManifestError: an object cannot be read.
         """
         return cls(
             (
-                (resource, read_manifest(_unclaimed(manifest) if resource is PODS else manifest, resource))
+                (
+                    resource,
+                    read_manifest(_with_scheduler(manifest) if resource is PODS else manifest, resource),
+                )
                 for manifest in manifests
                 if (resource := resource_of(manifest)) is not None
             ),
-            whole,
+            complete_kinds,
         )
 
     def fork(self) -> ObjectStore:
-        """A store of the same objects. Later changes of one do not affect the other.
+        """Return a store of the same objects. Later changes of one do not affect the other.
 
-        Cost: none, and a copy of the objects of a kind when the first of them changes.
+        Cost: none at once; a copy of the objects of a kind when the first of them changes.
         """
-        twin = ObjectStore((), self._whole)
-        twin._missed = self._missed
+        twin = ObjectStore((), self._complete_kinds)
+        twin._missing = self._missing
         twin._objects, twin._unsorted = dict(self._objects), set(self._unsorted)
         self._shared = set(self._objects)
         twin._shared = set(self._objects)
         return twin
 
     def get(self, resource: ResourceType[ObjectT], key: str) -> ObjectT | None:
-        """The object of that kind with that key; None if there is none."""
+        """Return the object of that kind with that key; None if there is none."""
         return self._objects.get(resource.path, {}).get(key)
 
     def objects(self, resource: ResourceType[ObjectT]) -> Mapping[str, ObjectT]:
-        """The objects of one kind by key."""
+        """Return the objects of one kind by key."""
         path = resource.path
         if path in self._unsorted:
             self._unsorted.discard(path)
@@ -112,30 +117,30 @@ class ObjectStore:
 
     def put(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
         """Add an object, or replace the one of its name."""
-        found = self._own(resource.path)
-        before = found.get(item.key)
-        if before is None:
+        objects = self._own(resource.path)
+        old = objects.get(item.key)
+        if old is None:
             self._unsorted.add(resource.path)
-        found[item.key] = item
+        objects[item.key] = item
         for handler in self.lister(resource).handlers:
-            if before is None:
+            if old is None:
                 handler.on_add(item)
             else:
-                handler.on_update(before, item)
+                handler.on_update(old, item)
 
     def drop(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
         """Remove an object."""
-        before = self._own(resource.path).pop(item.key)
+        old = self._own(resource.path).pop(item.key)
         for handler in self.lister(resource).handlers:
-            handler.on_delete(before)
+            handler.on_delete(old)
 
     def forget_handlers(self) -> None:
-        """Drop the handlers of all kinds: the plugins are built again."""
+        """Drop the handlers of all kinds, because the plugins are built again."""
         for lister in self._listers.values():
             lister.handlers.clear()
 
     def lister(self, resource: ResourceType[ObjectT]) -> StoredObjects[ObjectT]:
-        """The lister of one kind for plugins: a live view of this store."""
+        """Return the lister of one kind for plugins: a live view of this store."""
         lister = self._listers.get(resource)
         if lister is None:
             lister = self._listers[resource] = StoredObjects(self, resource)
@@ -143,28 +148,28 @@ class ObjectStore:
 
     @property
     def listed_kinds(self) -> Collection[ResourceType[Any]]:
-        """The kinds that listers were asked for: by plugins, and by changes."""
+        """The kinds whose listers were created, by plugins or by changes."""
         return tuple(self._listers)
 
     def note_read(self, resource: ResourceType[Any]) -> None:
         """Note that a plugin has read objects of the kind."""
-        if not self._objects.get(resource.path) and resource not in self._whole:
-            self._missed.add(resource)
+        if not self._objects.get(resource.path) and resource not in self._complete_kinds:
+            self._missing.add(resource)
 
-    def missed(self) -> list[ResourceType[Any]]:
-        """The kinds that plugins have read and of which there is no object, so that answers may be wrong."""
-        return list(self._missed)
+    def missing_kinds(self) -> list[ResourceType[Any]]:
+        """Return the kinds that plugins have read and that have no objects, so that answers may be wrong."""
+        return list(self._missing)
 
     def _own(self, path: str) -> dict[str, Any]:
-        """The objects of a kind, copied first if another store shares them."""
+        """Return the objects of a kind, copied first if another store shares them."""
         if path in self._shared:
             self._shared.discard(path)
             self._objects[path] = dict(self._objects[path])
         return self._objects.setdefault(path, {})
 
 
-def _unclaimed(pod: Manifest) -> Manifest:
-    """The pod with an empty scheduler name if it has none, to keep the decoder from filling in the default."""
+def _with_scheduler(pod: Manifest) -> Manifest:
+    """Return the pod with an empty scheduler name if it has none, to keep the decoder from filling in the default."""
     spec = pod.get("spec")
     if not isinstance(spec, dict) or spec.get("schedulerName"):
         return pod

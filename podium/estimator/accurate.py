@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from podium.config.types import Profile
 from podium.engine.placing import Engine
-from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, no_claims, numbered
+from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, make_copy, no_claims
 from podium.estimator.errors import EstimateError
 from podium.estimator.requirements import ReplicaRequirements, saturated
 from podium.framework.contract.status import ScheduleError
@@ -114,10 +114,10 @@ def _counted(
             return 0
     if placed_pods.gate_of(replica) is not None:
         return 0
-    if (counts := placed_pods.counted(replica)) is not None:
+    if (counts := placed_pods.count(replica)) is not None:
         return saturated(sum(counts.values()))
     count = 0
-    while count < most and not is_over() and placed_pods.place(numbered(replica, count)) is not None:
+    while count < most and not is_over() and placed_pods.place(make_copy(replica, count)) is not None:
         count += 1
         yield
     return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from podium.engine.cluster import read_object
+from podium.engine.cluster_objects import read_object
 from podium.engine.derivation.admission import Admission
 from podium.engine.files import Found
 from podium.engine.manifests import Manifest
@@ -91,7 +91,7 @@ def accurate_answer(
         cluster.engine, cluster.framework_for(pod), pod, waiting, cluster.create_claims, is_over=is_over
     )
     answer: Answer = {"replicas": replicas} | ({"partial": True} if limit.is_noticed else {})
-    return answer, sorted({*named, *(resource.plural for resource in store.missed())})
+    return answer, sorted({*named, *(resource.plural for resource in store.missing_kinds())})
 
 
 def general_answer(

@@ -14,7 +14,8 @@ import msgspec
 
 from podium.cluster import CacheError
 from podium.config import default_configuration
-from podium.engine.cluster import Cluster, read_object
+from podium.engine.cluster import Cluster
+from podium.engine.cluster_objects import read_object
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.errors import ManifestError

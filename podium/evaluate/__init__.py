@@ -1,4 +1,4 @@
-"""`podium evaluate`: questions from files, and their answers.
+"""Answers questions from files, for `podium evaluate`.
 
 Owns recorded scenarios, and questions about one pod in a dumped cluster. Decides nothing itself: every answer comes
 from `podium.engine`. Never talks to an API server.

@@ -1,4 +1,4 @@
-"""What answers say about devices: what was found on each node, and the claims as they are in the end."""
+"""The devices in answers: the allocations on each node, and the final state of claims."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from podium.plugins.dynamic_resources.pod_devices import SPECIAL_NAME, PodDevice
 
 
 def devices_of_attempt(state: CycleState, feasible: Collection[str]) -> dict[str, Any]:
-    """The devices that one attempt has found.
+    """Return the devices that one attempt has found.
 
     `allocations` are those of each feasible node by claim, `extended` the requests for extended resources there,
     `deallocated` the claims that would be taken back or deleted.
     """
-    found = state.find(PodDevices)
-    if found is None:
+    pod_devices = state.find(PodDevices)
+    if pod_devices is None:
         return {}
     answer: dict[str, Any] = {}
-    wanted = [found.claims[index] for index in found.wanted]
-    nodes = {name: on_node for name, on_node in sorted(found.by_node.items()) if name in feasible}
+    claims = [pod_devices.claims[index] for index in pod_devices.wanted]
+    nodes = {name: on_node for name, on_node in sorted(pod_devices.by_node.items()) if name in feasible}
     if nodes:
         answer["allocations"] = {
             name: {
                 _name_of(claim): msgspec.to_builtins(result)
-                for claim, result in zip(wanted, on_node.results, strict=True)
+                for claim, result in zip(claims, on_node.results, strict=True)
             }
             for name, on_node in nodes.items()
         }
@@ -41,14 +41,14 @@ def devices_of_attempt(state: CycleState, feasible: Collection[str]) -> dict[str
     }
     if extended:
         answer["extended"] = extended
-    taken = [claim for claim in (found.deallocated, found.deleted) if claim is not None]
-    if taken:
-        answer["deallocated"] = sorted(claim.key for claim in taken)
+    withdrawals = [claim for claim in (pod_devices.deallocated, pod_devices.deleted) if claim is not None]
+    if withdrawals:
+        answer["deallocated"] = sorted(claim.key for claim in withdrawals)
     return answer
 
 
 def devices_of_queue(placements: Iterable[Placement]) -> dict[str, Any]:
-    """The claims that a queue of pods has changed, as they are in the end, and what their pods' status says."""
+    """Return the final state of the claims that a queue of pods has changed, and the status of their pods."""
     claims: dict[str, Any] = {}
     pod_status: dict[str, Any] = {}
     for placement in placements:
@@ -61,13 +61,13 @@ def devices_of_queue(placements: Iterable[Placement]) -> dict[str, Any]:
             name = f"{placement.pod.metadata.namespace}/{SPECIAL_NAME}/{placement.pod.metadata.name}"
             status = {"resourceClaimName": name, "requestMappings": _mappings(mappings)}
             pod_status[placement.pod.key] = {"extendedResourceClaimStatus": status}
-    kept = {key: claim for key, claim in sorted(claims.items()) if claim is not None}
-    return {name: value for name, value in (("claims", kept), ("pod_status", pod_status)) if value}
+    final_claims = {key: claim for key, claim in sorted(claims.items()) if claim is not None}
+    return {name: value for name, value in (("claims", final_claims), ("pod_status", pod_status)) if value}
 
 
 def _mappings_on(placement: Placement) -> Sequence[RequestMapping]:
-    found = None if placement.state is None else placement.state.find(PodDevices)
-    on_node = None if found is None or placement.node is None else found.by_node.get(placement.node)
+    pod_devices = None if placement.state is None else placement.state.find(PodDevices)
+    on_node = None if pod_devices is None or placement.node is None else pod_devices.by_node.get(placement.node)
     return () if on_node is None else on_node.mappings
 
 
@@ -84,7 +84,7 @@ def _as_written(claim: ResourceClaim) -> dict[str, Any]:
 
 
 def _requests(requests: Iterable[DeviceRequest]) -> list[dict[str, Any]]:
-    """The requests of a claim for extended resources, with the defaults that an API server adds."""
+    """Return the requests of a claim for extended resources, with the defaults that an API server adds."""
     answer = []
     for request in requests:
         assert request.exactly is not None
@@ -94,7 +94,7 @@ def _requests(requests: Iterable[DeviceRequest]) -> list[dict[str, Any]]:
 
 
 def _mappings(mappings: Iterable[RequestMapping]) -> list[Mapping[str, Any]]:
-    return [msgspec.to_builtins(each) for each in mappings]
+    return [msgspec.to_builtins(mapping) for mapping in mappings]
 
 
 def _is_special(claim: ResourceClaim) -> bool:

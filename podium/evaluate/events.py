@@ -37,7 +37,7 @@ class Change:
 
 
 def events_of(change: Change) -> tuple[ClusterEvent, ...]:
-    """The cluster events of a change; empty if it cannot make any pod schedulable."""
+    """Return the cluster events of a change; empty if it cannot make any pod schedulable."""
     item = change.new if change.new is not None else change.old
     if isinstance(item, Node):
         return _node_events(change.old, change.new)
@@ -73,10 +73,10 @@ def _pod_events(old: Pod | None, new: Pod | None) -> tuple[ClusterEvent, ...]:
 
 
 def hints_for(framework: Framework, pod: Pod, event: ClusterEvent, change: Change) -> dict[str, str]:
-    """The queueing hint, Queue or Skip, of each plugin of the profile that has registered for the event."""
+    """Return the queueing hint, Queue or Skip, of each plugin of the profile that has registered for the event."""
     hints: dict[str, str] = {}
     for plugin, registrations in sorted(build_hint_map(framework.plugins.values()).items()):
-        concerned = [each for each in registrations if each.event.matches(event)]
+        concerned = [registration for registration in registrations if registration.event.matches(event)]
         if concerned:
             hints[plugin] = _LABELS[_first_to_queue(concerned, pod, change)]
     return hints

@@ -1,6 +1,6 @@
-"""Recorded queues with pod groups: every pod enters the queue, then what is first is tried, until nothing is active.
+"""Answers recorded queues with pod groups: all pods enter the queue, then the first is tried until none is active.
 
-Nothing comes back from backoff, bindings and evictions happen at once.
+No pod returns from backoff, and bindings and evictions happen at once.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class PodGroupQueue:
         }
         self._queue = SchedulingQueue(
             [
-                QueueProfile(name, each.pre_enqueue, build_hint_map(each.plugins.values()))
-                for name, each in self._frameworks.items()
+                QueueProfile(name, framework.pre_enqueue, build_hint_map(framework.plugins.values()))
+                for name, framework in self._frameworks.items()
             ],
             next(iter(self._frameworks.values())).queue_sort,
             self._clock,
@@ -88,10 +88,10 @@ class PodGroupQueue:
             self._add(pod, has_gangs=rules.have_gangs)
 
     def answer(self) -> dict[str, Any]:
-        """What becomes of the pods: `attempts` in order, and `gated`, the pods that never became active."""
+        """Return the `attempts` in order, and in `gated` the pods that never became active."""
         attempts = list(self._attempts())
-        gated = {pod.key: self._gate_of(pod) for pod in self._lookup.values() if self._is_gated(pod)}
-        return {"attempts": attempts, "gated": gated}
+        gates = {pod.key: self._gate_of(pod) for pod in self._lookup.values() if self._is_gated(pod)}
+        return {"attempts": attempts, "gated": gates}
 
     # ------------------------------------------------------------ the cluster and the queue
 
@@ -135,9 +135,9 @@ class PodGroupQueue:
     def _try_pod(self, info: QueuedPodInfo) -> dict[str, Any]:
         cycle = self._engine.cycle(self._frameworks[info.pod.spec.scheduler_name], info.pod)
         decision = self._engine.decide(cycle)
-        helped = decision.post_filter if isinstance(decision, DoesNotFit) else None
+        post_filter = decision.post_filter if isinstance(decision, DoesNotFit) else None
         answer: dict[str, Any] = {"pods": [self._carry_out(info, cycle, decision)]}
-        return answer | self._evict(helped.victims if helped is not None else ())
+        return answer | self._evict(post_filter.victims if post_filter is not None else ())
 
     def _try_group(self, key: str, first: QueuedPodInfo) -> dict[str, Any]:
         infos, state = self._groups.pop_with(first, key), self._groups.state(key)
@@ -149,44 +149,46 @@ class PodGroupQueue:
         answer: dict[str, Any] = {"group": key, "pods": []}
         for info, member in zip(infos, decision.members, strict=True):
             answer["pods"].append(self._carry_out(info, member.cycle, member.decision))
-        victims = [*decision.victims, *(victim for each in decision.evictions for victim in each.help.victims)]
+        victims = [*decision.victims, *(victim for eviction in decision.evictions for victim in eviction.help.victims)]
         return answer | self._evict(victims) | self._condition(key, decision)
 
     def _carry_out(self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision) -> dict[str, Any]:
         pod = info.pod
         if isinstance(decision, Suggested):
-            placed = self._engine.place(cycle, decision.node_name)
-            if placed.status is None:
-                written = writes_before_binding(cycle.framework, cycle.state, pod, decision.node_name)
-                assert not isinstance(written, str), written
-                carry_out(self._store, written)
+            placed_pod = self._engine.place(cycle, decision.node_name)
+            if placed_pod.status is None:
+                writes = writes_before_binding(cycle.framework, cycle.state, pod, decision.node_name)
+                assert not isinstance(writes, str), writes
+                carry_out(self._store, writes)
                 self._queue.done(pod.uid)
                 self._lookup[pod.key] = pod.on_node(decision.node_name)
                 self._cache.add_pod(self._lookup[pod.key])
                 return {"pod": pod.key, "node": decision.node_name}
-            is_rejected = placed.status.is_rejected
+            is_rejected = placed_pod.status.is_rejected
             decision = (
-                DoesNotFit(rejected_on(decision.row, placed.status), None) if is_rejected else Failed(placed.status)
+                DoesNotFit(rejected_on(decision.row, placed_pod.status), None)
+                if is_rejected
+                else Failed(placed_pod.status)
             )
         return self._put_back(info, decision)
 
     def _put_back(self, info: QueuedPodInfo, decision: DoesNotFit | Failed | RejectedWithGroup) -> dict[str, Any]:
-        pod, nominated, reason = info.pod, "", "Unschedulable"
+        pod, nomination, reason = info.pod, "", "Unschedulable"
         info.unschedulable_plugins.clear()
         if isinstance(decision, DoesNotFit):
             message = decision.error.message
             info.unschedulable_plugins |= decision.error.diagnosis.unschedulable_plugins
-            helped = decision.post_filter
-            nominated = pod.status.nominated_node_name if helped is None else helped.nominated_node_name
+            post_filter = decision.post_filter
+            nomination = pod.status.nominated_node_name if post_filter is None else post_filter.nominated_node_name
         else:
             message = decision.status.message
             reason = "Unschedulable" if decision.status.is_rejected else "SchedulerError"
-            named = decision.nominated_node_name if isinstance(decision, RejectedWithGroup) else ""
-            nominated = pod.status.nominated_node_name if named is None else named
+            node_name = decision.nominated_node_name if isinstance(decision, RejectedWithGroup) else ""
+            nomination = pod.status.nominated_node_name if node_name is None else node_name
         self._queue.add_unschedulable_if_not_present(info)
-        self._nominator.add(pod, nominated)
+        self._nominator.add(pod, nomination)
         answer = {"pod": pod.key, "reason": reason, "message": message}
-        return {**answer, "nominated": nominated} if nominated else answer
+        return {**answer, "nominated": nomination} if nomination else answer
 
     def _evict(self, victims: Iterable[Pod]) -> dict[str, Any]:
         keys = sorted({victim.key for victim in victims})
@@ -199,8 +201,8 @@ class PodGroupQueue:
         condition = None if group is None else decision.condition(group)
         if group is None or condition is None or condition == group.condition(condition.type):
             return {}
-        others = tuple(each for each in group.status.conditions if each.type != condition.type)
-        status = replace(group.status, conditions=(*others, condition))
+        conditions = tuple(existing for existing in group.status.conditions if existing.type != condition.type)
+        status = replace(group.status, conditions=(*conditions, condition))
         self._store.put(POD_GROUPS, replace(group, status=status))
         return {"condition": _as_json(condition)}
 

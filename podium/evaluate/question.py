@@ -1,4 +1,4 @@
-"""Questions about one pod in a cluster, both from files, and their answers."""
+"""Answers questions about one pod in a cluster, both from files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
-from podium.engine.cluster import Cluster, read_all, read_object
+from podium.engine.cluster import Cluster
+from podium.engine.cluster_objects import read_all, read_object
 from podium.engine.derivation.admission import Admission, with_node_lost_tolerations
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.device_refusals import device_refusals
@@ -45,27 +46,27 @@ class PodAnswer:
     is_partial: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as JSON values.
+        """Return the answer as JSON values.
 
-        `node` is where the pod would go, `preenqueue` the statuses that gate it, `missing` the resources that may be
-        missing from the input, `details` the details on why nodes do not fit.
+        `node` is the node that the scheduler chooses, `preenqueue` the statuses that gate the pod, `missing` the
+        resources that may be missing from the input, `details` the details on why nodes do not fit.
         """
-        more: dict[str, Any] = {"preenqueue": [as_status(gate) for gate in self.gates]} if self.gates else {}
+        members: dict[str, Any] = {"preenqueue": [as_status(gate) for gate in self.gates]} if self.gates else {}
         if self.missed:
-            more["missing"] = list(self.missed)
+            members["missing"] = list(self.missed)
         if self.details:
-            more["details"] = {self.evaluation.snapshot.name(row): detail for row, detail in self.details.items()}
+            members["details"] = {self.evaluation.snapshot.name(row): detail for row, detail in self.details.items()}
         if self.is_partial:
-            more["partial"] = True
-        return {"pod": self.pod.key, "node": self.evaluation.node, **more, **self.evaluation.as_dict()}
+            members["partial"] = True
+        return {"pod": self.pod.key, "node": self.evaluation.node, **members, **self.evaluation.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Where would the pod go in this cluster?
+    """A question about a pod: which node would the scheduler choose for it in this cluster?
 
     Attributes:
-        missing: the plurals of kinds that the pod names an object of, and of which the cluster has none.
+        missing: the plurals of the kinds of objects that the pod names and of which the cluster has none.
     """
 
     store: ObjectStore
@@ -75,7 +76,11 @@ class Question:
 
     @classmethod
     def read(
-        cls, cluster: Iterable[Found], pod: Sequence[Found], name: str, whole: Collection[ResourceType[Any]] = ()
+        cls,
+        cluster: Iterable[Found],
+        pod: Sequence[Found],
+        name: str,
+        complete_kinds: Collection[ResourceType[Any]] = (),
     ) -> Question:
         """Read a question from the objects of a cluster and those of a pod file.
 
@@ -84,23 +89,23 @@ class Question:
 
         Args:
             name: what to call the pod file.
-            whole: the kinds whose list is complete, even if it is empty.
+            complete_kinds: the kinds whose list is complete, even if it is empty.
 
         Raises:
             ManifestError: an object cannot be read, the file has no pod or several, or there is no node.
         """
-        asked_about, others = asked_pod(pod, name)
-        found = [*cluster, *others]
-        admission = Admission(each.manifest for each in found)
-        admission.demand_admission(asked_about.manifest)
-        store = ObjectStore(read_all(found, admission), whole)
+        source, dependencies = asked_pod(pod, name)
+        items = [*cluster, *dependencies]
+        admission = Admission(item.manifest for item in items)
+        admission.demand_admission(source.manifest)
+        store = ObjectStore(read_all(items, admission), complete_kinds)
         if not store.objects(NODES):
             raise ManifestError("no nodes: give the cluster's objects with -f, or the cluster itself with --kubeconfig")
-        created = with_node_lost_tolerations(asked_about.manifest)
-        asked = read_object(Found(created, asked_about.where), PODS, admission)
-        store.put(PODS, asked)
-        missing = () if PODS in whole else tuple(admission.missing_kinds(asked_about.manifest))
-        return cls(store, asked, admission, missing)
+        manifest = with_node_lost_tolerations(source.manifest)
+        unbound_pod = read_object(Found(manifest, source.where), PODS, admission)
+        store.put(PODS, unbound_pod)
+        missing = () if PODS in complete_kinds else tuple(admission.missing_kinds(source.manifest))
+        return cls(store, unbound_pod, admission, missing)
 
     def ask(
         self,
@@ -129,7 +134,7 @@ class Question:
             raise ClusterError(str(error)) from error
         gates, evaluation = cluster.gates_of(pod), cluster.evaluate(pod, limit)
         limit.note(partial(evaluation.verdict_on, pod))
-        missed = {*(resource.plural for resource in cluster.store.missed()), *self.missing}
+        missed = {*(resource.plural for resource in cluster.store.missing_kinds()), *self.missing}
         details: dict[int, str] = {}
         try:
             limit.check()
@@ -149,4 +154,6 @@ def _add_details(
         if detail := detail_of_node(framework, pod, snapshot, row, status):
             details[row] = detail
     refusals = device_refusals(framework, pod, snapshot, statuses.items())
-    details |= {snapshot.row_of[name]: "; ".join((*each.reasons, *each.details)) for name, each in refusals.items()}
+    details |= {
+        snapshot.row_of[name]: "; ".join((*refusal.reasons, *refusal.details)) for name, refusal in refusals.items()
+    }

@@ -1,8 +1,8 @@
-"""Recorded questions, one JSON object each, and their answers.
+"""Answers recorded questions, one JSON object each.
 
 A question holds a cluster's objects, an optional configuration, optional feature gates, and one of: a pod (one attempt
-over all nodes), a queue of pods (where each goes, or with pod groups every attempt), or a pod and an event (which
-plugins would requeue the pod for it). Or it holds a device selector and one device.
+over all nodes), a queue of pods (the node of each, or with pod groups every attempt), or a pod and an event (the
+plugins that would requeue the pod for it). Or it holds a device selector and one device.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ class Evaluator:
         self._configurations = Configurations(classes, config)
 
     def answer_line(self, line: bytes, name: str) -> dict[str, Any]:
-        """As `podium.engine.recorded_questions.answer_line`."""
+        """Answer one line, as `podium.engine.recorded_questions.answer_line` does."""
         return answer_line(line, name, Scenario, self.answer)
 
     def answer(self, scenario: Scenario) -> dict[str, Any]:
-        """The answer to a question.
+        """Answer the question.
 
         Raises:
             ClusterError, ConfigError, FeatureGateError, PluginError, ScheduleError, CacheError, FieldError: there is no
@@ -87,7 +87,7 @@ class Evaluator:
         config = self._configurations.of(scenario.config, gates)
         store = scenario.store()
         if scenario.pods is not None:
-            pods = [read_manifest(each, PODS) for each in scenario.pods]
+            pods = [read_manifest(manifest, PODS) for manifest in scenario.pods]
             if gates.pod_groups is not None:
                 return PodGroupQueue(config, gates.pod_groups, store, self._classes, pods).answer()
             return _answer_queue(self._cluster(config, store, *pods), pods)
@@ -112,25 +112,28 @@ def _answer_queue(cluster: Cluster, pods: Iterable[Pod]) -> dict[str, Any]:
         try:
             (placement,) = cluster.place_all([pod])
         except ScheduleError as error:
-            # The pods after one that fails are tried all the same.
+            # The queue continues after a pod that fails.
             placement = Placement(pod, None)
             messages[pod.key] = str(error).removeprefix(f"{pod.key}: ")
         if placement.node is None and placement.state is not None:
             messages[pod.key] = placement.message
         placements.append(placement)
-    answer: dict[str, Any] = {"placements": [each.as_dict() for each in placements], **devices_of_queue(placements)}
+    answer: dict[str, Any] = {
+        "placements": [placement.as_dict() for placement in placements],
+        **devices_of_queue(placements),
+    }
     return {**answer, "messages": messages} if messages else answer
 
 
 def _answer_pod(cluster: Cluster, pod: Pod) -> dict[str, Any]:
     gates = [as_status(gate) for gate in cluster.gates_of(pod) if gate.plugin == DynamicResources.name]
-    gated = {"preenqueue": gates[0]} if gates else {}
+    gate_answer = {"preenqueue": gates[0]} if gates else {}
     try:
         evaluation = cluster.evaluate(pod)
     except ScheduleError as error:
-        return {**gated, "error": str(error)}
+        return {**gate_answer, "error": str(error)}
     answer = evaluation.as_dict()
-    return {**gated, **answer, **devices_of_attempt(evaluation.found.state, answer["feasible"])}
+    return {**gate_answer, **answer, **devices_of_attempt(evaluation.found.state, answer["feasible"])}
 
 
 def _change(event: RecordedChange) -> Change:

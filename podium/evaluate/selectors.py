@@ -1,4 +1,4 @@
-"""Recorded device selectors: whether an expression selects a device."""
+"""Answers whether an expression of a device selector selects a device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from podium.objects.devices import Device
 
 
 def answer_selector(expression: str, driver: str, device: Device) -> dict[str, Any]:
-    """Whether the expression selects the driver's device, or the error of its evaluation."""
+    """Evaluate the expression for the driver's device; return the result or the error."""
     try:
         return {"matches": compile_selector(expression).matches(BoundDevice(driver, device))}
     except CompileError as error:

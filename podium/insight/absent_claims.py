@@ -1,6 +1,6 @@
-"""Claims that a pod names and that do not exist: whatever the nodes, it waits for them.
+"""Claims that a pod names and that do not exist. The pod waits for them, whatever the nodes.
 
-Claims that controllers create for a pod do not count: the cluster that is asked has them already.
+Claims that controllers create for a pod do not count: the cluster has them already.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class AbsentClaim:
 
     @property
     def text(self) -> str:
-        """What is missing, and what helps."""
+        """Says what is missing, and what helps."""
         where = " in the files, which hold no object of this kind" if self.is_unknown else ""
         return f"the {self.kind} {self.namespace}/{self.name} does not exist{where}: create it"
 
     def explains(self, reason: str) -> bool:
-        """Whether a filter's reason is that the claim is missing."""
+        """Return whether a filter's reason is that the claim is missing."""
         return f'"{self.name}"' in reason or f'"{self.namespace}/{self.name}"' in reason
 
     def creation(self) -> Wish:
-        """The edit that creates it, tried as if the new claim restricted nothing."""
+        """Return the edit that creates it, tried as if the new claim restricted nothing."""
         text = f"create the {self.kind} {self.namespace}/{self.name}"
         patch = (operation("remove", pointer(*self.path)),)
         edit = Edit(EditKind.CREATE_CLAIM, self.kind, self.namespace, self.name, patch, text)
@@ -52,10 +52,10 @@ class AbsentClaim:
 
 
 def absent_claims(store: ObjectStore, pod: Pod) -> Sequence[AbsentClaim]:
-    """The claims of the pod that do not exist."""
-    absent = [each for each in _claims(pod) if not _exists(store, each)]
-    unknown = {resource.kind for resource in store.missed()} if absent else set()
-    return [replace(each, is_unknown=each.kind in unknown) for each in absent]
+    """Return the claims of the pod that do not exist."""
+    absent = [claim for claim in _claims(pod) if not _exists(store, claim)]
+    unknown = {resource.kind for resource in store.missing_kinds()} if absent else set()
+    return [replace(claim, is_unknown=claim.kind in unknown) for claim in absent]
 
 
 def _exists(store: ObjectStore, claim: AbsentClaim) -> bool:
@@ -66,8 +66,8 @@ def _exists(store: ObjectStore, claim: AbsentClaim) -> bool:
 
 
 def missing_claims(store: ObjectStore, pod: Pod) -> Sequence[Wish]:
-    """For each claim that does not exist the edit that creates it."""
-    return [each.creation() for each in absent_claims(store, pod)]
+    """Return an edit for each claim that does not exist, which creates it."""
+    return [claim.creation() for claim in absent_claims(store, pod)]
 
 
 def _claims(pod: Pod) -> Iterator[AbsentClaim]:

@@ -1,4 +1,4 @@
-"""Nodes that are alike for a pod: the same is in its way on each of them, and the same edits of the node would help."""
+"""Groups of nodes that are alike for a pod: the same filters reject it, and the same edits of the node would help."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LABELS: Final = frozenset({"NodeAffinity", "VolumeBinding", "VolumeZone"})
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
-    """Nodes that are alike.
+class AlikeGroup:
+    """A group of nodes that are alike.
 
     Attributes:
         at: their places in node order, ascending.
@@ -31,18 +31,19 @@ class Alike:
 
     @property
     def others(self) -> frozenset[str]:
-        """The filters that no edit of the node helps against."""
+        """The filters that still reject the pod after any edit of the node."""
         return self.plugins - TAINTS - LABELS
 
 
 class AlikeNodes:
-    """The nodes of a snapshot by their taints, and by the labels that the pod asks for.
+    """The nodes of a snapshot, grouped by their taints and by the labels that the pod selects by.
 
     Args:
-        demands: what the node has to match beside.
+        demands: node selectors that the node has to match as well.
 
     Attributes:
-        tells_apart: whether the pod or the demands ask for names, so that a new node may do where one like it does not.
+        tells_apart: whether the pod or the demands select by name, so that a new node may fit where one like it does
+            not.
 
     Cost: a few array operations for each question, whatever the number of nodes; a loop over all nodes for each label
     that was never asked for before.
@@ -59,22 +60,22 @@ class AlikeNodes:
             _, codes = np.unique(codes * (len(codes) + 1) + ids, return_inverse=True)
         self._codes: IntArray = np.arange(len(codes)) if by_name else codes
 
-    def rejected(self, blockers: Blockers, edits_max: int) -> Iterator[Alike]:
-        """The nodes on which something is in the way for which so many edits of nodes and evictions may be enough."""
-        rejected = {plugin: blockers.rejected_by(plugin).take(self._order) for plugin in blockers.plugins}
+    def rejected_groups(self, blockers: Blockers, edits_max: int) -> Iterator[AlikeGroup]:
+        """Yield the groups of nodes that so many edits of the node and evictions may make feasible."""
+        rejections = {plugin: blockers.rejected_by(plugin).take(self._order) for plugin in blockers.plugins}
         groups = np.zeros((3, len(self._order)), np.bool_)
         is_hopeless = np.zeros(len(self._order), np.bool_)
         codes = self._codes
-        for plugin, found in rejected.items():
+        for plugin, mask in rejections.items():
             is_other = plugin not in TAINTS and plugin not in LABELS
-            groups[2 if is_other else int(plugin in LABELS)] |= found
-            codes = codes * 2 + found
+            groups[2 if is_other else int(plugin in LABELS)] |= mask
+            codes = codes * 2 + mask
             if is_other:
-                is_hopeless |= found & blockers.unresolvable_by(plugin).take(self._order)
+                is_hopeless |= mask & blockers.unresolvable_by(plugin).take(self._order)
         count = groups.sum(axis=0)
         at = np.flatnonzero((count > 0) & (count <= edits_max) & ~is_hopeless)
         if not len(at):
             return
         _, sizes = np.unique(codes[at], return_counts=True)
         for part in np.split(at[np.argsort(codes[at], kind="stable")], np.cumsum(sizes)[:-1]):
-            yield Alike(part, frozenset(plugin for plugin, found in rejected.items() if found[part[0]]))
+            yield AlikeGroup(part, frozenset(plugin for plugin, mask in rejections.items() if mask[part[0]]))

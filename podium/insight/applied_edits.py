@@ -1,4 +1,4 @@
-"""Carries edits of nodes, evictions and added nodes out in a fork of the cluster."""
+"""Applies edits of nodes, evictions and added nodes to a fork of the cluster."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from podium.objects.resource_types import NODES
 
 
 class EditsDoNotApplyError(Exception):
-    """An edit is about a node that is not as the edit expects it."""
+    """The node of an edit is missing, or not as the edit expects it."""
 
 
 def apply_edits(world: Cluster, edits: Iterable[Edit]) -> None:
-    """Change the cluster as these edits say; those of pods are left to the caller.
+    """Apply these edits to the cluster; edits of pods are left to the caller.
 
     Raises:
         EditsDoNotApplyError.

@@ -39,69 +39,69 @@ class Blockers:
 
     Attributes:
         outright: the statuses of PreFilter plugins that reject the pod on every node, by plugin.
-        narrowed: the only nodes that a PreFilter plugin lets the search look at, by plugin.
-        rejections: what each filter rejected, by plugin.
-        beside_nominated: the status by row of nodes that only pods nominated to them keep the pod off.
+        node_names: the nodes to which a PreFilter plugin restricts the search, by plugin.
+        rejections: the nodes that each filter rejects, by plugin.
+        beside_nominated: the statuses, by row, of nodes that would be feasible without the pods nominated to them.
     """
 
     snapshot: Snapshot
     outright: Mapping[str, Status]
-    narrowed: Mapping[str, frozenset[str]]
+    node_names: Mapping[str, frozenset[str]]
     rejections: Mapping[str, Rejection]
     beside_nominated: Mapping[int, Status]
 
     @property
     def plugins(self) -> Sequence[str]:
         """The plugins that reject anything."""
-        nominated = (status.plugin for status in self.beside_nominated.values())
-        return tuple(dict.fromkeys((*self.outright, *self.narrowed, *self.rejections, *nominated)))
+        plugins = (status.plugin for status in self.beside_nominated.values())
+        return tuple(dict.fromkeys((*self.outright, *self.node_names, *self.rejections, *plugins)))
 
     def rejected_by(self, plugin: str) -> BoolArray:
-        """Which nodes the plugin rejects. Shape: one entry per row of the snapshot."""
-        rejected = np.zeros(len(self.snapshot.nodes), np.bool_)
+        """Return which nodes the plugin rejects. Shape: one entry per row of the snapshot."""
+        mask = np.zeros(len(self.snapshot.nodes), np.bool_)
         if plugin in self.outright:
-            rejected[self.snapshot.order] = True
-            return rejected
+            mask[self.snapshot.order] = True
+            return mask
         if plugin in self.rejections:
-            rejected[self.rejections[plugin].rows] = True
-        if plugin in self.narrowed:
-            named = self.narrowed[plugin]
-            rejected[[row for name, row in self.snapshot.row_of.items() if name not in named]] = True
+            mask[self.rejections[plugin].rows] = True
+        if plugin in self.node_names:
+            names = self.node_names[plugin]
+            mask[[row for name, row in self.snapshot.row_of.items() if name not in names]] = True
         for row, status in self.beside_nominated.items():
             if status.plugin == plugin:
-                rejected[row] = True
-        return rejected
+                mask[row] = True
+        return mask
 
     def unresolvable_by(self, plugin: str) -> BoolArray:
-        """Where the absence of other pods could not change the plugin's verdict; only for nodes that it rejects.
+        """Return on which of the nodes that the plugin rejects no eviction could change its verdict.
 
         Shape: one entry per row of the snapshot.
         """
         rejection = self.rejections.get(plugin)
-        found = np.full(len(self.snapshot.nodes), plugin in self.outright or rejection is None)
+        mask = np.full(len(self.snapshot.nodes), plugin in self.outright or rejection is None)
         if rejection is not None and plugin not in self.outright:
-            found[rejection.rows] = rejection.codes() != Code.UNSCHEDULABLE
-        return found
+            mask[rejection.rows] = rejection.codes() != Code.UNSCHEDULABLE
+        return mask
 
-    def rejected(self) -> BoolArray:
-        """Which nodes any plugin rejects. Shape: one entry per row of the snapshot."""
-        found = np.zeros(len(self.snapshot.nodes), np.bool_)
+    def rejected_by_any(self) -> BoolArray:
+        """Return which nodes any plugin rejects. Shape: one entry per row of the snapshot."""
+        mask = np.zeros(len(self.snapshot.nodes), np.bool_)
         for plugin in self.plugins:
-            found |= self.rejected_by(plugin)
-        return found
+            mask |= self.rejected_by(plugin)
+        return mask
 
     def feasible(self) -> Rows:
-        """The rows that nothing rejects, in node order."""
-        return self.snapshot.order[~self.rejected()[self.snapshot.order]]
+        """Return the rows that nothing rejects, in node order."""
+        return self.snapshot.order[~self.rejected_by_any()[self.snapshot.order]]
 
     def by_row(self) -> Mapping[int, Sequence[Status]]:
-        """Every status of each node that has any. Cost: one entry per node and blocker."""
-        found: dict[int, list[Status]] = {}
+        """Return every status of each node that has any. Cost: one entry per node and blocker."""
+        statuses: dict[int, list[Status]] = {}
         for row, status in self._all():
-            known = found.setdefault(row, [])
-            if all(each.plugin != status.plugin for each in known):
-                known.append(status)
-        return found
+            of_row = statuses.setdefault(row, [])
+            if all(entry.plugin != status.plugin for entry in of_row):
+                of_row.append(status)
+        return statuses
 
     def _all(self) -> Iterator[tuple[int, Status]]:
         rows = self.snapshot.order.tolist()
@@ -109,7 +109,7 @@ class Blockers:
             yield from ((row, status) for row in rows)
         for rejection in self.rejections.values():
             yield from rejection.by_row()
-        for plugin, names in self.narrowed.items():
+        for plugin, names in self.node_names.items():
             reason = f"node(s) didn't satisfy plugin {plugin}"
             status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,), plugin)
             yield from ((row, status) for row in rows if self.snapshot.name(row) not in names)
@@ -124,29 +124,29 @@ def blockers_of(engine: Engine, framework: Framework, pod: Pod) -> Blockers:
     """
     cycle = engine.cycle(framework, pod)
     snapshot, rows = cycle.snapshot, cycle.snapshot.order
-    outright, narrowed = _pre_filter(cycle)
+    outright, node_names = _pre_filter(cycle)
     rejections: dict[str, Rejection] = {}
-    if (closed := among_closed(snapshot, rows)) is not None:
-        rejection = closed[1]
+    if (split := among_closed(snapshot, rows)) is not None:
+        rejection = split[1]
         rejections[rejection.counted()[0][0].plugin] = rejection
     if _LIMITS not in outright:
-        for each in active(framework.filters, cycle.state):
-            if each.name in outright:
+        for plugin in active(framework.filters, cycle.state):
+            if plugin.name in outright:
                 continue
             try:
-                found = rejection_of(rows, each.filter(cycle.state, pod, snapshot, rows))
+                split = rejection_of(rows, plugin.filter(cycle.state, pod, snapshot, rows))
             except BaseException as error:
-                what = f'running "{each.name}" filter plugin'
-                raise framework.failed(each.name, "Filter", pod, what, error) from error
-            if found is not None:
-                rejections[each.name] = found[1]
-    blockers = Blockers(snapshot, outright, narrowed, rejections, {})
+                action = f'running "{plugin.name}" filter plugin'
+                raise framework.failed(plugin.name, "Filter", pod, action, error) from error
+            if split is not None:
+                rejections[plugin.name] = split[1]
+    blockers = Blockers(snapshot, outright, node_names, rejections, {})
     if outright or not cycle.nominated_ahead:
         return blockers
-    filters, is_rejected = FilterChain.of(cycle), blockers.rejected()
+    filters, is_rejected = FilterChain.of(cycle), blockers.rejected_by_any()
     statuses = {row: filters.alone(row) for row in cycle.nominated_ahead.by_row if not is_rejected[row]}
     beside = {row: status for row, status in statuses.items() if status is not None}
-    return Blockers(snapshot, outright, narrowed, rejections, beside)
+    return Blockers(snapshot, outright, node_names, rejections, beside)
 
 
 def _pre_filter(cycle: Cycle) -> tuple[dict[str, Status], dict[str, frozenset[str]]]:
@@ -155,21 +155,21 @@ def _pre_filter(cycle: Cycle) -> tuple[dict[str, Status], dict[str, frozenset[st
     if too_much := excess_of(pod):
         return {_LIMITS: Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (too_much,), _LIMITS)}, {}
     outright: dict[str, Status] = {}
-    narrowed: dict[str, frozenset[str]] = {}
-    skipped = set()
+    node_names: dict[str, frozenset[str]] = {}
+    skips = set()
     for plugin in framework.pre_filter:
         status, names = _ask(plugin, cycle)
         if status is None:
             if names is not None:
-                narrowed[plugin.name] = names
+                node_names[plugin.name] = names
         elif status.code is Code.SKIP:
-            skipped.add(plugin.name)
+            skips.add(plugin.name)
         elif status.code is Code.ERROR:
             raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {status.message}')
         else:
             outright[plugin.name] = status.by(plugin.name)
-    state.skipped_filters = frozenset(skipped)
-    return outright, narrowed
+    state.skipped_filters = frozenset(skips)
+    return outright, node_names
 
 
 def _ask(plugin: PreFilterPlugin, cycle: Cycle) -> tuple[Status | None, frozenset[str] | None]:
@@ -177,5 +177,5 @@ def _ask(plugin: PreFilterPlugin, cycle: Cycle) -> tuple[Status | None, frozense
         answer, status = plugin.pre_filter(cycle.state, cycle.pod, cycle.snapshot)
         return demand_status(status, _REJECTS_PODS), names_of(answer) if answer is not None else None
     except BaseException as error:
-        what = f'running PreFilter plugin "{plugin.name}"'
-        raise cycle.framework.failed(plugin.name, "PreFilter", cycle.pod, what, error) from error
+        action = f'running PreFilter plugin "{plugin.name}"'
+        raise cycle.framework.failed(plugin.name, "PreFilter", cycle.pod, action, error) from error

@@ -1,4 +1,4 @@
-"""How many more copies of a pod fit, where, and what stops the next one; and how large the pod may be instead.
+"""Answers how many more copies of a pod fit, where, and what stops the next one, and how large the pod may be instead.
 
 Owns the reading of a finished dry run (`engine.replicas`): copies by node and zone, and each node's limit.
 """
@@ -19,14 +19,14 @@ from podium.engine.cluster import Cluster
 from podium.engine.device_refusals import device_refusals
 from podium.engine.errors import ClusterError
 from podium.engine.placing import Engine
-from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, is_daemon, left_over, no_claims, numbered
+from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, fits_by_resource, is_daemon, make_copy, no_claims
 from podium.framework.contract.status import ScheduleError, Status
 from podium.framework.cycle.details import detail_of_node
 from podium.framework.cycle.schedule import NO_NODES
 from podium.framework.cycle.search import filter_all
 from podium.framework.profile.runtime import Framework
-from podium.insight.json_patch import patched
-from podium.insight.requests import resized
+from podium.insight.json_patch import apply_patch
+from podium.insight.requests import resize
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
@@ -39,15 +39,15 @@ _BYTES_STEP: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A pod that is asked about: a copy of it that is pending and preempts nobody, and its profile."""
+class PodCopy:
+    """A pending copy of the pod in question that preempts no pods, and its profile."""
 
     pod: Pod
     framework: Framework
 
     @classmethod
-    def of(cls, pod: Pod, framework_for: Callable[[Pod], Framework]) -> Asked:
-        """The copy, and the profile that the pod asks for."""
+    def of(cls, pod: Pod, framework_for: Callable[[Pod], Framework]) -> PodCopy:
+        """Make the copy, and find the profile of the pod's scheduler."""
         metadata = msgspec.structs.replace(pod.metadata, uid=f"{pod.uid}-copy", deletion_timestamp=None)
         spec = msgspec.structs.replace(pod.spec, preemption_policy="Never")
         return cls(Pod(metadata=metadata, spec=spec), framework_for(pod))
@@ -88,13 +88,13 @@ class GangCapacity:
     problem: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The answer as JSON values."""
-        found: dict[str, Any] = {"gang": self.gang, "size": self.size, "fits": self.fits}
+        """Return the answer as JSON values."""
+        answer: dict[str, Any] = {"gang": self.gang, "size": self.size, "fits": self.fits}
         if self.problem:
             return {"gang": self.gang, "problem": self.problem}
         if self.domain_key:
-            found["domain_key"] = self.domain_key
-        return found | ({"at_least": True} if self.is_at_least else {})
+            answer["domain_key"] = self.domain_key
+        return answer | ({"at_least": True} if self.is_at_least else {})
 
 
 @dataclass(frozen=True)
@@ -123,32 +123,32 @@ class Capacity:
     def zones(self) -> Mapping[str, int]:
         """The number of copies by zone; "" stands for nodes without a zone."""
         counts: Counter[str] = Counter()
-        for each in self.nodes:
-            counts[each.zone] += each.fits
+        for node in self.nodes:
+            counts[node.zone] += node.fits
         return dict(sorted(counts.items()))
 
     @cached_property
     def limits(self) -> Mapping[str, int]:
         """On how many nodes each limit holds, the most frequent first."""
-        return dict(Counter(each.limit for each in self.nodes if each.limit).most_common())
+        return dict(Counter(node.limit for node in self.nodes if node.limit).most_common())
 
     def as_dict(self, *, explain: bool) -> dict[str, Any]:
-        """The answer as JSON values; with `explain` including every node."""
-        more: dict[str, Any] = {"gate": self.gate} if self.gate else {}
+        """Return the answer as JSON values; with `explain` including every node."""
+        members: dict[str, Any] = {"gate": self.gate} if self.gate else {}
         if self.is_at_least:
-            more["at_least"] = True
+            members["at_least"] = True
         if self.gang is not None:
-            more["gangs"] = self.gang.as_dict()
+            members["gangs"] = self.gang.as_dict()
         if self.is_partial:
-            more["partial"] = True
-        more["by_node"] = {each.node: each.fits for each in self.nodes if each.fits}
-        more["by_zone"] = dict(self.zones)
-        more["limits"] = dict(self.limits)
+            members["partial"] = True
+        members["by_node"] = {node.node: node.fits for node in self.nodes if node.fits}
+        members["by_zone"] = dict(self.zones)
+        members["limits"] = dict(self.limits)
         if explain:
-            more["nodes"] = [
-                {"node": each.node, "zone": each.zone, "fits": each.fits, "limit": each.limit} for each in self.nodes
+            members["nodes"] = [
+                {"node": node.node, "zone": node.zone, "fits": node.fits, "limit": node.limit} for node in self.nodes
             ]
-        return {"pod": self.pod, "fits": self.fits, **more}
+        return {"pod": self.pod, "fits": self.fits, **members}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class Headroom:
     is_partial: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """The answer as JSON values."""
+        """Return the answer as JSON values."""
         return {
             "pod": self.pod,
             "times": self.times,
@@ -181,14 +181,14 @@ class Headroom:
         }
 
 
-def filled(
+def count_copies(
     engine: Engine,
-    asked: Sequence[Asked],
-    most: int = PLACED_MAX,
+    copies: Sequence[PodCopy],
+    placed_max: int = PLACED_MAX,
     create_claims: ClaimCreator = no_claims,
     limit: TimeLimit = UNLIMITED,
 ) -> Sequence[Capacity]:
-    """How many copies of each pod fit, if they are placed in turn. The cluster is unchanged afterwards, but for claims.
+    """Return how many copies of each pod fit if they are placed in turn. Only claims are left in the cluster.
 
     Args:
         create_claims: creates the claims that a copy has for itself.
@@ -197,29 +197,29 @@ def filled(
     Raises:
         ScheduleError: an attempt failed, or the cluster has no nodes.
     """
-    with _dry_run(engine, asked, create_claims) as (run, gates):
-        if len(asked) == 1 and not gates[0] and (counts := run.counted(asked[0].pod)) is not None:
-            return [_counted(engine, asked[0], counts)]
-        counts_of: list[Counter[str]] = [Counter() for _ in asked]
-        is_full = _place_in_turn(run, asked, gates, counts_of, most, limit)
+    with _dry_run(engine, copies, create_claims) as (run, gates):
+        if len(copies) == 1 and not gates[0] and (counts := run.count(copies[0].pod)) is not None:
+            return [_capacity_from_counts(engine, copies[0], counts)]
+        counts_of: list[Counter[str]] = [Counter() for _ in copies]
+        is_full = _place_in_turn(run, copies, gates, counts_of, placed_max, limit)
         if not is_full and limit.is_over():
             limit.is_noticed = True
-            return [_partial(engine, each, counts) for each, counts in zip(asked, counts_of, strict=True)]
+            return [_partial_capacity(engine, copy, counts) for copy, counts in zip(copies, counts_of, strict=True)]
         return [
-            _placed(engine, each, counts, gate, is_at_least=not is_full, create_claims=create_claims)
-            for each, counts, gate in zip(asked, counts_of, gates, strict=True)
+            _capacity_from_placements(engine, copy, counts, gate, is_at_least=not is_full, create_claims=create_claims)
+            for copy, counts, gate in zip(copies, counts_of, gates, strict=True)
         ]
 
 
 @contextmanager
 def _dry_run(
-    engine: Engine, asked: Sequence[Asked], create_claims: ClaimCreator
+    engine: Engine, copies: Sequence[PodCopy], create_claims: ClaimCreator
 ) -> Iterator[tuple[Replicas, list[str]]]:
-    """A dry run, and why each of the pods would not be tried; it is undone in the end."""
-    run = Replicas(engine, asked[0].framework, create_claims)
+    """Begin a dry run that is undone at the end; yield it with the reason why each pod is not tried, "" if it is."""
+    run = Replicas(engine, copies[0].framework, create_claims)
     if run.has_no_nodes():
         raise ScheduleError(NO_NODES)
-    statuses = (run.gate_of(each.pod, each.framework) for each in asked)
+    statuses = (run.gate_of(copy.pod, copy.framework) for copy in copies)
     try:
         yield run, ["" if status is None else status.message for status in statuses]
     finally:
@@ -228,21 +228,21 @@ def _dry_run(
 
 def _place_in_turn(
     run: Replicas,
-    asked: Sequence[Asked],
+    copies: Sequence[PodCopy],
     gates: Sequence[str],
     counts: Sequence[Counter[str]],
-    most: int,
+    placed_max: int,
     limit: TimeLimit,
 ) -> bool:
     """Place one of each pod in turn, and return whether none fits any more."""
     failed_since_last_placed = 0
     number = 0
-    while failed_since_last_placed < len(asked):
-        if limit.is_over() or sum(count.total() for count in counts) >= most:
+    while failed_since_last_placed < len(copies):
+        if limit.is_over() or sum(count.total() for count in counts) >= placed_max:
             return False
-        at = number % len(asked)
-        each = asked[at]
-        node = None if gates[at] else run.place(numbered(each.pod, number), each.framework)
+        at = number % len(copies)
+        copy = copies[at]
+        node = None if gates[at] else run.place(make_copy(copy.pod, number), copy.framework)
         number += 1
         if node is None:
             failed_since_last_placed += 1
@@ -252,67 +252,69 @@ def _place_in_turn(
     return True
 
 
-def _counted(engine: Engine, asked: Asked, counts: Mapping[str, int]) -> Capacity:
-    """The answer for copies that do not affect each other."""
-    statuses, snapshot = _rejections(engine, asked)
-    left = left_over(snapshot, asked.pod.spec)
+def _capacity_from_counts(engine: Engine, copy: PodCopy, counts: Mapping[str, int]) -> Capacity:
+    """Return the answer for copies that do not affect each other."""
+    statuses, snapshot = _rejections(engine, copy)
+    free = fits_by_resource(snapshot, copy.pod.spec)
     nodes = []
     for name, row in sorted(snapshot.row_of.items()):
         fits = counts.get(name, 0)
-        if is_daemon(asked.pod):
+        if is_daemon(copy.pod):
             limit = statuses.get(row, "one pod of a DaemonSet for each node")
         elif fits:
             reasons = ["Too many pods"] if snapshot.allowed_pods[row] - snapshot.pod_count[row] == fits else []
-            limit = ", ".join([*reasons, *(f"Insufficient {each}" for each in left if left[each][row] == fits)])
+            limit = ", ".join(
+                [*reasons, *(f"Insufficient {resource}" for resource in free if free[resource][row] == fits)]
+            )
         else:
             limit = statuses.get(row, "")
         nodes.append(NodeCapacity(name, _zone(snapshot, row), fits, limit))
-    return Capacity(asked.pod.key, sum(counts.values()), False, "", tuple(nodes))
+    return Capacity(copy.pod.key, sum(counts.values()), False, "", tuple(nodes))
 
 
-def _placed(
+def _capacity_from_placements(
     engine: Engine,
-    asked: Asked,
+    copy: PodCopy,
     counts: Mapping[str, int],
     gate: str,
     *,
     is_at_least: bool,
     create_claims: ClaimCreator,
 ) -> Capacity:
-    """The answer for copies that have been placed and still count on their nodes."""
-    next_copy = create_claims(numbered(asked.pod, sum(counts.values())))
-    statuses, snapshot = _rejections(engine, Asked(next_copy, asked.framework))
+    """Return the answer for copies that have been placed and still count on their nodes."""
+    next_copy = create_claims(make_copy(copy.pod, sum(counts.values())))
+    statuses, snapshot = _rejections(engine, PodCopy(next_copy, copy.framework))
     nodes = tuple(
         NodeCapacity(name, _zone(snapshot, row), counts.get(name, 0), statuses.get(row, ""))
         for name, row in sorted(snapshot.row_of.items())
     )
-    return Capacity(asked.pod.key, sum(counts.values()), is_at_least, gate, nodes)
+    return Capacity(copy.pod.key, sum(counts.values()), is_at_least, gate, nodes)
 
 
-def _partial(engine: Engine, asked: Asked, counts: Mapping[str, int]) -> Capacity:
-    """The answer for copies that were placed before the time was up; what limits the next one was not looked at."""
+def _partial_capacity(engine: Engine, copy: PodCopy, counts: Mapping[str, int]) -> Capacity:
+    """Return the answer for copies that were placed before the time was up, without the limits of the next one."""
     snapshot = engine.cache.snapshot()
     nodes = tuple(
         NodeCapacity(name, _zone(snapshot, row), counts.get(name, 0), "")
         for name, row in sorted(snapshot.row_of.items())
     )
-    return Capacity(asked.pod.key, sum(counts.values()), True, "", nodes, is_partial=True)
+    return Capacity(copy.pod.key, sum(counts.values()), True, "", nodes, is_partial=True)
 
 
-def _rejections(engine: Engine, asked: Asked) -> tuple[Mapping[int, str], Snapshot]:
-    """Why the pod does not fit on the nodes now, by row."""
-    cycle = engine.cycle(asked.framework, asked.pod)
+def _rejections(engine: Engine, copy: PodCopy) -> tuple[Mapping[int, str], Snapshot]:
+    """Return why the pod does not fit on the nodes now, by row."""
+    cycle = engine.cycle(copy.framework, copy.pod)
     snapshot = cycle.snapshot
-    filtered = filter_all(cycle)
-    feasible = set(filtered.rows.tolist())
+    nodes = filter_all(cycle)
+    feasible = set(nodes.rows.tolist())
     statuses = cycle.diagnosis.statuses()
-    refusals = device_refusals(asked.framework, asked.pod, snapshot, statuses.items())
+    refusals = device_refusals(copy.framework, copy.pod, snapshot, statuses.items())
 
     def text(row: int) -> str:
         status: Status = statuses.get(row, cycle.diagnosis.absent)
         if (refusal := refusals.get(snapshot.name(row))) is not None:
             return f"{status.message} ({refusal.text})"
-        detail = detail_of_node(asked.framework, asked.pod, snapshot, row, status)
+        detail = detail_of_node(copy.framework, copy.pod, snapshot, row, status)
         return f"{status.message} ({detail})" if detail else status.message
 
     return {row: text(row) for row in snapshot.row_of.values() if row not in feasible}, snapshot
@@ -327,8 +329,8 @@ def _zone(snapshot: Snapshot, row: int) -> str:
 # ---------------------------------------------------------------- headroom
 
 
-def headroom(cluster: Cluster, asked: Asked, times: int, limit: TimeLimit = UNLIMITED) -> Headroom:
-    """The largest requests with which the pod fits so often.
+def headroom(cluster: Cluster, copy: PodCopy, times: int, limit: TimeLimit = UNLIMITED) -> Headroom:
+    """Return the largest requests with which the pod fits that many times.
 
     Cost: a dry run for each of about twenty sizes of each resource.
 
@@ -337,56 +339,61 @@ def headroom(cluster: Cluster, asked: Asked, times: int, limit: TimeLimit = UNLI
     """
     if times < 1:
         raise ClusterError(f"headroom: expected how many times the pod must fit, got {times}")
-    requests = filter_requests(asked.pod.spec)
+    requests = filter_requests(copy.pod.spec)
     engine = cluster.engine
 
     def fits(pod: Pod | None) -> bool:
         limit.check()
-        return pod is not None and _fits(cluster, Asked(pod, asked.framework), times)
+        return pod is not None and _fits(cluster, PodCopy(pod, copy.framework), times)
 
     def takes(resource: str, step: int, size: int) -> bool:
-        return fits(_sized(asked.pod, {resource: size * step}))
+        return fits(_with_requests(copy.pod, {resource: size * step}))
 
-    fits_as_it_is, percent, amounts = fits(asked.pod), 0, dict[str, str]()
+    fits_as_it_is, percent, amounts = fits(copy.pod), 0, dict[str, str]()
     try:
         for resource in sorted({CPU, MEMORY} & requests.keys()) + sorted(requests.keys() - {CPU, MEMORY}):
             step = _BYTES_STEP if resource == MEMORY else 1
-            most = int(engine.cache.snapshot().allocatable(resource).max(initial=0)) // step
-            if best := _largest(most, partial(takes, resource, step)):
+            size_max = int(engine.cache.snapshot().allocatable(resource).max(initial=0)) // step
+            if best := _largest(size_max, partial(takes, resource, step)):
                 amounts[resource] = amount_text(resource, best * step)
         if any(requests.values()):
             percent = _largest(
                 _FACTOR_MAX,
-                lambda size: fits(_sized(asked.pod, {name: amount * size // 100 for name, amount in requests.items()})),
+                lambda size: fits(
+                    _with_requests(copy.pod, {name: amount * size // 100 for name, amount in requests.items()})
+                ),
             )
     except TimeIsUpError:
         limit.is_noticed = True
-        return Headroom(asked.pod.key, times, fits_as_it_is, amounts, percent, is_partial=True)
-    return Headroom(asked.pod.key, times, fits_as_it_is, amounts, percent)
+        return Headroom(copy.pod.key, times, fits_as_it_is, amounts, percent, is_partial=True)
+    return Headroom(copy.pod.key, times, fits_as_it_is, amounts, percent)
 
 
-def _fits(cluster: Cluster, asked: Asked, times: int) -> bool:
-    with _dry_run(cluster.engine, [asked], cluster.create_claims) as (run, gates):
+def _fits(cluster: Cluster, copy: PodCopy, times: int) -> bool:
+    with _dry_run(cluster.engine, [copy], cluster.create_claims) as (run, gates):
         if gates[0]:
             return False
-        if (counts := run.counted(asked.pod)) is not None:
+        if (counts := run.count(copy.pod)) is not None:
             return sum(counts.values()) >= times
-        return all(run.place(numbered(asked.pod, number)) is not None for number in range(times))
+        return all(run.place(make_copy(copy.pod, number)) is not None for number in range(times))
 
 
-def _sized(pod: Pod, totals: Mapping[str, int]) -> Pod | None:
-    """The pod with these requests in total; None if its containers cannot have them."""
+def _with_requests(pod: Pod, totals: Mapping[str, int]) -> Pod | None:
+    """Return the pod with these requests in total; None if its containers cannot have them."""
     for resource, total in totals.items():
-        operations = resized(pod, resource, total)
+        operations = resize(pod, resource, total)
         if operations is None:
             return None
-        pod = msgspec.convert(patched(msgspec.to_builtins(pod), operations), Pod)
-    found = filter_requests(pod.spec)
-    return pod if all(found.get(resource, 0) == total for resource, total in totals.items()) else None
+        pod = msgspec.convert(apply_patch(msgspec.to_builtins(pod), operations), Pod)
+    requests = filter_requests(pod.spec)
+    return pod if all(requests.get(resource, 0) == total for resource, total in totals.items()) else None
 
 
 def _largest(limit: int, holds: Callable[[int], bool]) -> int:
-    """The largest size up to the limit for which it holds; 0 if there is none. It must not hold again above that."""
+    """Return the largest size up to the limit for which `holds` is true; 0 if there is none.
+
+    Above the first size for which it is false, it must be false for all sizes.
+    """
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2

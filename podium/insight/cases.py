@@ -1,6 +1,6 @@
-"""Recorded questions about pods that may not fit, one JSON object each, and what would make them fit.
+"""Answers recorded questions about what would make a pod fit, one JSON object each.
 
-The format is that of `podium evaluate`: the objects of a cluster, a pod, and perhaps a configuration.
+The format is that of `podium evaluate`: the objects of a cluster, a pod, and optionally a configuration.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CaseAnswers:
         self._configurations = Configurations(classes, config)
 
     def answer_line(self, line: bytes, name: str) -> dict[str, Any]:
-        """As `podium.engine.recorded_questions.answer_line`: `id`, then `fits` and `fixes`."""
+        """Answer one line with `id`, `fits` and `fixes`, as `podium.engine.recorded_questions.answer_line` does."""
         return answer_line(line, name, RecordedQuestion, self._answer)
 
     def _answer(self, case: RecordedQuestion) -> dict[str, Any]:

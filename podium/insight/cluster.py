@@ -22,12 +22,12 @@ from podium.engine.placement import Placement
 from podium.engine.replicas import PLACED_MAX
 from podium.framework.contract.plugin import Plugin
 from podium.insight import capacity
-from podium.insight.capacity import Asked, Capacity, Headroom
+from podium.insight.capacity import Capacity, Headroom, PodCopy
 from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for
 from podium.insight.gang_capacity import gang_capacity, gangs_among, with_siblings
 from podium.insight.gangs import Gang, gang_of
-from podium.insight.json_patch import Operation, merged, patched
-from podium.insight.schedulers import judged_pod, scheduler_report
+from podium.insight.json_patch import Operation, apply_merge_patch, apply_patch
+from podium.insight.schedulers import pod_for_profile, scheduler_report
 from podium.insight.score_table import data_frame, score_table
 from podium.insight.why import Why, explain
 from podium.lib.time_limit import UNLIMITED, TimeLimit
@@ -71,18 +71,18 @@ class Cluster(EngineCluster):
         except KubeconfigGivenError:
             if not isinstance(objects, (str, os.PathLike)):
                 raise
-        from podium.insight.running_cluster import listed_at_once
+        from podium.insight.running_cluster import list_objects_blocking
 
-        manifests = listed_at_once(str(Path(objects).expanduser()), context, cls._listed_beside())
+        manifests = list_objects_blocking(str(Path(objects).expanduser()), context, cls._kinds_beside())
         return super().load(manifests, config, plugins)
 
     @classmethod
-    def _listed_beside(cls) -> Sequence[ResourceType[Any]]:
-        """The kinds of a running cluster that are listed beside those that a scheduler reads."""
+    def _kinds_beside(cls) -> Sequence[ResourceType[Any]]:
+        """Return the kinds of a running cluster to list beside those that a scheduler reads."""
         return ()
 
     def schedule(self, pod: PodLike) -> Evaluation:
-        """Where the pod would go, and why not elsewhere: as `evaluate`. Nothing changes.
+        """Return where the pod would be placed, and why not elsewhere, as `evaluate` does. Nothing changes.
 
         Raises: as `evaluate`.
         """
@@ -110,8 +110,8 @@ class Cluster(EngineCluster):
         """
         if isinstance(pod, Pod | Mapping | str):
             return super().place(pod)
-        queue = sorted(map(self.read_pod, pod), key=lambda each: -each.priority)
-        return self.place_all(queue) if preempt else [super(Cluster, self).place(each) for each in queue]
+        queue = sorted(map(self.read_pod, pod), key=lambda entry: -entry.priority)
+        return self.place_all(queue) if preempt else [super(Cluster, self).place(entry) for entry in queue]
 
     def patch(
         self, kind: str, name: str, changes: Sequence[Operation] | Mapping[str, Any], namespace: str = ""
@@ -126,24 +126,26 @@ class Cluster(EngineCluster):
         Raises:
             ManifestError: there is no such object, a path does not exist, or the object cannot be read afterwards.
         """
-        before = self.manifest_of(kind, name, namespace)
+        manifest = self.manifest_of(kind, name, namespace)
         try:
-            after = merged(before, changes) if isinstance(changes, Mapping) else patched(before, changes)
+            result = (
+                apply_merge_patch(manifest, changes) if isinstance(changes, Mapping) else apply_patch(manifest, changes)
+            )
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise ManifestError(f"{kind} {name}: the patch does not apply: {error!r}") from error
-        self.replace(after)
+        self.replace(result)
 
     def scores(self, pod: PodLike) -> np.recarray[Any, Any]:
-        """The scores of the nodes on which the pod fits: `node`, `total` and a column for each plugin. Nothing changes.
+        """Return the scores of the feasible nodes: `node`, `total` and a column for each plugin. Nothing changes.
 
-        Shape: one record for each such node, the winner first. Empty if the pod fits nowhere.
+        Shape: one record for each feasible node, the winner first; empty if the pod fits nowhere.
 
         Raises: as `evaluate`.
         """
         return score_table(*self.asked(pod))
 
     def scores_frame(self, pod: PodLike) -> Any:
-        """As `scores`, as a pandas DataFrame with the nodes as its index. Needs the extra `podium[notebook]`.
+        """Return `scores` as a pandas DataFrame with the nodes as its index. This needs the extra `podium[notebook]`.
 
         Raises:
             ClusterError: pandas is not installed; otherwise as `evaluate`.
@@ -151,7 +153,7 @@ class Cluster(EngineCluster):
         return data_frame(self.scores(pod))
 
     def capacity(self, pod: PodLike, most: int = PLACED_MAX, limit: TimeLimit = UNLIMITED) -> Capacity:
-        """How many more pods like this one the scheduler would place, and what then stops it. Nothing changes.
+        """Return how many more pods like this one the scheduler would place, and what then stops it. Nothing changes.
 
         The copies preempt no pods. Pending pods are not placed before them. For a pod of a gang, `gang` of the answer
         says how many whole gangs fit.
@@ -168,19 +170,19 @@ class Cluster(EngineCluster):
         pod = world.read_pod(pod)
         gang = gang_of(world, pod)
         world = world if gang is None else with_siblings(world, pod, gang)
-        (found,) = world._filled([pod], most, limit)
+        (answer,) = world._count_copies([pod], most, limit)
         if gang is None:
-            return found
+            return answer
 
         def capacity_of(copy: Pod) -> Capacity:
-            return found if copy is pod else world._filled([copy], most, limit)[0]
+            return answer if copy is pod else world._count_copies([copy], most, limit)[0]
 
-        return replace(found, is_partial=limit.is_noticed, gang=gang_capacity(world, pod, gang, capacity_of))
+        return replace(answer, is_partial=limit.is_noticed, gang=gang_capacity(world, pod, gang, capacity_of))
 
     def capacity_together(
         self, pods: Sequence[PodLike], most: int = PLACED_MAX, limit: TimeLimit = UNLIMITED
     ) -> Sequence[Capacity]:
-        """As `capacity`, for several pods that are placed in turn, one of each, until none fits any more.
+        """Return the capacity for several pods that are placed in turn, one of each, until none fits any more.
 
         Of a pod of a gang `gang` says how many whole gangs these copies are.
 
@@ -194,41 +196,41 @@ class Cluster(EngineCluster):
             typed.append(world.read_pod(pod))
             gangs.append(gang := gang_of(world, typed[-1]))
             world = world if gang is None else with_siblings(world, typed[-1], gang)
-        counts = world._filled(typed, most, limit)
+        counts = world._count_copies(typed, most, limit)
         return [
             count if gang is None else replace(count, gang=gangs_among(gang, count))
             for gang, count in zip(gangs, counts, strict=True)
         ]
 
-    def _filled(self, pods: Sequence[PodLike], most: int, limit: TimeLimit) -> Sequence[Capacity]:
-        """How many copies of the pods fit in turn, whether they are whole gangs or not."""
-        world, asked = self._asked_copies(pods)
-        return capacity.filled(world.engine, asked, most, world.create_claims, limit)
+    def _count_copies(self, pods: Sequence[PodLike], most: int, limit: TimeLimit) -> Sequence[Capacity]:
+        """Count the copies of the pods that fit in turn, whether they make whole gangs or not."""
+        world, copies = self._asked_copies(pods)
+        return capacity.count_copies(world.engine, copies, most, world.create_claims, limit)
 
     def headroom(self, pod: PodLike, times: int, limit: TimeLimit = UNLIMITED) -> Headroom:
-        """How large the pod's requests may be so that it still fits this many times. Nothing changes.
+        """Return how large the pod's requests may be so that it still fits this many times. Nothing changes.
 
         Args:
             limit: when to end with the sizes found by then.
 
         Raises: as `capacity`.
         """
-        world, (asked,) = self._asked_copies([pod])
-        return capacity.headroom(world, asked, times, limit)
+        world, (copy,) = self._asked_copies([pod])
+        return capacity.headroom(world, copy, times, limit)
 
-    def _asked_copies(self, pods: Sequence[PodLike]) -> tuple[Cluster, list[Asked]]:
-        """The pods whose copies are placed, and a cluster in which claims may be created for them."""
+    def _asked_copies(self, pods: Sequence[PodLike]) -> tuple[Cluster, list[PodCopy]]:
+        """Return copies of the pods, and a cluster in which claims may be created for them."""
         world = self
         for pod in pods:
             world = world.with_workload_of(pod)
-        typed = [world.read_pod(pod) for pod in pods]
-        if world is self and any(map(may_have_claims, typed)):
+        typed_pods = [world.read_pod(pod) for pod in pods]
+        if world is self and any(map(may_have_claims, typed_pods)):
             world = self.fork()
         _ = world.engine  # owns its state from here on, so that its profiles see the claims
-        return world, [Asked.of(pod, world.framework_for) for pod in typed]
+        return world, [PodCopy.of(pod, world.framework_for) for pod in typed_pods]
 
     def fixes(self, pod: PodLike, most: int = FIXES_MAX, limit: TimeLimit = UNLIMITED) -> Fixes:
-        """The smallest sets of edits after which the pod fits, the least intrusive first. Nothing changes.
+        """Return the smallest sets of edits after which the pod fits, the least intrusive first. Nothing changes.
 
         Args:
             pod: pending; it may be one of the cluster's pods.
@@ -240,10 +242,10 @@ class Cluster(EngineCluster):
         return fixes_for(*self.asked(pod), most, limit)
 
     def why(self, pod: PodLike, node: str = "", limit: TimeLimit = UNLIMITED) -> Why:
-        """Why the pod is pending, or why it is where it is: every blocker of every node, scores, preemption.
+        """Return why the pod is pending, or why it is where it is: every blocker of every node, scores, preemption.
 
-        A pod that is bound is asked about as if it were pending, in the cluster as it is now without it. If no profile
-        serves its scheduler name, the answer says so in `warning`, and is what the profile nearest to it would decide.
+        A bound pod is evaluated as if it were pending, in the cluster as it is now without it. If no profile serves its
+        scheduler name, `warning` of the answer says so, and the rest is what the most similar profile would decide.
 
         Args:
             node: a node to compare the best one with.
@@ -254,5 +256,5 @@ class Cluster(EngineCluster):
         world, typed = self.asked(pod)
         source = "" if self._state.config == default_configuration() else "the cluster's configuration"
         report = scheduler_report(world, typed, source)
-        answer = explain(world, judged_pod(typed, report, self.profiles), node, limit)
+        answer = explain(world, pod_for_profile(typed, report, self.profiles), node, limit)
         return replace(answer, warning=report.warning)

@@ -1,11 +1,11 @@
-"""What exactly is in the way of a pod on a node, beyond the reasons of a status: taints, labels, amounts."""
+"""Details of what keeps a pod off a node, beyond the reasons of a status: taints, labels, amounts."""
 
 from __future__ import annotations
 
 from podium.cluster import Snapshot
 from podium.cluster.matching.node_selectors import required_terms
 from podium.framework.contract.status import Status
-from podium.insight.pod_edits import untolerated
+from podium.insight.pod_edits import untolerated_taints
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
@@ -13,31 +13,31 @@ from podium.objects.tolerations import taint_text
 
 
 def kind_of_blocker(pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:
-    """The status with what is alike on many nodes: every taint, every key of the selector that does not match."""
+    """Return the status's message with the untolerated taints, or the labels that the node selector does not match."""
     node = snapshot.nodes[row]
     assert node is not None
-    more: list[str] = []
+    details: list[str] = []
     if status.plugin == "TaintToleration":
-        more = [taint_text(each) for group in untolerated(pod, node).values() for each in group]
-        more = [each for each in more if any(each == taint_text(taint) for taint in node.spec.taints)]
+        details = [taint_text(taint) for group in untolerated_taints(pod, node).values() for taint in group]
+        details = [text for text in details if any(text == taint_text(taint) for taint in node.spec.taints)]
     elif status.plugin == "NodeAffinity":
         labels = node.metadata.labels
-        more = [f"{key}={value}" for key, value in pod.spec.node_selector.items() if labels.get(key) != value]
-        if not more and required_terms(pod.spec) is not None:
-            more = ["required node affinity"]
-    return f"{status.message} ({', '.join(more)})" if more else status.message
+        details = [f"{key}={value}" for key, value in pod.spec.node_selector.items() if labels.get(key) != value]
+        if not details and required_terms(pod.spec) is not None:
+            details = ["required node affinity"]
+    return f"{status.message} ({', '.join(details)})" if details else status.message
 
 
 def amounts(pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:
-    """What is asked for and what is left of each resource that is missing; "" for other statuses."""
+    """Return the request for each resource that is short, and what is free of it; "" for other statuses."""
     if status.plugin != "NodeResourcesFit":
         return ""
-    found = []
+    shortages = []
     for resource, amount in filter_requests(pod.spec).items():
         free = int(snapshot.allocatable(resource)[row] - snapshot.requested(resource)[row])
         if amount > free:
-            asked, left = amount_text(resource, amount), amount_text(resource, max(free, 0))
-            found.append(f"asks for {asked} {resource}, {left} left")
+            request, remainder = amount_text(resource, amount), amount_text(resource, max(free, 0))
+            shortages.append(f"asks for {request} {resource}, {remainder} left")
     if snapshot.pod_count[row] >= snapshot.allowed_pods[row]:
-        found.append(f"has {int(snapshot.pod_count[row])} pods and takes {int(snapshot.allowed_pods[row])}")
-    return "; ".join(found)
+        shortages.append(f"has {int(snapshot.pod_count[row])} pods and takes {int(snapshot.allowed_pods[row])}")
+    return "; ".join(shortages)

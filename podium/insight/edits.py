@@ -1,4 +1,4 @@
-"""Edits that may make a pod fit: what each changes, as a JSON Patch of a named object."""
+"""Edits that may make a pod fit, each a JSON Patch of a named object."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from podium.engine.manifests import as_manifest
-from podium.insight.json_patch import Operation, operation, patched, pointer
+from podium.insight.json_patch import Operation, apply_patch, operation, pointer
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import NODES, PODS
 
@@ -18,7 +18,7 @@ from podium.objects.resource_types import NODES, PODS
 class EditKind(enum.Enum):
     """The kinds of edits, the least intrusive first.
 
-    Objects that are missing, the pod's own wishes, nodes, and then other pods.
+    Missing objects come first, then what the pod itself asks for, nodes, and other pods.
     """
 
     CREATE_CLAIM = "create-claim"
@@ -68,12 +68,12 @@ class Edit:
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """Equal for edits that do the same."""
+        """Identifies an edit: equal edits make the same change."""
         return self.kind.value, self.namespace, self.name, repr(self.patch)
 
     @property
-    def is_of_asked_pod(self) -> bool:
-        """Whether the patch is one of the pod that is asked about."""
+    def is_of_pod(self) -> bool:
+        """True if the patch changes the pod in question."""
         return self.kind is EditKind.CREATE_CLAIM or (self.object_kind == "Pod" and self.kind is not EditKind.EVICT)
 
     @property
@@ -82,51 +82,51 @@ class Edit:
         return () if self.kind in _WITHOUT_PATCH else self.patch
 
     def as_dict(self) -> dict[str, Any]:
-        """The edit as JSON values, without its text."""
+        """Return the edit as JSON values, without its text."""
         of = {"kind": self.object_kind, "namespace": self.namespace, "name": self.name}
-        found: dict[str, Any] = {"kind": self.kind.value, "object": of}
+        answer: dict[str, Any] = {"kind": self.kind.value, "object": of}
         if self.manifest is not None:
-            found["manifest"] = self.manifest
+            answer["manifest"] = self.manifest
         elif self.kind not in _WITHOUT_PATCH:
-            found["patch"] = [dict(each) for each in self.patch]
-        return found
+            answer["patch"] = [dict(change) for change in self.patch]
+        return answer
 
 
-def of_pod(kind: EditKind, pod: Pod, patch: Iterable[Operation], text: str, size: float = 0.0) -> Edit:
-    """An edit of the pod."""
+def pod_edit(kind: EditKind, pod: Pod, patch: Iterable[Operation], text: str, size: float = 0.0) -> Edit:
+    """Make an edit of the pod."""
     return Edit(kind, "Pod", pod.metadata.namespace, pod.metadata.name, tuple(patch), text, size)
 
 
-def of_node(kind: EditKind, node: Node, patch: Iterable[Operation], text: str) -> Edit:
-    """An edit of the node."""
+def node_edit(kind: EditKind, node: Node, patch: Iterable[Operation], text: str) -> Edit:
+    """Make an edit of the node."""
     return Edit(kind, "Node", "", node.name, tuple(patch), text)
 
 
-def edited_pod(pod: Pod, patch: Iterable[Operation]) -> Pod:
-    """The pod after a patch."""
-    return msgspec.convert(patched(pod_manifest(pod), patch), Pod)
+def patch_pod(pod: Pod, patch: Iterable[Operation]) -> Pod:
+    """Return the pod after a patch."""
+    return msgspec.convert(apply_patch(pod_manifest(pod), patch), Pod)
 
 
 def pod_manifest(pod: Pod) -> dict[str, Any]:
-    """The pod as a manifest."""
+    """Return the pod as a manifest."""
     return as_manifest(PODS, pod)
 
 
 def node_manifest(node: Node, patch: Iterable[Operation] = ()) -> dict[str, Any]:
-    """The node after a patch, as a manifest."""
-    found: dict[str, Any] = patched(as_manifest(NODES, node), patch)
-    return found
+    """Return the node after a patch, as a manifest."""
+    manifest: dict[str, Any] = apply_patch(as_manifest(NODES, node), patch)
+    return manifest
 
 
-def into_map(known: Mapping[str, str], path: Sequence[str], changes: Mapping[str, str]) -> list[Operation]:
-    """Operations that set members of a map that may be absent."""
-    if not known:
+def into_map(members: Mapping[str, str], path: Sequence[str], changes: Mapping[str, str]) -> list[Operation]:
+    """Return operations that set members of a map that may be absent."""
+    if not members:
         return [operation("add", pointer(*path), dict(changes))]
     return [operation("add", pointer(*path, key), value) for key, value in changes.items()]
 
 
 def in_order(edits: Iterable[Edit]) -> tuple[Edit, ...]:
-    """The edits in an order in which their patches apply: of one list, the last element is changed first."""
+    """Return the edits in an order in which their patches apply: the last element of a list is changed first."""
     return tuple(sorted(edits, key=_turn, reverse=True))
 
 

@@ -23,7 +23,7 @@ from podium.objects.requests import filter_requests
 from podium.plugins.volumes.claims import named_claims
 
 EXACT: Final = frozenset({"NodeResourcesFit", "NodePorts", "InterPodAffinity"})
-"""The filters of which it is known which pods have to go; for others, every set has to be tried."""
+"""The filters for which the pods to evict are known exactly; for others, every set has to be tried."""
 _CANDIDATES_MAX: Final = {1: 500, 2: 40, 3: 20}
 
 
@@ -38,46 +38,46 @@ class Evictions:
         self._namespace_labels = namespace_labels
         self._budgets = budgets
 
-    def sets(self, row: int, plugins: Collection[str], most: int) -> Iterator[tuple[Pod, ...]]:
-        """The smallest sets of at most so many pods without which these filters may let the pod onto the node."""
+    def sets(self, row: int, plugins: Collection[str], pods_max: int) -> Iterator[tuple[Pod, ...]]:
+        """Yield the smallest sets of up to `pods_max` pods whose eviction may make the node pass these filters."""
         must = {pod.uid: pod for pod in (*self.port_holders(row), *self.kept_apart(row))}
-        if len(must) > most or not all(map(self._may_go, must.values())):
+        if len(must) > pods_max or not all(map(self._may_go, must.values())):
             return
-        needed = self._shortage(row, list(must.values()))
+        shortage = self._shortage(row, list(must.values()))
         is_exact = set(plugins) <= EXACT
-        if not needed and is_exact:
-            if must and self._allowed(tuple(must.values())):
+        if not shortage and is_exact:
+            if must and self._budgets_allow(tuple(must.values())):
                 yield tuple(must.values())
             return
-        if needed and not self._frees(self._candidates(row, must, needed, 1, plugins), row, needed):
+        if shortage and not self._frees(self._candidates(row, must, shortage, 1, plugins), row, shortage):
             return
-        for size in range(1 if needed or not must else 0, most - len(must) + 1):
-            found = False
-            for more in combinations(self._candidates(row, must, needed, size, plugins), size):
-                chosen = (*must.values(), *more)
-                if self._frees(more, row, needed) and self._allowed(chosen):
-                    found = True
-                    yield chosen
-            if found and is_exact:
+        for size in range(1 if shortage or not must else 0, pods_max - len(must) + 1):
+            is_any_enough = False
+            for extra in combinations(self._candidates(row, must, shortage, size, plugins), size):
+                victims = (*must.values(), *extra)
+                if self._frees(extra, row, shortage) and self._budgets_allow(victims):
+                    is_any_enough = True
+                    yield victims
+            if is_any_enough and is_exact:
                 return
 
     def _candidates(
-        self, row: int, must: Mapping[str, Pod], needed: Mapping[str, int], size: int, plugins: Collection[str]
+        self, row: int, must: Mapping[str, Pod], shortage: Mapping[str, int], size: int, plugins: Collection[str]
     ) -> Sequence[Pod]:
-        """The pods that may be evicted beside, those that free most first."""
-        there = self._snapshot.pods[row].values()
+        """Return the further pods that may be evicted, those that free most first."""
+        pods_on_node = self._snapshot.pods[row].values()
         elsewhere: list[Pod] = []
-        if not needed and "PodTopologySpread" in plugins:
+        if not shortage and "PodTopologySpread" in plugins:
             elsewhere = [pod for pods in self._snapshot.pods for pod in pods.values()]
         elif "VolumeRestrictions" in plugins:
             claims = set(named_claims(self._pod))
             users = (pod for pods in self._snapshot.pods for pod in pods.values() if pod.spec.volumes)
             elsewhere = [pod for pod in users if claims & set(named_claims(pod))]
-        pods = {pod.uid: pod for pod in (*there, *elsewhere) if pod.uid not in must and self._may_go(pod)}
+        pods = {pod.uid: pod for pod in (*pods_on_node, *elsewhere) if pod.uid not in must and self._may_go(pod)}
 
         def share(pod: Pod) -> float:
             requests = filter_requests(pod.spec)
-            return sum(min(requests.get(name, 0) / amount, 1) for name, amount in needed.items())
+            return sum(min(requests.get(name, 0) / amount, 1) for name, amount in shortage.items())
 
         return sorted(pods.values(), key=lambda pod: (-share(pod), pod.priority, pod.key))[
             : _CANDIDATES_MAX.get(size, 0)
@@ -86,48 +86,48 @@ class Evictions:
     def _may_go(self, pod: Pod) -> bool:
         return not pod.is_terminating and not stays_on_node(pod) and not self._budgets.forbid(pod)
 
-    def _allowed(self, pods: Sequence[Pod]) -> bool:
+    def _budgets_allow(self, pods: Sequence[Pod]) -> bool:
         return not self._budgets.split(pods)[0]
 
     # ------------------------------------------------------------ what is in the way
 
-    def _shortage(self, row: int, gone: Sequence[Pod]) -> Mapping[str, int]:
-        """What is still missing of each resource, and of pods, without these pods."""
+    def _shortage(self, row: int, victims: Sequence[Pod]) -> Mapping[str, int]:
+        """Return how much of each resource, and how many pods, the node is short of once the victims are gone."""
         snapshot = self._snapshot
         on_node = snapshot.pod_usages(row)
-        usages = [on_node[pod.uid] for pod in gone if pod.uid in on_node]
+        usages = [on_node[pod.uid] for pod in victims if pod.uid in on_node]
         missing = {"pods": int(snapshot.pod_count[row] - snapshot.allowed_pods[row]) + 1 - len(usages)}
         for resource, amount in filter_requests(self._pod.spec).items():
             free = int(snapshot.allocatable(resource)[row] - snapshot.requested(resource)[row])
-            freed = sum(usage.requests.get(resource, 0) for usage in usages)
+            gain = sum(usage.requests.get(resource, 0) for usage in usages)
             if amount > 0:
-                missing[resource] = amount - free - freed
+                missing[resource] = amount - free - gain
         return {resource: amount for resource, amount in missing.items() if amount > 0}
 
-    def _frees(self, pods: Sequence[Pod], row: int, needed: Mapping[str, int]) -> bool:
+    def _frees(self, pods: Sequence[Pod], row: int, shortage: Mapping[str, int]) -> bool:
         on_node = self._snapshot.pod_usages(row)
         usages = [on_node[pod.uid] for pod in pods if pod.uid in on_node]
         return all(
             (len(usages) if resource == "pods" else sum(usage.requests.get(resource, 0) for usage in usages)) >= amount
-            for resource, amount in needed.items()
+            for resource, amount in shortage.items()
         )
 
     def port_holders(self, row: int) -> Iterator[Pod]:
-        """The pods on the node that have a host port that the pod wants."""
-        wanted = host_ports(self._pod.spec)
-        if not wanted:
+        """Yield the pods on the node that hold a host port of the incoming pod."""
+        ports = host_ports(self._pod.spec)
+        if not ports:
             return
         for pod in self._snapshot.pods[row].values():
             if any(
-                (one.protocol, one.port) == (other.protocol, other.port)
-                and (one.ip == other.ip or ANY_ADDRESS in (one.ip, other.ip))
-                for one in wanted
-                for other in host_ports(pod.spec)
+                (port.protocol, port.port) == (other_port.protocol, other_port.port)
+                and (port.ip == other_port.ip or ANY_ADDRESS in (port.ip, other_port.ip))
+                for port in ports
+                for other_port in host_ports(pod.spec)
             ):
                 yield pod
 
     def kept_apart(self, row: int) -> Iterator[Pod]:
-        """The pods in a topology of the node that anti-affinity, the pod's or their own, keeps apart from it."""
+        """Yield the pods in the node's topology domains that anti-affinity, theirs or the incoming pod's, excludes."""
         node = self._snapshot.nodes[row]
         assert node is not None
         for key, value in node.metadata.labels.items():
@@ -135,12 +135,12 @@ class Evictions:
 
     @cached_property
     def _apart(self) -> Mapping[tuple[str, str], Sequence[Pod]]:
-        """By topology: the pods there that the pod's anti-affinity or their own keeps apart from it."""
-        found: defaultdict[tuple[str, str], list[Pod]] = defaultdict(list)
-        asked, snapshot = self._pod, self._snapshot
-        own = pod_terms(asked).required_anti_affinity
-        its_namespace = asked.metadata.namespace
-        its_labels = self._namespace_labels.get(its_namespace, {})
+        """The pods that anti-affinity, theirs or the incoming pod's, keeps apart from it, by topology domain."""
+        pods_by_topology: defaultdict[tuple[str, str], list[Pod]] = defaultdict(list)
+        incoming, snapshot = self._pod, self._snapshot
+        own = pod_terms(incoming).required_anti_affinity
+        namespace = incoming.metadata.namespace
+        namespace_labels = self._namespace_labels.get(namespace, {})
         for row, pods in enumerate(snapshot.pods):
             node = snapshot.nodes[row]
             if node is None:
@@ -148,18 +148,18 @@ class Evictions:
             labels = node.metadata.labels
             for pod in pods.values():
                 keys = {
-                    each.term.topology_key
-                    for each in pod_terms(pod).for_other_pods
-                    if each.kind is TermKind.REQUIRED_ANTI_AFFINITY
-                    and each.term.matches(its_namespace, asked.metadata.labels, its_labels)
+                    entry.term.topology_key
+                    for entry in pod_terms(pod).for_other_pods
+                    if entry.kind is TermKind.REQUIRED_ANTI_AFFINITY
+                    and entry.term.matches(namespace, incoming.metadata.labels, namespace_labels)
                 }
-                theirs = self._namespace_labels.get(pod.metadata.namespace, {})
+                other_namespace_labels = self._namespace_labels.get(pod.metadata.namespace, {})
                 keys |= {
                     term.topology_key
                     for term in own
-                    if term.matches(pod.metadata.namespace, pod.metadata.labels, theirs)
+                    if term.matches(pod.metadata.namespace, pod.metadata.labels, other_namespace_labels)
                 }
                 for key in keys:
                     if key in labels:
-                        found[key, labels[key]].append(pod)
-        return found
+                        pods_by_topology[key, labels[key]].append(pod)
+        return pods_by_topology

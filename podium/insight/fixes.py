@@ -1,4 +1,4 @@
-"""What would make a pod fit: the smallest sets of edits, the least intrusive first."""
+"""Answers what would make a pod fit: the smallest sets of edits, the least intrusive first."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from podium.engine.cluster import Cluster
 from podium.framework.contract.status import ScheduleError
+from podium.insight.asked_pod import as_pending
 from podium.insight.gang_fixes import GangFix, gang_fixes
 from podium.insight.gangs import gang_of
-from podium.insight.search import EDITS_MAX, Fix, FixSearch, as_pending
+from podium.insight.search import EDITS_MAX, Fix, FixSearch
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 
@@ -24,9 +25,9 @@ class Fixes:
     Attributes:
         fits: whether it fits as it is.
         fixes: empty if it fits, and if no set of up to three edits is enough.
-        gang: the gang of the pod, which is then to fit as a whole; "" if it is in none.
+        gang: the gang of the pod, which must fit as a whole; "" if the pod is not in a gang.
         problem: why no edits are looked for; "" if they are.
-        is_partial: whether the search ended before its time, with the fixes that it had found.
+        is_partial: whether the time limit ended the search, with the fixes found by then.
     """
 
     pod: str
@@ -47,21 +48,21 @@ class Fixes:
         if self.is_partial and not self.fixes:
             return f"No set of edits that lets {name} fit was found in time: the search has not ended"
         if not self.fixes:
-            what = f"the whole gang {self.gang}" if self.gang else self.pod
-            return f"No set of up to {EDITS_MAX} edits lets {what} fit"
+            subject = f"the whole gang {self.gang}" if self.gang else self.pod
+            return f"No set of up to {EDITS_MAX} edits lets {subject} fit"
         count = len(self.fixes[0].edits)
         words = f"{name} fits after {'one edit' if count == 1 else f'{count} edits'}"
         return f"{words}; the search has not ended in time, there may be more" if self.is_partial else words
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
-        """The answer as JSON values; with `explain` each edit also in words."""
-        more: dict[str, Any] = {"gang_of_fixes": self.gang} if self.gang else {}
+        """Return the answer as JSON values; with `explain` each edit also in words."""
+        members: dict[str, Any] = {"gang_of_fixes": self.gang} if self.gang else {}
         if self.is_partial:
-            more["partial"] = True
-        return {"fits": self.fits, "fixes": [each.as_dict(explain=explain) for each in self.fixes]} | more
+            members["partial"] = True
+        return {"fits": self.fits, "fixes": [fix.as_dict(explain=explain) for fix in self.fixes]} | members
 
 
-def fixes_for(cluster: Cluster, pod: Pod, most: int = FIXES_MAX, limit: TimeLimit = UNLIMITED) -> Fixes:
+def fixes_for(cluster: Cluster, pod: Pod, fixes_max: int = FIXES_MAX, limit: TimeLimit = UNLIMITED) -> Fixes:
     """Look for the smallest sets of edits; for a member of a gang, those after which the whole gang fits.
 
     The cluster is not changed.
@@ -70,7 +71,7 @@ def fixes_for(cluster: Cluster, pod: Pod, most: int = FIXES_MAX, limit: TimeLimi
         ScheduleError: a plugin failed.
     """
     try:
-        return _fixes_for(cluster, pod, most, limit)
+        return _fixes_for(cluster, pod, fixes_max, limit)
     except (TimeIsUpError, ScheduleError):
         # Whatever interrupts the code of a plugin counts as its failure.
         if not limit.is_over():
@@ -79,14 +80,14 @@ def fixes_for(cluster: Cluster, pod: Pod, most: int = FIXES_MAX, limit: TimeLimi
         return Fixes(pod.key, False, is_partial=True)
 
 
-def _fixes_for(cluster: Cluster, pod: Pod, most: int, limit: TimeLimit) -> Fixes:
+def _fixes_for(cluster: Cluster, pod: Pod, fixes_max: int, limit: TimeLimit) -> Fixes:
     gang = gang_of(cluster, pod)
-    if gang is not None and len(gang.placed) < gang.needed:
+    if gang is not None and len(gang.placed_members) < gang.min_count:
         if gang.problem:
             return Fixes(pod.key, False, (), gang.key, gang.problem)
-        fits, gang_sets = gang_fixes(cluster, gang, most, limit)
+        fits, gang_sets = gang_fixes(cluster, gang, fixes_max, limit)
         return Fixes(pod.key, fits, tuple(gang_sets), gang.key, is_partial=limit.is_noticed)
     search = FixSearch(*as_pending(cluster, pod), limit)
     if len(search.blockers().feasible()):
         return Fixes(pod.key, True)
-    return Fixes(pod.key, False, tuple(search.fixes(most)), is_partial=search.is_over)
+    return Fixes(pod.key, False, tuple(search.fixes(fixes_max)), is_partial=search.is_over)

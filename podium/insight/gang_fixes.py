@@ -1,9 +1,9 @@
-"""What would make a whole gang fit: edits for the first member that gets no node, tried with the whole gang.
+"""Answers what would make a whole gang fit: edits for the first member that gets no node, tried with the whole gang.
 
-The members that fit are placed; what helps the first of the others is then looked for as for any pod, and applied to
-the cluster without the gang: edits of the pod to every member like it, since they come from one template. Where that is
-not enough, it goes on with the next member that gets no node. A request is lowered no further than the whole gang
-needs, and nodes are added until it fits.
+The members that fit are placed. For the first of the others `FixSearch` looks for edits as for any pod. They are
+applied to the cluster without the gang, and edits of the pod to every member like it, since all come from one template.
+If that is not enough, the search continues with the next member that gets no node. A request is lowered no further than
+the whole gang needs, and nodes are added until it fits.
 
 Cost: for each step a search for one pod, and an attempt at the whole gang for each set that it finds.
 """
@@ -19,7 +19,7 @@ from podium.insight.applied_edits import EditsDoNotApplyError, apply_edits
 from podium.insight.edits import INTRUSIVENESS, Edit, EditKind
 from podium.insight.gangs import Gang, GangTrial, gang_of, try_gang
 from podium.insight.node_edits import added_node
-from podium.insight.pod_edits import granted, lower_request
+from podium.insight.pod_edits import apply_pod_edits, lower_request
 from podium.insight.search import FixSearch
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
@@ -37,19 +37,19 @@ _NAMES_MAX: Final = 5
 
 @dataclass(frozen=True)
 class GangEdit:
-    """An edit, and if it is one of pods, the members that it changes alike."""
+    """An edit, and for an edit of a pod, the members that it changes alike."""
 
     edit: Edit
     members: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """What it does, in words."""
+        """Says what the edit does."""
         count = len(self.members)
         return f"{self.edit.text}, on each of {count} pods" if count > 1 else self.edit.text
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
-        """The edit as JSON values. The patch is the same for every member."""
+        """Return the edit as JSON values. The patch is the same for every member."""
         answer = self.edit.as_dict() | ({"members": list(self.members)} if self.members else {})
         return answer | ({"text": self.text} if explain else {})
 
@@ -72,11 +72,11 @@ class GangFix:
     def node(self) -> str:
         """The nodes of the members, in one text."""
         names = list(dict.fromkeys(self.nodes.values()))
-        more = len(names) - _NAMES_MAX
-        return ", ".join(names[:_NAMES_MAX]) + (f" and {more} more" if more > 0 else "")
+        surplus = len(names) - _NAMES_MAX
+        return ", ".join(names[:_NAMES_MAX]) + (f" and {surplus} more" if surplus > 0 else "")
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
-        """The fix as JSON values; with `explain` each edit also in words."""
+        """Return the fix as JSON values; with `explain` each edit also in words."""
         edits = [edit.as_dict(explain=explain) for edit in self.edits]
         return {"edits": edits, "nodes": dict(self.nodes), "minimum": self.is_minimum}
 
@@ -92,17 +92,19 @@ class _State:
 
     @property
     def is_enough(self) -> bool:
-        return len(self.gang.placed) + len(self.trial.nodes) >= self.gang.needed
+        return len(self.gang.placed_members) + len(self.trial.nodes) >= self.gang.min_count
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """Few edits first, then the least intrusive, then those that help most members."""
+        """The sort key: few edits come first, then the least intrusive ones, then those that help most members."""
         kinds = sorted((INTRUSIVENESS[part.edit.kind] for part in self.edits), reverse=True)
         return len(self.edits), kinds, -len(self.trial.nodes), [part.edit.text for part in self.edits]
 
 
-def gang_fixes(cluster: Cluster, gang: Gang, most: int, limit: TimeLimit = UNLIMITED) -> tuple[bool, list[GangFix]]:
-    """Whether the gang fits as it is, and otherwise the smallest sets of edits after which it does.
+def gang_fixes(
+    cluster: Cluster, gang: Gang, fixes_max: int, limit: TimeLimit = UNLIMITED
+) -> tuple[bool, list[GangFix]]:
+    """Return whether the gang fits as it is, and otherwise the smallest sets of edits after which it does.
 
     Args:
         limit: when to end with the sets found by then.
@@ -115,27 +117,27 @@ def gang_fixes(cluster: Cluster, gang: Gang, most: int, limit: TimeLimit = UNLIM
         return True, []
     states = [start]
     for step in range(_STEPS_MAX):
-        reached = _reached(states, limit)
-        enough = sorted((state for state in reached if state.is_enough), key=lambda state: state.rank)
+        successors = _successors(states, limit)
+        enough = sorted((state for state in successors if state.is_enough), key=lambda state: state.rank)
         if enough:
-            return False, [_fix(state, is_minimum=step == 0 and len(state.edits) == 1) for state in enough[:most]]
+            return False, [_fix(state, is_minimum=step == 0 and len(state.edits) == 1) for state in enough[:fixes_max]]
         if limit.is_noticed:
             break
-        states = sorted(reached, key=lambda state: state.rank)[:_KEPT_MAX]
+        states = sorted(successors, key=lambda state: state.rank)[:_KEPT_MAX]
     return False, []
 
 
-def _reached(states: Sequence[_State], limit: TimeLimit) -> list[_State]:
-    """The states one step after these, as far as they are found in time."""
-    reached: list[_State] = []
+def _successors(states: Sequence[_State], limit: TimeLimit) -> list[_State]:
+    """Return the states one step after these, as far as they are found in time."""
+    successors: list[_State] = []
     try:
         for state in states:
-            for after in _after_one_step(state, limit):
-                reached.append(after)
+            for successor in _after_one_step(state, limit):
+                successors.append(successor)
                 limit.check()
     except TimeIsUpError:
         limit.is_noticed = True
-    return reached
+    return successors
 
 
 def _fix(state: _State, *, is_minimum: bool) -> GangFix:
@@ -143,42 +145,42 @@ def _fix(state: _State, *, is_minimum: bool) -> GangFix:
 
 
 def _after_one_step(state: _State, limit: TimeLimit) -> Iterator[_State]:
-    """The states after edits that help the first member that gets no node, if they help the gang."""
-    pod, tried = state.trial.first_failed, state.trial.tried
-    if pod is None or tried is None or tried.spec.scheduler_name not in state.cluster.profiles:
+    """Yield the states after edits that help the first member that gets no node, if they help the gang."""
+    pod, attempted_pod = state.trial.first_failed, state.trial.attempted_pod
+    if pod is None or attempted_pod is None or attempted_pod.spec.scheduler_name not in state.cluster.profiles:
         return
     own = {member.key for member in state.gang.members}
-    search = FixSearch(state.trial.world, tried, limit)
+    search = FixSearch(state.trial.world, attempted_pod, limit)
     for fix in search.fixes(_TRIED_MAX):
         if any(_is_useless(edit, own, state.trial.selector) for edit in fix.edits):
             continue
-        after = _lowered_for_all(state, pod, fix.edits) or _applied(state, pod, fix.edits)
-        if after is None or len(after.trial.nodes) <= len(state.trial.nodes):
+        successor = _lower_for_all(state, pod, fix.edits) or _apply(state, pod, fix.edits)
+        if successor is None or len(successor.trial.nodes) <= len(state.trial.nodes):
             continue
-        if not after.is_enough and all(edit.kind is EditKind.ADD_NODE for edit in fix.edits):
-            after = _with_more_nodes(after, fix.edits[0])
-        if after is not None:
-            yield after
+        if not successor.is_enough and all(edit.kind is EditKind.ADD_NODE for edit in fix.edits):
+            successor = _with_more_nodes(successor, fix.edits[0])
+        if successor is not None:
+            yield successor
 
 
 def _is_useless(edit: Edit, own: set[str], selector: Mapping[str, str]) -> bool:
-    """Whether it evicts a member, or gives up the domain that the gang was tried in."""
+    """Return whether the edit evicts a member, or gives up the domain that the gang was tried in."""
     if edit.kind is EditKind.EVICT:
         return f"{edit.namespace}/{edit.name}" in own
     return edit.kind is EditKind.DROP_NODE_SELECTOR and any(key in edit.text for key in selector)
 
 
-def _applied(state: _State, pod: Pod, edits: Sequence[Edit]) -> _State | None:
-    """The state after these edits; None if they do not apply to it."""
+def _apply(state: _State, pod: Pod, edits: Sequence[Edit]) -> _State | None:
+    """Return the state after these edits; None if they do not apply to it."""
     world = state.cluster.fork()
     gang_edits = []
     of_pods = [edit for edit in edits if edit.object_kind == "Pod" and edit.kind is not EditKind.EVICT]
-    alike = [member for member in state.gang.waiting if member.spec == pod.spec]
+    alike = [member for member in state.gang.waiting_members if member.spec == pod.spec]
     for member in alike if of_pods else ():
-        world.put_pending(granted(member, of_pods))
-    others = [edit for edit in edits if edit not in of_pods]
+        world.put_pending(apply_pod_edits(member, of_pods))
+    cluster_edits = [edit for edit in edits if edit not in of_pods]
     try:
-        apply_edits(world, others)
+        apply_edits(world, cluster_edits)
     except EditsDoNotApplyError:
         return None
     names = tuple(member.key for member in alike)
@@ -190,49 +192,49 @@ def _applied(state: _State, pod: Pod, edits: Sequence[Edit]) -> _State | None:
     return _State(world, gang, try_gang(world, gang), (*state.edits, *gang_edits))
 
 
-def _lowered_for_all(state: _State, pod: Pod, edits: Sequence[Edit]) -> _State | None:
-    """The state with the largest request with which the whole gang fits; None if that is not what the edit is about."""
+def _lower_for_all(state: _State, pod: Pod, edits: Sequence[Edit]) -> _State | None:
+    """Return the state with the largest request with which the gang fits; None unless the edit lowers one request."""
     if len(edits) != 1 or edits[0].kind is not EditKind.LOWER_REQUEST:
         return None
-    now, after = filter_requests(pod.spec), filter_requests(granted(pod, edits).spec)
-    changed = [name for name, amount in now.items() if after.get(name, 0) != amount]
-    if len(changed) != 1:
+    requests, requests_after = filter_requests(pod.spec), filter_requests(apply_pod_edits(pod, edits).spec)
+    resources = [name for name, amount in requests.items() if requests_after.get(name, 0) != amount]
+    if len(resources) != 1:
         return None
-    (resource,) = changed
+    (resource,) = resources
     best: _State | None = None
-    amounts = _amounts(state, resource, now[resource])
+    amounts = _amounts(state, resource, requests[resource])
     low, high = 0, len(amounts)
     while low < high:  # the amounts fall, so that from one on the gang fits
         middle = (low + high) // 2
         edit = lower_request(pod, resource, amounts[middle])
-        tried = None if edit is None or not edit.patch else _applied(state, pod, [edit])
-        if tried is not None and tried.is_enough:
-            best, high = tried, middle
+        successor = None if edit is None or not edit.patch else _apply(state, pod, [edit])
+        if successor is not None and successor.is_enough:
+            best, high = successor, middle
         else:
             low = middle + 1
     return best
 
 
-def _amounts(state: _State, resource: str, now: int) -> Sequence[int]:
-    """The amounts below the present one that may matter, the largest first: what is free of a node, in equal parts."""
+def _amounts(state: _State, resource: str, request: int) -> Sequence[int]:
+    """Return lower requests that may fit, the largest first: each node's free capacity in equal parts."""
     snapshot = state.cluster.engine_to_ask.cache.snapshot()
     free = (snapshot.allocatable(resource) - snapshot.requested(resource))[snapshot.order]
-    count = len(state.gang.waiting)
+    count = len(state.gang.waiting_members)
     parts = {int(amount) // number for amount in set(free.tolist()) for number in range(1, count + 1)}
-    return sorted((part for part in parts if 0 < part < now), reverse=True)[:_AMOUNTS_MAX]
+    return sorted((part for part in parts if 0 < part < request), reverse=True)[:_AMOUNTS_MAX]
 
 
 def _with_more_nodes(state: _State, edit: Edit) -> _State | None:
-    """The state with so many more nodes like the one that was added that the gang fits; None if it never does."""
+    """Add nodes like the new one until the gang fits; return None if it never does."""
     like = state.cluster.store.get(NODES, edit.name)
     if like is None:
         return None
-    shown = edit.text
+    text = edit.text
     while not state.is_enough and len(state.edits) < _NODES_MAX:
-        _, more = added_node(like, {node.name for node in state.cluster.nodes})
-        pod = state.gang.waiting[0]
-        after = _applied(state, pod, [replace(more, text=shown)])
-        if after is None or len(after.trial.nodes) <= len(state.trial.nodes):
+        _, extra_edit = added_node(like, {node.name for node in state.cluster.nodes})
+        pod = state.gang.waiting_members[0]
+        successor = _apply(state, pod, [replace(extra_edit, text=text)])
+        if successor is None or len(successor.trial.nodes) <= len(state.trial.nodes):
             return None
-        state = after
+        state = successor
     return state if state.is_enough else None

@@ -1,10 +1,10 @@
-"""Gangs of a cluster: what a group asks for, and whether its members all get a node, one after the other.
+"""Gangs of a cluster: what a group requires, and whether all its members get a node, one after the other.
 
-Two kinds of groups are known: PodGroups of `scheduling.k8s.io`, which pods name in `spec.schedulingGroup`, and those of
+There are two kinds of groups: PodGroups of `scheduling.k8s.io`, which pods name in `spec.schedulingGroup`, and those of
 the plugin Coscheduling, which pods name by a label. The members are placed in a fork, in the order in which they are
-tried, without preemption. A group that has to lie in one topology domain is tried in each.
+tried, without preemption. A group that must lie in one topology domain is tried in each.
 
-Cost: an attempt for each member, and none for a member that is like one that has failed since the last was placed.
+Cost: an attempt for each member, except for members like one that has failed since the last was placed.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ GROUPS: Final = (POD_GROUPS, COSCHEDULING_POD_GROUPS)
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """What a group asks for, and its members.
+    """A group's requirements, and its members.
 
     Attributes:
         api: the API group of its PodGroup.
-        needed: how many members must have a node before any of them starts.
+        min_count: how many members must have a node before any of them starts.
         members: all of them, in the order in which they are tried.
-        topology_key: the label of which all their nodes must share a value; None if there is none.
+        topology_key: the label whose value all their nodes must share; None if the group has no such constraint.
         problem: why no member is tried, in words for users; "" if they are.
-        is_sized: whether it is known how many members it needs.
+        is_sized: whether the number of members that it needs is known.
     """
 
     key: str
     api: str
-    needed: int
+    min_count: int
     members: tuple[Pod, ...]
     topology_key: str | None = None
     wait_s: float = 0.0
@@ -67,38 +67,39 @@ class Gang:
     is_sized: bool = True
 
     @property
-    def waiting(self) -> Sequence[Pod]:
+    def waiting_members(self) -> Sequence[Pod]:
         """The members without a node."""
         return [pod for pod in self.members if not pod.node_name]
 
     @property
-    def placed(self) -> Sequence[Pod]:
+    def placed_members(self) -> Sequence[Pod]:
         """The members with a node."""
         return [pod for pod in self.members if pod.node_name]
 
 
 @dataclass(frozen=True)
 class GangTrial:
-    """What becomes of the members that wait, if they are placed one after the other.
+    """The outcome of placing the waiting members one after the other.
 
     Attributes:
-        world: the cluster with those that were placed.
-        nodes: the members that get a node, with its name.
-        failed: the others, each with the reason.
-        first_failed: the first of them, and `tried` as it was tried, with its claims; None if there is none.
-        selector: the label that restricts the nodes, if there is one.
+        world: the cluster with the members that were placed.
+        nodes: the name of the node of each member that gets one.
+        failures: for each other member, the reason.
+        first_failed: the first member that gets no node; None if all get one.
+        attempted_pod: that member as it was tried, with its claims.
+        selector: the label that restricts the nodes; empty if none does.
     """
 
     world: Cluster
     nodes: Mapping[str, str]
-    failed: Mapping[str, str]
+    failures: Mapping[str, str]
     first_failed: Pod | None
-    tried: Pod | None
+    attempted_pod: Pod | None
     selector: Mapping[str, str]
 
 
 def gang_of(cluster: Cluster, pod: Pod) -> Gang | None:
-    """The gang that the pod is a member of; None if it is in none, or in a group that need not start together.
+    """Return the pod's gang; None if the pod is in no group, or in one that need not start together.
 
     The pod counts as a member even if the cluster does not have it.
     """
@@ -137,7 +138,7 @@ def _of_coscheduling(cluster: Cluster, pod: Pod, key: str) -> Gang | None:
 
 
 def _members(cluster: Cluster, pod: Pod, key: str, upstream: str | None) -> tuple[Pod, ...]:
-    """The pods of the group: those with a higher priority first, then the older ones."""
+    """Return the pods of the group: those with a higher priority first, then the older ones."""
     key_of = coscheduling_gang_of if upstream is None else group_of
     members = {member.key: member for member in cluster.store.objects(PODS).values() if key_of(member) == key}
     members.setdefault(pod.key, pod)
@@ -149,7 +150,7 @@ def _turn(pod: Pod) -> tuple[int, str, str]:
 
 
 def try_gang(cluster: Cluster, gang: Gang) -> GangTrial:
-    """Place the members that wait in a fork; of several topology domains the one that takes most of them.
+    """Place the waiting members in a fork; of several topology domains, choose the one that takes most of them.
 
     Raises:
         ScheduleError, ClusterError: an attempt failed.
@@ -159,21 +160,21 @@ def try_gang(cluster: Cluster, gang: Gang) -> GangTrial:
     for trial in trials:
         if best is None or len(trial.nodes) > len(best.nodes):
             best = trial
-        if not trial.failed:
+        if not trial.failures:
             break
     assert best is not None
     return best
 
 
 def _domains(cluster: Cluster, gang: Gang) -> Sequence[Mapping[str, str]]:
-    """The node labels to which the gang may be restricted: one if some of its members have a node."""
+    """Return the domains to try, as node labels: only those of members that have a node, if any has one."""
     if gang.topology_key is None:
         return [{}]
-    return domains_of(cluster, gang.topology_key, {pod.node_name for pod in gang.placed})
+    return domains_of(cluster, gang.topology_key, {pod.node_name for pod in gang.placed_members})
 
 
 def domains_of(cluster: Cluster, key: str, node_names: Collection[str] = ()) -> Sequence[Mapping[str, str]]:
-    """The label with each value that it has on these nodes, of all if none is named; with "" if it has none."""
+    """Return the label with each of its values on these nodes, by default on all; with "" if no node has it."""
     nodes = cluster.store.objects(NODES).values()
     where = [node for node in nodes if node.name in node_names] or nodes
     values = sorted({node.metadata.labels[key] for node in where if key in node.metadata.labels})
@@ -183,36 +184,36 @@ def domains_of(cluster: Cluster, key: str, node_names: Collection[str] = ()) -> 
 def _try_with(cluster: Cluster, gang: Gang, selector: Mapping[str, str]) -> GangTrial:
     world = cluster.fork()
     nodes: dict[str, str] = {}
-    failed: dict[str, str] = {}
+    failures: dict[str, str] = {}
     first: Pod | None = None
-    tried: Pod | None = None
+    attempted_pod: Pod | None = None
     alike: dict[bytes, str] = {}
-    for pod in gang.waiting:
+    for pod in gang.waiting_members:
         look = msgspec.msgpack.encode((pod.spec, pod.metadata.labels))
         message = alike.get(look)
         if message is None:
-            placement = _place(world, restricted(pod, selector))
+            placement = _place(world, restrict(pod, selector))
             if placement.node is not None:
                 nodes[pod.key] = placement.node
                 alike.clear()
                 continue
             message = alike[look] = placement.message
             if first is None:
-                first, tried = pod, placement.pod
-        failed[pod.key] = message
-    return GangTrial(world, nodes, failed, first, tried, selector)
+                first, attempted_pod = pod, placement.pod
+        failures[pod.key] = message
+    return GangTrial(world, nodes, failures, first, attempted_pod, selector)
 
 
 def _place(world: Cluster, pod: Pod) -> Placement:
-    """Place the pod; one that no profile serves is not placed."""
+    """Place the pod, unless no profile serves it."""
     try:
         return world.place_without_preemption(pod)
     except ClusterError as error:
         return Placement(pod, None, str(error))
 
 
-def restricted(pod: Pod, selector: Mapping[str, str]) -> Pod:
-    """The pod, if need be restricted to nodes with these labels as well."""
+def restrict(pod: Pod, selector: Mapping[str, str]) -> Pod:
+    """Return the pod with these labels added to its node selector."""
     if not selector:
         return pod
     spec = msgspec.structs.replace(pod.spec, node_selector={**pod.spec.node_selector, **selector})
@@ -220,24 +221,24 @@ def restricted(pod: Pod, selector: Mapping[str, str]) -> Pod:
 
 
 def story_of(cluster: Cluster, gang: Gang) -> GangStory:
-    """How far the gang has come, and what it lacks.
+    """Return which members have a node, which would get one, and what the others lack.
 
     Raises:
         ScheduleError: a plugin failed.
     """
-    placed = {pod.key: pod.node_name for pod in gang.placed}
+    nodes_now = {pod.key: pod.node_name for pod in gang.placed_members}
     trial = try_gang(cluster, gang)
     missing: Iterable[tuple[int, str]] = ()
     preemption = ""
-    if trial.first_failed is not None and len(placed) + len(trial.nodes) < gang.needed:
+    if trial.first_failed is not None and len(nodes_now) + len(trial.nodes) < gang.min_count:
         missing, preemption = _missing(trial), _preemption(trial)
     return GangStory(
         gang.key,
         gang.api,
-        gang.needed,
-        placed,
+        gang.min_count,
+        nodes_now,
         trial.nodes,
-        trial.failed,
+        trial.failures,
         tuple(missing)[:_MISSING_MAX],
         preemption,
         gang.wait_s,
@@ -249,8 +250,8 @@ def story_of(cluster: Cluster, gang: Gang) -> GangStory:
 
 
 def _preemption(trial: GangTrial) -> str:
-    """How preemption would make room for the first member without a node; "" if it would not."""
-    pod = trial.tried
+    """Return how preemption would make room for the first member without a node; "" if it would not."""
+    pod = trial.attempted_pod
     assert pod is not None
     try:
         answer = trial.world.evaluate(pod).as_dict()
@@ -263,8 +264,8 @@ def _preemption(trial: GangTrial) -> str:
 
 
 def _missing(trial: GangTrial) -> Sequence[tuple[int, str]]:
-    """What keeps the first member without a node off the nodes, beside those that were placed."""
-    pod = trial.tried
+    """Return what keeps the first member without a node off the nodes, once the others are placed."""
+    pod = trial.attempted_pod
     assert pod is not None
     try:
         framework = trial.world.framework_for(pod)
@@ -274,7 +275,9 @@ def _missing(trial: GangTrial) -> Sequence[tuple[int, str]]:
     snapshot, counts = blockers.snapshot, dict[str, int]()
     details: dict[str, str] = {}
     by_row = blockers.by_row()
-    refusals = device_refusals(framework, pod, snapshot, ((row, one) for row, all_ in by_row.items() for one in all_))
+    refusals = device_refusals(
+        framework, pod, snapshot, ((row, status) for row, all_ in by_row.items() for status in all_)
+    )
     for row, statuses in by_row.items():
         for status in statuses:
             text = kind_of_blocker(pod, snapshot, row, status)
@@ -283,5 +286,5 @@ def _missing(trial: GangTrial) -> Sequence[tuple[int, str]]:
             counts[text] = counts.get(text, 0) + 1
             if text not in details and (detail := amounts(pod, snapshot, row, status)):
                 details[text] = f"{detail} on {snapshot.name(row)}"
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [(count, f"{text} ({details[text]})" if text in details else text) for text, count in ordered]
+    ranking = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [(count, f"{text} ({details[text]})" if text in details else text) for text, count in ranking]

@@ -1,4 +1,4 @@
-"""What keeps a pod off a group of nodes, in amounts and names: what is left at most, the pods in the way, claims.
+"""Details of what keeps a pod off a group of nodes: the most that is free, the pods in the way, claims.
 
 Where the nodes differ, one of them stands for the group and is named.
 """
@@ -25,7 +25,7 @@ _OF_VOLUMES: Final = frozenset({"VolumeBinding", "VolumeZone", "VolumeRestrictio
 def with_details(
     groups: Iterable[Group], pod: Pod, store: ObjectStore, snapshot: Snapshot, evictions: Evictions
 ) -> tuple[Group, ...]:
-    """The groups with their details.
+    """Return the groups with their details.
 
     Args:
         evictions: of the pod in this snapshot.
@@ -39,15 +39,15 @@ def _detail(group: Group, pod: Pod, store: ObjectStore, snapshot: Snapshot, evic
         return asked_and_free(pod, snapshot, [snapshot.row_of[name] for name in group.nodes])
     if plugin == "NodePorts":
         ports = sorted({port.port for port in host_ports(pod.spec)})
-        taken = _pods(evictions.port_holders(row), group.nodes[0])
-        return f"of {', '.join(map(str, ports))}; taken by {taken}" if taken else ""
+        holders = _pods(evictions.port_holders(row), group.nodes[0])
+        return f"of {', '.join(map(str, ports))}; taken by {holders}" if holders else ""
     if plugin == "InterPodAffinity":
         return _affinity(pod) if "pod affinity" in group.text else _pods(evictions.kept_apart(row), group.nodes[0])
     if plugin == "PodTopologySpread":
         return "; ".join(
-            f"over {each.topology_key} with maxSkew {each.max_skew}"
-            for each in pod.spec.topology_spread_constraints
-            if each.when_unsatisfiable != "ScheduleAnyway"
+            f"over {constraint.topology_key} with maxSkew {constraint.max_skew}"
+            for constraint in pod.spec.topology_spread_constraints
+            if constraint.when_unsatisfiable != "ScheduleAnyway"
         )
     if plugin == "NodeName":
         return f"spec.nodeName is {pod.node_name}"
@@ -55,19 +55,19 @@ def _detail(group: Group, pod: Pod, store: ObjectStore, snapshot: Snapshot, evic
 
 
 def _pods(pods: Iterable[Pod], node: str) -> str:
-    """The pods that are in the way on a node; "" if there are none."""
-    names = list(dict.fromkeys(each.key for each in pods))
-    more = f" and {len(names) - _SHOWN_MAX} more" if len(names) > _SHOWN_MAX else ""
-    return f"{', '.join(names[:_SHOWN_MAX])}{more} ({node})" if names else ""
+    """Return the pods that are in the way on a node; "" if there are none."""
+    names = list(dict.fromkeys(pod.key for pod in pods))
+    suffix = f" and {len(names) - _SHOWN_MAX} more" if len(names) > _SHOWN_MAX else ""
+    return f"{', '.join(names[:_SHOWN_MAX])}{suffix} ({node})" if names else ""
 
 
 def _affinity(pod: Pod) -> str:
-    """Which pods have to be near."""
+    """Return the terms of the pod's required affinity in words."""
     affinity = pod.spec.affinity
     rules = affinity.pod_affinity if affinity is not None else None
     return "; ".join(
-        f"wants pods with {_selector(each.label_selector)} in the same {each.topology_key}"
-        for each in (rules.required if rules is not None else ())
+        f"wants pods with {_selector(term.label_selector)} in the same {term.topology_key}"
+        for term in (rules.required if rules is not None else ())
     )
 
 
@@ -75,14 +75,14 @@ def _selector(selector: LabelSelector | None) -> str:
     if selector is None:
         return "no labels"
     parts = [f"{key}={value}" for key, value in selector.match_labels.items()]
-    for each in selector.match_expressions:
-        values = f" ({', '.join(each.values)})" if each.values else ""
-        parts.append(f"{each.key} {each.operator}{values}")
+    for requirement in selector.match_expressions:
+        values = f" ({', '.join(requirement.values)})" if requirement.values else ""
+        parts.append(f"{requirement.key} {requirement.operator}{values}")
     return ", ".join(parts) or "any labels"
 
 
 def _claims(pod: Pod, store: ObjectStore) -> Iterator[str]:
-    """Each claim, with its volume, or with the size and the class that it asks for."""
+    """Yield each claim, with its volume, or with the size and the class that it asks for."""
     for use in claims_used(pod):
         claim = store.get(PERSISTENT_VOLUME_CLAIMS, f"{pod.metadata.namespace}/{use.name}")
         if claim is None:

@@ -1,8 +1,9 @@
-"""What DaemonSets run on a node that is only added in a question, and what they leave of it."""
+"""The pods of DaemonSets on a node that a question adds, and the capacity that they leave."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from podium.engine.cluster import Cluster
 from podium.engine.derivation.control_objects import ControlObjects
 from podium.engine.derivation.daemon_nodes import DaemonNodes
 from podium.engine.derivation.pods import daemon_set_pod
+from podium.insight.node_edits import HOSTNAME
 from podium.objects.core import (
     Affinity,
     Node,
@@ -26,38 +28,38 @@ from podium.objects.selectors import NODE_NAME_FIELD
 
 
 def without_daemons(cluster: Cluster, node: Node, like: Node) -> Node:
-    """The new node with only what the DaemonSets leave of it, as if they were part of the machine.
+    """Return the new node with its allocatable reduced by the requests of the DaemonSets' pods.
 
     Args:
-        like: the node that it is like; pods of DaemonSets that are not known run there.
+        like: the node that it is a copy of. Its pods stand for DaemonSets that the cluster's objects lack.
     """
-    daemons = [*_known(cluster, node), *_alike(cluster.admission.objects, cluster.pods, node, like)]
+    daemons = [*_known_daemons(cluster, node), *_unknown_daemons(cluster.admission.objects, cluster.pods, node, like)]
     if not daemons:
         return node
-    left, pods = dict(node_allocatable(node)[0]), node_allocatable(node)[1]
+    remainder, pods = dict(node_allocatable(node)[0]), node_allocatable(node)[1]
     for pod in daemons:
         for resource, amount in pod_requests(pod.spec).items():
-            if resource in left:
-                left[resource] = max(left[resource] - amount, 0)
-    texts = {resource: f"{amount}m" if resource == CPU else str(amount) for resource, amount in left.items()}
+            if resource in remainder:
+                remainder[resource] = max(remainder[resource] - amount, 0)
+    texts = {resource: f"{amount}m" if resource == CPU else str(amount) for resource, amount in remainder.items()}
     allocatable = {**node.status.allocatable, **texts, "pods": str(max(pods - len(daemons), 0))}
     return replace(node, status=replace(node.status, allocatable=allocatable))
 
 
 def daemons_alike(cluster: Cluster, node_name: str, like: Node) -> list[Pod]:
-    """Pods for a new node like those that DaemonSets run on a node it is like, of DaemonSets that are not known."""
+    """Return copies for a new node of the pods on `like` whose DaemonSets the cluster's objects lack."""
     node = Node(metadata=replace(like.metadata, name=node_name))
-    return list(_alike(cluster.admission.objects, cluster.pods, node, like))
+    return list(_unknown_daemons(cluster.admission.objects, cluster.pods, node, like))
 
 
-def _known(cluster: Cluster, node: Node) -> Iterator[Pod]:
+def _known_daemons(cluster: Cluster, node: Node) -> Iterator[Pod]:
     for key, daemon_set in cluster.admission.objects.of_kind("DaemonSet").items():
         if DaemonNodes(daemon_set).selected([node]):
             name = f"{key.partition('/')[2]}-{node.name}"
             yield cluster.read_pod(daemon_set_pod(daemon_set, name, node.name))
 
 
-def _alike(objects: ControlObjects, pods: Iterable[Pod], node: Node, like: Node) -> Iterator[Pod]:
+def _unknown_daemons(objects: ControlObjects, pods: Iterable[Pod], node: Node, like: Node) -> Iterator[Pod]:
     for pod in pods:
         owner = pod.metadata.controller
         if pod.node_name != like.name or owner is None or owner.kind != "DaemonSet":
@@ -67,12 +69,36 @@ def _alike(objects: ControlObjects, pods: Iterable[Pod], node: Node, like: Node)
 
 
 def _for_node(pod: Pod, node_name: str) -> Pod:
-    """A pod like this one that is meant for another node."""
+    """Return a copy of the pod with affinity to another node."""
     name = f"{pod.metadata.name}-{node_name}"
     metadata = replace(pod.metadata, name=name, uid=f"Pod/{pod.metadata.namespace}/{name}")
     field = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node_name,))
-    required = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
+    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
     affinity = pod.spec.affinity or Affinity()
-    node_affinity = replace(affinity.node_affinity or NodeAffinity(), required=required)
+    node_affinity = replace(affinity.node_affinity or NodeAffinity(), required=selector)
     spec = msgspec.structs.replace(pod.spec, affinity=replace(affinity, node_affinity=node_affinity))
     return Pod(metadata=metadata, spec=spec)
+
+
+def one_of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:
+    """One node of each shape, those of frequent shapes first. Labels that tell nodes apart do not count."""
+    equal: dict[object, list[Node]] = {}
+    for node in nodes:
+        labels = frozenset(label for label in node.metadata.labels.items() if label[0] != HOSTNAME)
+        equal.setdefault((labels, node.spec.taints, frozenset(node.status.allocatable.items())), []).append(node)
+    frequency: Counter[tuple[str, str]] = Counter()
+    for group in equal.values():
+        for label in group[0].metadata.labels.items():
+            frequency[label] += len(group)
+    asked = repr(pod.spec)
+    shapes: dict[object, list[Node]] = {}
+    for group in equal.values():
+        first = group[0]
+        labels = frozenset(
+            label
+            for label in first.metadata.labels.items()
+            if label[0] != HOSTNAME and (frequency[label] > 1 or label[0] in asked)
+        )
+        shape = labels, first.spec.taints, tuple(sorted((k, str(v)) for k, v in first.status.allocatable.items()))
+        shapes.setdefault(shape, []).extend(group)
+    return [each[0] for each in sorted(shapes.values(), key=lambda each: -len(each))]

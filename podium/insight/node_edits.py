@@ -1,4 +1,4 @@
-"""The edits of nodes and of other pods that may help a pod onto a node."""
+"""Makes the edits of nodes and of other pods that may let a pod onto a node."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import msgspec
 
 from podium.cluster.matching.node_selectors import required_terms
 from podium.cluster.matching.taints import CORDONED
-from podium.insight.edits import Edit, EditKind, into_map, node_manifest, of_node
+from podium.insight.edits import Edit, EditKind, into_map, node_edit, node_manifest
 from podium.insight.json_patch import Operation, operation, pointer
-from podium.insight.pod_edits import untolerated
+from podium.insight.pod_edits import untolerated_taints
 from podium.objects.amounts import amount_text
 from podium.objects.core import Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod
 from podium.objects.tolerations import taint_text
@@ -28,65 +28,61 @@ LabelChanges: TypeAlias = Mapping[str, str | None]
 """Changes of labels; None removes one."""
 
 
-def without_taints(pod: Pod, node: Node) -> list[Edit]:
-    """One edit for each key of taints that the pod does not tolerate; uncordoning the node for a cordon."""
-    return [_without(node, key) for key in untolerated(pod, node)]
+def taint_edits(pod: Pod, node: Node) -> list[Edit]:
+    """Return one edit for each key of the node's untolerated taints; a cordon is removed by uncordoning."""
+    return [_taint_edit(node, key) for key in untolerated_taints(pod, node)]
 
 
-def _without(node: Node, key: str) -> Edit:
-    found = [(index, each) for index, each in enumerate(node.spec.taints) if each.key == key]
-    patch = [operation("remove", pointer("spec", "taints", index)) for index, _ in reversed(found)]
+def _taint_edit(node: Node, key: str) -> Edit:
+    taints = [(index, taint) for index, taint in enumerate(node.spec.taints) if taint.key == key]
+    patch = [operation("remove", pointer("spec", "taints", index)) for index, _ in reversed(taints)]
     if key == CORDONED.key and node.spec.unschedulable:
         patch.insert(0, operation("add", pointer("spec", "unschedulable"), False))
-        return of_node(EditKind.UNCORDON, node, patch, f"uncordon {node.name}")
-    shown = ", ".join(taint_text(each) for _, each in found)
-    return of_node(EditKind.REMOVE_TAINT, node, patch, f"remove the taint {shown} from {node.name}")
+        return node_edit(EditKind.UNCORDON, node, patch, f"uncordon {node.name}")
+    names = ", ".join(taint_text(taint) for _, taint in taints)
+    return node_edit(EditKind.REMOVE_TAINT, node, patch, f"remove the taint {names} from {node.name}")
 
 
-def with_labels(pod: Pod, node: Node, others: Sequence[NodeSelector] = ()) -> Sequence[Edit] | None:
-    """The fewest labels to set or remove so that the pod selects the node; None if labels cannot do that.
+def label_changes(pod: Pod, node: Node, node_selectors: Sequence[NodeSelector] = ()) -> LabelChanges | None:
+    """Return the fewest changes of labels after which the pod selects the node; None if labels cannot do that.
+
+    They are the same for all nodes with the same values of `label_keys`.
 
     Args:
-        others: what else the node has to match.
+        node_selectors: further selectors that the node has to match.
     """
-    changes = label_changes(pod, node, others)
-    return None if changes is None else labelled(node, changes)
-
-
-def label_changes(pod: Pod, node: Node, others: Sequence[NodeSelector] = ()) -> LabelChanges | None:
-    """As `with_labels`, as changes of labels: the same for all nodes with the same values of `label_keys`."""
     labels, selector = node.metadata.labels, pod.spec.node_selector
     demands = [NodeSelectorRequirement(key=key, operator="In", values=(value,)) for key, value in selector.items()]
-    found = [(demands, _changes(demands, labels) or {})]
-    for each in _selectors(pod, others):
-        terms = [term for term in each.node_selector_terms if _may_match(term, node)]
-        joined = ([*demands, *term.match_expressions] for demands, _ in found for term in terms)
-        further = [(demands, changes) for demands in joined if (changes := _changes(demands, labels)) is not None]
-        found = sorted(further, key=lambda each: len(each[1]))[:_KEPT_MAX]
-    return found[0][1] if found else None
+    options = [(demands, _changes(demands, labels) or {})]
+    for node_selector in _selectors(pod, node_selectors):
+        terms = [term for term in node_selector.node_selector_terms if _may_match(term, node)]
+        candidates = ([*demands, *term.match_expressions] for demands, _ in options for term in terms)
+        further = [(demands, changes) for demands in candidates if (changes := _changes(demands, labels)) is not None]
+        options = sorted(further, key=lambda option: len(option[1]))[:_KEPT_MAX]
+    return options[0][1] if options else None
 
 
-def label_keys(pod: Pod, others: Sequence[NodeSelector] = ()) -> tuple[Sequence[str], bool]:
-    """The labels that `label_changes` depends on, and whether it also depends on the node's name."""
-    terms = [term for selector in _selectors(pod, others) for term in selector.node_selector_terms]
-    keys = [each.key for term in terms for each in term.match_expressions]
+def label_keys(pod: Pod, node_selectors: Sequence[NodeSelector] = ()) -> tuple[Sequence[str], bool]:
+    """Return the labels that `label_changes` depends on, and whether it also depends on the node's name."""
+    terms = [term for selector in _selectors(pod, node_selectors) for term in selector.node_selector_terms]
+    keys = [requirement.key for term in terms for requirement in term.match_expressions]
     return sorted({*pod.spec.node_selector, *keys}), any(term.match_fields for term in terms)
 
 
-def _selectors(pod: Pod, others: Sequence[NodeSelector]) -> Sequence[NodeSelector]:
-    required = required_terms(pod.spec)
-    return (*others, *([] if required is None else [required]))
+def _selectors(pod: Pod, node_selectors: Sequence[NodeSelector]) -> Sequence[NodeSelector]:
+    selector = required_terms(pod.spec)
+    return (*node_selectors, *([] if selector is None else [selector]))
 
 
 def _may_match(term: NodeSelectorTerm, node: Node) -> bool:
-    """Whether the term matches the node if it has the right labels."""
+    """Return whether the right labels could make the term match the node."""
     if not term.match_expressions and not term.match_fields:
         return False
-    return all((each.operator == "In") == (node.name in each.values) for each in term.match_fields)
+    return all((requirement.operator == "In") == (node.name in requirement.values) for requirement in term.match_fields)
 
 
 def _changes(demands: Iterable[NodeSelectorRequirement], labels: Mapping[str, str]) -> LabelChanges | None:
-    """The changes after which all demands hold; None if there are none."""
+    """Return the changes after which the labels meet all demands; None if no changes do that."""
     by_key: dict[str, list[NodeSelectorRequirement]] = {}
     for demand in demands:
         by_key.setdefault(demand.key, []).append(demand)
@@ -111,19 +107,19 @@ def _holds(requirement: NodeSelectorRequirement, value: str | None) -> bool:
     if operator in ("Exists", "DoesNotExist"):
         return (value is not None) == (operator == "Exists")
     try:
-        number, bound = int(value or ""), int(values[0])
+        number, limit = int(value or ""), int(values[0])
     except (ValueError, IndexError):
         return False
-    return number > bound if operator == "Gt" else number < bound
+    return number > limit if operator == "Gt" else number < limit
 
 
 def _candidates(demands: Sequence[NodeSelectorRequirement]) -> Iterator[str | None]:
-    """Values of a label, None for no label, with one of which all these demands hold if they can hold together.
+    """Yield values of a label, None for no label. If any value meets all these demands, one of them does.
 
-    Of what a demand leaves open there are as many values as others may exclude.
+    For a demand that many values meet, as many are yielded as the other demands may exclude, and one more.
     """
-    count = 1 + min(sum(len(each.values) for each in demands), _EXCLUDED_MAX)
-    for operator, values in ((each.operator, each.values) for each in demands):
+    count = 1 + min(sum(len(demand.values) for demand in demands), _EXCLUDED_MAX)
+    for operator, values in ((demand.operator, demand.values) for demand in demands):
         if operator == "In":
             yield from values
         elif operator in ("NotIn", "DoesNotExist"):
@@ -133,47 +129,50 @@ def _candidates(demands: Sequence[NodeSelectorRequirement]) -> Iterator[str | No
             yield from (f"true-{number}" for number in range(1, count))
         else:
             with suppress(ValueError, IndexError):
-                bound, step = int(values[0]), 1 if operator == "Gt" else -1
-                yield from (str(bound + step * number) for number in range(1, count + 1))
+                limit, step = int(values[0]), 1 if operator == "Gt" else -1
+                yield from (str(limit + step * number) for number in range(1, count + 1))
 
 
-def labelled(node: Node, changes: LabelChanges) -> list[Edit]:
-    """One edit of the node for each label."""
+def label_edits(node: Node, changes: LabelChanges) -> list[Edit]:
+    """Return one edit of the node for each label."""
     edits = []
-    known = node.metadata.labels
+    labels = node.metadata.labels
     for key, value in changes.items():
         patch: list[Operation]
         if value is None:
             patch = [operation("remove", pointer("metadata", "labels", key))]
             text = f"remove the label {key} from {node.name}"
         else:
-            patch = into_map(known, ("metadata", "labels"), {key: value})
-            known = {**known, key: value}
+            patch = into_map(labels, ("metadata", "labels"), {key: value})
+            labels = {**labels, key: value}
             text = f"label {node.name} with {key}={value}"
-        edits.append(of_node(EditKind.LABEL_NODE, node, patch, text))
+        edits.append(node_edit(EditKind.LABEL_NODE, node, patch, text))
     return edits
 
 
 def eviction(pod: Pod) -> Edit:
-    """Evict the pod."""
+    """Make the eviction of the pod."""
     meta = pod.metadata
     size = 1 - 1 / (2 + max(pod.priority, 0))
     return Edit(EditKind.EVICT, "Pod", meta.namespace, meta.name, (), f"evict {pod.key} from {pod.node_name}", size)
 
 
-def added_node(like: Node, taken: Collection[str], more: Mapping[str, int] = NOTHING) -> tuple[Node, Edit]:
-    """A new, empty node of the same labels, taints and resources, ready for pods.
+def added_node(like: Node, names: Collection[str], overrides: Mapping[str, int] = NOTHING) -> tuple[Node, Edit]:
+    """Make a new, empty node with the same labels, taints and resources, ready for pods.
 
     Args:
-        more: of which resources it has another amount.
+        names: those of the nodes that exist.
+        overrides: amounts of resources that differ.
     """
-    name = next(each for number in range(1, len(taken) + 2) if (each := f"{like.name}-like-{number}") not in taken)
+    name = next(
+        candidate for number in range(1, len(names) + 2) if (candidate := f"{like.name}-like-{number}") not in names
+    )
     labels = {key: name if key == HOSTNAME else value for key, value in like.metadata.labels.items()}
-    amounts = {resource: amount_text(resource, amount) for resource, amount in more.items()}
+    amounts = {resource: amount_text(resource, amount) for resource, amount in overrides.items()}
     allocatable = {**like.status.allocatable, **amounts}
     node = Node(
         metadata=type(like.metadata)(name=name, uid=f"Node/{name}", labels=labels),
-        spec=type(like.spec)(taints=tuple(each for each in like.spec.taints if each.key != CORDONED.key)),
+        spec=type(like.spec)(taints=tuple(taint for taint in like.spec.taints if taint.key != CORDONED.key)),
         status=msgspec.structs.replace(like.status, images=(), allocatable=allocatable),
     )
     manifest = node_manifest(node)

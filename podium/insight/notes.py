@@ -1,4 +1,4 @@
-"""What else has to be known about a pod that waits: pods that are ending, and claims that nobody will provision."""
+"""Notes about a pending pod: pods that are terminating, and claims that no provisioner will provision."""
 
 from __future__ import annotations
 
@@ -18,38 +18,48 @@ from podium.plugins.volumes.claims import SELECTED_NODE, WAIT_FOR_FIRST_CONSUMER
 _SHOWN_MAX: Final = 5
 
 
-def notes_about(cluster: Cluster, asked: Pod, pending: Pod, blockers: Blockers, *, may_wait: bool) -> tuple[str, ...]:
-    """A sentence for each such fact.
+def notes_about(
+    cluster: Cluster, original: Pod, pending: Pod, blockers: Blockers, *, may_wait: bool
+) -> tuple[str, ...]:
+    """Return the notes, one sentence each.
 
     Args:
-        asked: the pod as the API server has it.
+        original: the pod as the API server has it.
         pending: the pod as it was evaluated, which does not count in the cluster.
-        blockers: what keeps it off each node.
-        may_wait: whether the pod fits nowhere, and it is not known to wait for victims.
+        blockers: those of the pending pod.
+        may_wait: whether the pod fits nowhere, and waits for no victims of its own preemption.
     """
-    notes = list(_unprovisioned(cluster, asked))
-    if asked.is_terminating and not asked.node_name:
-        notes.append(f"It is being deleted since {asked.metadata.deletion_timestamp}: no scheduler places it any more")
+    notes = list(_provisioning_notes(cluster, original))
+    if original.is_terminating and not original.node_name:
+        notes.append(
+            f"It is being deleted since {original.metadata.deletion_timestamp}: no scheduler places it any more"
+        )
     if may_wait and (note := _about_ending(cluster, pending, blockers)):
         notes.append(note)
     return tuple(notes)
 
 
 def victims_awaited(cluster: Cluster, pod: Pod) -> str:
-    """A sentence if pods of lower priority are ending on the node to which the pod is nominated; otherwise ""."""
+    """Return a sentence if pods of lower priority are terminating on the pod's nominated node; otherwise ""."""
     if not (node := pod.status.nominated_node_name):
         return ""
-    victims = [each for each in _ending(cluster) if each.node_name == node and each.priority < pod.priority]
-    return f"It is nominated to {node}, and waits for its victims there to end: {shown(victims)}" if victims else ""
+    victims = [
+        victim for victim in _terminating_pods(cluster) if victim.node_name == node and victim.priority < pod.priority
+    ]
+    return (
+        f"It is nominated to {node}, and waits for its victims there to end: {terminating_text(victims)}"
+        if victims
+        else ""
+    )
 
 
-def shown(pods: Sequence[Pod]) -> str:
-    """Pods that are ending, each with the time since when."""
-    return _first([f"{each.key} (since {each.metadata.deletion_timestamp})" for each in pods])
+def terminating_text(pods: Sequence[Pod]) -> str:
+    """Return the names of terminating pods, each with its deletion time."""
+    return _shorten([f"{pod.key} (since {pod.metadata.deletion_timestamp})" for pod in pods])
 
 
-def _unprovisioned(cluster: Cluster, pod: Pod) -> Iterator[str]:
-    """Claims whose volumes wait for a scheduler to choose a node, which a pod that names its node never meets."""
+def _provisioning_notes(cluster: Cluster, pod: Pod) -> Iterator[str]:
+    """Yield a note for each claim that waits for a scheduler to choose a node, although the pod names its own."""
     if not pod.node_name or pod.has_ended:
         return
     for use in claims_used(pod):
@@ -67,29 +77,29 @@ def _unprovisioned(cluster: Cluster, pod: Pod) -> Iterator[str]:
 
 
 def _about_ending(cluster: Cluster, pod: Pod, blockers: Blockers) -> str:
-    """Where the pod fits as soon as those that are ending are gone.
+    """Return where the pod fits as soon as the terminating pods are gone.
 
-    Cost: a few array operations; a fork and a call of every filter if there are such pods where they may be in the way.
+    Cost: a few array operations; a fork and a call of every filter if terminating pods may be in the way.
     """
-    ending = _ending(cluster)
+    ending = _terminating_pods(cluster)
     if not ending or not _may_be_in_the_way(ending, pod, blockers):
         return ""
     world = cluster.fork()
-    for each in ending:
-        world.remove("Pod", each.metadata.name, each.metadata.namespace)
+    for victim in ending:
+        world.remove("Pod", victim.metadata.name, victim.metadata.namespace)
     cycle = world.engine.cycle(world.framework_for(pod), pod)
     rows = filter_all(cycle).rows
     if not len(rows):
         return ""
     nodes = {cycle.snapshot.name(row) for row in rows.tolist()}
-    if there := [each for each in ending if each.node_name in nodes]:
-        names = sorted({each.node_name for each in there})
-        return f"It fits on {_first(names)} as soon as pods that are ending there are gone: {shown(there)}"
-    return f"It fits on {_first(sorted(nodes))} as soon as pods that are ending are gone: {shown(ending)}"
+    if pods := [victim for victim in ending if victim.node_name in nodes]:
+        names = _shorten(sorted({victim.node_name for victim in pods}))
+        return f"It fits on {names} as soon as pods that are ending there are gone: {terminating_text(pods)}"
+    return f"It fits on {_shorten(sorted(nodes))} as soon as pods that are ending are gone: {terminating_text(ending)}"
 
 
 def _may_be_in_the_way(ending: Sequence[Pod], pod: Pod, blockers: Blockers) -> bool:
-    """Whether there is a node that nothing but other pods keeps the pod off, and that has enough without these pods."""
+    """Return whether only other pods keep the pod off some node that has enough capacity without these."""
     snapshot = blockers.snapshot
     may_fit = np.zeros(len(snapshot.nodes), np.bool_)
     may_fit[snapshot.order] = True
@@ -97,19 +107,19 @@ def _may_be_in_the_way(ending: Sequence[Pod], pod: Pod, blockers: Blockers) -> b
         may_fit &= ~(blockers.rejected_by(plugin) & blockers.unresolvable_by(plugin))
     if not may_fit.any():
         return False
-    freed = [(snapshot.row_of[each.node_name], each) for each in ending if each.node_name in snapshot.row_of]
+    releases = [(snapshot.row_of[victim.node_name], victim) for victim in ending if victim.node_name in snapshot.row_of]
     for resource, amount in filter_requests(pod.spec).items():
         free = snapshot.allocatable(resource) - snapshot.requested(resource)
-        for row, each in freed:
-            free[row] += filter_requests(each.spec).get(resource, 0)
+        for row, victim in releases:
+            free[row] += filter_requests(victim.spec).get(resource, 0)
         may_fit &= free >= amount
     return bool(may_fit.any())
 
 
-def _ending(cluster: Cluster) -> list[Pod]:
-    return [each for each in cluster.store.objects(PODS).values() if each.node_name and each.is_terminating]
+def _terminating_pods(cluster: Cluster) -> list[Pod]:
+    return [pod for pod in cluster.store.objects(PODS).values() if pod.node_name and pod.is_terminating]
 
 
-def _first(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN_MAX} more" if len(names) > _SHOWN_MAX else ""
-    return ", ".join(names[:_SHOWN_MAX]) + more
+def _shorten(names: list[str]) -> str:
+    suffix = f" and {len(names) - _SHOWN_MAX} more" if len(names) > _SHOWN_MAX else ""
+    return ", ".join(names[:_SHOWN_MAX]) + suffix

@@ -1,4 +1,4 @@
-"""Everything that `podium why` says about one pod: who schedules it, its condition, what keeps it off, and fixes."""
+"""The whole answer of `podium why` about one pod: who schedules it, its condition, its blockers, and fixes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from podium.engine.conditions import ConditionReport, condition_report
 from podium.insight.fixes import Fixes
-from podium.insight.loading import Loaded
-from podium.insight.schedulers import SchedulerReport, judged_pod, scheduler_report
+from podium.insight.loading import LoadResult
+from podium.insight.schedulers import SchedulerReport, pod_for_profile, scheduler_report
 from podium.insight.why import Why
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Pod
@@ -29,40 +29,39 @@ class PodAnswer:
     fixes: Fixes | None
 
     def as_dict(self) -> dict[str, Any]:
-        """The answer as JSON values."""
-        found = self.why.as_dict() | {"scheduler": self.scheduler.as_dict()}
+        """Return the answer as JSON values."""
+        answer = self.why.as_dict() | {"scheduler": self.scheduler.as_dict()}
         if self.condition is not None:
-            found["condition"] = self.condition.as_dict()
-        fixes = {} if self.fixes is None else self.fixes.as_dict(explain=True)
-        return found | fixes
+            answer["condition"] = self.condition.as_dict()
+        return answer | ({} if self.fixes is None else self.fixes.as_dict(explain=True))
 
 
 def pod_answer(
-    loaded: Loaded,
+    load_result: LoadResult,
     pod: Pod,
     node: str = "",
     source: str = "",
     *,
     fix: bool = False,
-    unasked: str = "",
+    unknown_reason: str = "",
     limit: TimeLimit = UNLIMITED,
 ) -> PodAnswer:
-    """Answer about a pod of the cluster. A pod whose scheduler is another one is judged by one of the profiles.
+    """Answer about a pod of the cluster. A pod of another scheduler is evaluated under one of the profiles.
 
     Args:
         node: a node to compare with.
-        source: what the profiles are from; "" if they are kube-scheduler's defaults in place of unknown ones.
-        unasked: why the profile of the running podium is not known; "" if it was not to be asked.
+        source: where the profiles come from; "" if kube-scheduler's defaults stand in for unknown ones.
+        unknown_reason: why the running podium's profile is not known; "" if the running podium was not asked.
         limit: when to end with what was found by then.
 
     Raises:
         ScheduleError: a plugin failed, or there is no node.
     """
-    cluster = loaded.cluster
-    scheduler = scheduler_report(cluster, pod, source, unasked)
-    asked = judged_pod(pod, scheduler, cluster.profiles)
-    why = cluster.why(asked, node, limit)
-    others = [scheduler.difference] if scheduler.difference else []
-    condition = condition_report(pod, why.message, why.node_count, others)
-    fixes = cluster.fixes(asked, limit=limit) if fix and not why.error else None
+    cluster = load_result.cluster
+    scheduler = scheduler_report(cluster, pod, source, unknown_reason)
+    candidate = pod_for_profile(pod, scheduler, cluster.profiles)
+    why = cluster.why(candidate, node, limit)
+    reasons = [scheduler.difference] if scheduler.difference else []
+    condition = condition_report(pod, why.message, why.node_count, reasons)
+    fixes = cluster.fixes(candidate, limit=limit) if fix and not why.error else None
     return PodAnswer(why, scheduler, condition, fixes)

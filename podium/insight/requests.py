@@ -1,4 +1,4 @@
-"""Changing how much of a resource a pod requests in total, as a JSON Patch of its containers."""
+"""Changes a pod's total request for a resource, as a JSON Patch of its containers."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ class _Part(NamedTuple):
 
 
 def least_request(pod: Pod, resource: str) -> int:
-    """The least total to which the pod's request can be lowered: no container that requests any is left without it."""
+    """Return the least total request that leaves every container something of what it requests."""
     spec = pod.spec
     running, starting = _parts(spec, resource)
     least = _least(resource)
-    needed = sum(least for part in running if part.amount)
-    for part, before in starting:
-        beside = sum(least for other in running if other.path in before and other.amount)
-        needed = max(needed, beside + (least if part.amount else 0))
-    whole = spec.resources
-    if whole is not None and _amount(resource, whole.requests.get(resource)):
-        needed = max(needed, least)
-    return needed + _amount(resource, spec.overhead.get(resource))
+    total = sum(least for part in running if part.amount)
+    for part, sidecars in starting:
+        beside = sum(least for sidecar in running if sidecar.path in sidecars and sidecar.amount)
+        total = max(total, beside + (least if part.amount else 0))
+    of_pod = spec.resources
+    if of_pod is not None and _amount(resource, of_pod.requests.get(resource)):
+        total = max(total, least)
+    return total + _amount(resource, spec.overhead.get(resource))
 
 
 def is_indispensable(resource: str) -> bool:
-    """Whether a container that requests the resource cannot do without any of it: huge pages and devices."""
+    """Return whether a container cannot run without any of the resource: huge pages and devices."""
     return _least(resource) > 0
 
 
 def _least(resource: str) -> int:
-    """The smallest request that gives a container something: a page or a device; CPU it gets without any."""
+    """Return the smallest useful request: one page or one device, but 0 for CPU, which is shared without a request."""
     if resource in _OVERCOMMITTED:
         return 0
     if resource.startswith(_HUGE_PAGES):
@@ -57,8 +57,8 @@ def _least(resource: str) -> int:
     return 1
 
 
-def resized(pod: Pod, resource: str, total: int) -> tuple[Operation, ...] | None:
-    """The patch after which the pod requests this total of the resource; None if there is no such patch.
+def resize(pod: Pod, resource: str, total: int) -> tuple[Operation, ...] | None:
+    """Return the patch after which the pod requests this total of the resource; None if there is no such patch.
 
     A reduction takes from the largest requests first, and leaves every container something of what it requests if the
     total is enough for that. An increase adds to the first container that has a request.
@@ -67,19 +67,19 @@ def resized(pod: Pod, resource: str, total: int) -> tuple[Operation, ...] | None
         FieldError: a request cannot be read.
     """
     spec = pod.spec
-    left = total - _amount(resource, spec.overhead.get(resource))
-    if left < 0:
+    available = total - _amount(resource, spec.overhead.get(resource))
+    if available < 0:
         return None
     least = _least(resource) if total >= least_request(pod, resource) else 0
-    found: list[Operation] = []
-    whole = spec.resources
-    if whole is not None and resource in whole.requests:
-        found += _set(_Part(("spec", "resources"), whole, 0), resource, left)
+    operations: list[Operation] = []
+    of_pod = spec.resources
+    if of_pod is not None and resource in of_pod.requests:
+        operations += _set(_Part(("spec", "resources"), of_pod, 0), resource, available)
         if filter_requests(spec).get(resource, 0) < total:
-            return tuple(found)
+            return tuple(operations)
     running, starting = _parts(spec, resource)
     amounts = {part.path: part.amount for part in running}
-    excess = sum(amounts.values()) - left
+    excess = sum(amounts.values()) - available
     if excess < 0 and filter_requests(spec).get(resource, 0) < total:
         first = next((part for part in running if part.amount), None)
         if first is None:
@@ -87,27 +87,27 @@ def resized(pod: Pod, resource: str, total: int) -> tuple[Operation, ...] | None
         amounts[first.path] -= excess
     for part in sorted(running, key=lambda part: -part.amount):
         if excess > 0:
-            taken = min(excess, max(part.amount - least, 0))
-            amounts[part.path] -= taken
-            excess -= taken
+            reduction = min(excess, max(part.amount - least, 0))
+            amounts[part.path] -= reduction
+            excess -= reduction
     for part in running:
         if amounts[part.path] != part.amount:
-            found += _set(part, resource, amounts[part.path])
-    for part, before in starting:
-        room = left - sum(amounts[path] for path in before)
+            operations += _set(part, resource, amounts[part.path])
+    for part, sidecars in starting:
+        room = available - sum(amounts[path] for path in sidecars)
         if part.amount > room:
-            found += _set(part, resource, max(room, 0))
-    return tuple(found)
+            operations += _set(part, resource, max(room, 0))
+    return tuple(operations)
 
 
 def _parts(spec: PodSpec, resource: str) -> tuple[list[_Part], list[tuple[_Part, Sequence[tuple[str | int, ...]]]]]:
-    """The requests that hold while the pod runs, and those of init containers with the sidecars started before."""
-    running = [_part(("spec", "containers", at), each, resource) for at, each in enumerate(spec.containers)]
+    """Return the requests while the pod runs, and those of init containers, each with the sidecars started earlier."""
+    running = [_part(("spec", "containers", at), container, resource) for at, container in enumerate(spec.containers)]
     starting: list[tuple[_Part, Sequence[tuple[str | int, ...]]]] = []
     sidecars: list[tuple[str | int, ...]] = []
-    for at, each in enumerate(spec.init_containers):
-        part = _part(("spec", "initContainers", at), each, resource)
-        if each.is_sidecar:
+    for at, container in enumerate(spec.init_containers):
+        part = _part(("spec", "initContainers", at), container, resource)
+        if container.is_sidecar:
             running.append(part)
             sidecars.append(part.path)
         else:
@@ -122,10 +122,10 @@ def _part(path: tuple[str | int, ...], container: Container, resource: str) -> _
 
 def _set(part: _Part, resource: str, amount: int) -> list[Operation]:
     text = amount_text(resource, amount)
-    found = [operation("add", pointer(*part.path, "requests", resource), text)]
+    operations = [operation("add", pointer(*part.path, "requests", resource), text)]
     if resource in part.resources.limits and resource not in _OVERCOMMITTED:
-        found.append(operation("add", pointer(*part.path, "limits", resource), text))
-    return found
+        operations.append(operation("add", pointer(*part.path, "limits", resource), text))
+    return operations
 
 
 def _amount(resource: str, raw: RawQuantity | None) -> int:

@@ -1,4 +1,4 @@
-"""The objects of a running cluster, for questions. Here alone the package does I/O: it is loaded when it is needed."""
+"""Lists the objects of a running cluster. This is the package's only I/O, so it is imported only when needed."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from podium.objects.api_errors import ApiError, Forbidden, Unauthorized, Unreach
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, WITHOUT_GATES, ResourceType
 
 _GROUPS: Final = (POD_GROUPS, COSCHEDULING_POD_GROUPS)
-"""Listed beside all others, where the cluster serves them: what a gang needs is said there alone."""
+"""Listed in addition where the cluster serves them: only they say how many members a gang needs."""
 
 
-async def listed(
+async def list_objects(
     kubeconfig: str | None,
     context: str | None,
     resources: Sequence[ResourceType[Any]] = WITHOUT_GATES,
     beside: Sequence[ResourceType[Any]] = (),
 ) -> list[Found]:
-    """List the objects of these kinds, and of those from which pods are derived, as far as they may be listed.
+    """List the objects of these kinds, and as far as permitted those of the kinds from which pods are derived.
 
     Args:
-        kubeconfig: kubectl's unless given.
+        kubeconfig: the path; kubectl's default unless given.
         context: the kubeconfig's current one unless given.
         beside: more kinds, as far as the cluster serves them and they may be listed.
 
@@ -44,7 +44,7 @@ async def listed(
     credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
     async with ApiSession(credentials) as session:
         try:
-            found = []
+            objects = []
             for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES, *_GROUPS, *beside)):
                 items: Sequence[Manifest]
                 try:
@@ -55,8 +55,8 @@ async def listed(
                     continue
                 if not items and resource in CONTROL_RESOURCES:
                     items = [empty_list(resource)]
-                found += [Found(item, f"{credentials.base_url}{resource.path}") for item in items]
-            return found
+                objects += [Found(item, f"{credentials.base_url}{resource.path}") for item in items]
+            return objects
         except (Unreachable, Unauthorized, Forbidden) as error:
             cause, advice = diagnosis_of(error)
             raise ClusterError(f"{credentials.base_url}: {cause}: {advice} ({error})") from error
@@ -64,17 +64,19 @@ async def listed(
             raise ClusterError(f"{credentials.base_url}: {error}") from error
 
 
-def listed_at_once(
+def list_objects_blocking(
     kubeconfig: str, context: str | None, beside: Sequence[ResourceType[Any]] = ()
 ) -> list[dict[str, Any]]:
-    """As `listed`, for callers that cannot wait, and may run in an event loop, as a notebook's cells do.
+    """Call `list_objects` for synchronous callers, which may run in an event loop, as a notebook's cells do.
 
     Raises:
-        ClusterError: as `listed`, or the kubeconfig cannot be used.
+        ClusterError: as `list_objects`, or the kubeconfig cannot be used.
     """
     with ThreadPoolExecutor(1) as thread:
         try:
-            found = thread.submit(lambda: anyio.run(listed, kubeconfig, context, WITHOUT_GATES, beside)).result()
+            objects = thread.submit(
+                lambda: anyio.run(list_objects, kubeconfig, context, WITHOUT_GATES, beside)
+            ).result()
         except ConnectionConfigError as error:
             raise ClusterError(str(error)) from error
-    return [dict(each.manifest) for each in found]
+    return [dict(item.manifest) for item in objects]

@@ -1,4 +1,4 @@
-"""Who schedules a pod, and by which profile an answer about it was judged."""
+"""Reports which scheduler a pod has, and under which profile an answer about it was computed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _UNTOLD: Final = "nothing says which one is used (--config, or a running podium)
 
 @dataclass(frozen=True, slots=True)
 class SchedulerReport:
-    """Who schedules a pod.
+    """A pod's scheduler, and the profile of the answer.
 
     Attributes:
         name: the pod's spec.schedulerName.
-        profile: the profile that the answer was judged by.
-        source: where that profile is from, for people.
-        is_its_own: whether it is known to be the profile that schedules the pod.
-        warning: what has to be said first; "" if nothing.
-        meant: the name that may have been meant; "" if none.
+        profile: the profile under which the pod was evaluated.
+        source: where that profile comes from, for people.
+        is_its_own: whether that profile is known to schedule the pod.
+        warning: a warning to print before the answer, or "".
+        likely_name: the name that a misspelt one may stand for, or "".
     """
 
     name: str
@@ -39,81 +39,83 @@ class SchedulerReport:
     source: str
     is_its_own: bool
     warning: str = ""
-    meant: str = ""
+    likely_name: str = ""
 
     @property
     def judged_by(self) -> str:
-        """By what the answer was judged, in one line."""
+        """Names the profile of the answer in one line."""
         return f"If the pod were for {self.source}:" if self.warning else f"Answered by {self.source}"
 
     @property
     def difference(self) -> str:
-        """Why the pod's condition may say something else; "" if its scheduler uses this profile."""
+        """Says why the pod's condition may differ; "" if its scheduler uses this profile."""
         if self.is_its_own:
             return ""
         return f"it is by the scheduler {self.name}, whose profile is not known here"
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
-        found: dict[str, Any] = {"name": self.name, "profile": self.profile, "source": self.source}
-        found["own"] = self.is_its_own
-        return found | {key: value for key, value in (("warning", self.warning), ("meant", self.meant)) if value}
+        """Return the report as JSON values."""
+        answer: dict[str, Any] = {"name": self.name, "profile": self.profile, "source": self.source}
+        answer["own"] = self.is_its_own
+        return answer | {key: value for key, value in (("warning", self.warning), ("meant", self.likely_name)) if value}
 
 
-def scheduler_report(cluster: Cluster, pod: Pod, source: str, unasked: str = "") -> SchedulerReport:
-    """Who schedules the pod.
+def scheduler_report(cluster: Cluster, pod: Pod, source: str, unknown_reason: str = "") -> SchedulerReport:
+    """Return which scheduler the pod has, and which profile answers for it.
 
     Args:
-        source: what the cluster's profiles are from; "" if they are kube-scheduler's defaults in place of unknown ones.
-        unasked: why those of the running podium are not known; "" if it was not to be asked.
+        source: where the cluster's profiles come from; "" if kube-scheduler's defaults stand in for unknown ones.
+        unknown_reason: why the running podium's profiles are not known; "" if the running podium was not asked.
     """
-    name, served = pod.spec.scheduler_name, tuple(cluster.profiles)
+    name, profiles = pod.spec.scheduler_name, tuple(cluster.profiles)
     if not source:
-        warning, meant = ("", "") if name in _KNOWN or pod.node_name else _of_unknown(name, _placed(cluster))
-        by = f"{_DEFAULTS}, as {unasked or _UNTOLD}"
-        return SchedulerReport(name, DEFAULT_SCHEDULER_NAME, by, False, warning, meant)
-    if name in served:
+        warning, likely_name = (
+            ("", "") if name in _KNOWN or pod.node_name else _of_unknown(name, _count_by_scheduler(cluster))
+        )
+        by = f"{_DEFAULTS}, as {unknown_reason or _UNTOLD}"
+        return SchedulerReport(name, DEFAULT_SCHEDULER_NAME, by, False, warning, likely_name)
+    if name in profiles:
         return SchedulerReport(name, name, f"the profile {name} of {source}", True)
-    placed = _placed(cluster)
-    meant = similar_name(name, (*served, DEFAULT_SCHEDULER_NAME, *placed)) or ""
-    profile = meant if meant in served else served[0]
-    warning = _of_other(name, meant, placed, served, source)
+    pod_counts = _count_by_scheduler(cluster)
+    likely_name = similar_name(name, (*profiles, DEFAULT_SCHEDULER_NAME, *pod_counts)) or ""
+    profile = likely_name if likely_name in profiles else profiles[0]
+    warning = _of_other(name, likely_name, pod_counts, profiles, source)
     by = f"the profile {profile} of {source}"
-    return SchedulerReport(name, profile, by, False, warning, "" if name in placed else meant)
+    return SchedulerReport(name, profile, by, False, warning, "" if name in pod_counts else likely_name)
 
 
-def judged_pod(pod: Pod, report: SchedulerReport, served: Collection[str]) -> Pod:
-    """The pod as if it named the profile that it is judged by."""
-    if pod.spec.scheduler_name in served:
+def pod_for_profile(pod: Pod, report: SchedulerReport, profiles: Collection[str]) -> Pod:
+    """Return the pod as if it named the profile of the report."""
+    if pod.spec.scheduler_name in profiles:
         return pod
     spec = msgspec.structs.replace(pod.spec, scheduler_name=report.profile)
     return Pod(metadata=pod.metadata, spec=spec, status=pod.status, node_name=pod.node_name)
 
 
-def _placed(cluster: Cluster) -> Counter[str]:
-    """How many pods on nodes name each scheduler."""
-    return Counter(each.spec.scheduler_name for each in cluster.store.objects(PODS).values() if each.node_name)
+def _count_by_scheduler(cluster: Cluster) -> Counter[str]:
+    """Count the bound pods of each scheduler name."""
+    return Counter(pod.spec.scheduler_name for pod in cluster.store.objects(PODS).values() if pod.node_name)
 
 
-def _of_unknown(name: str, placed: Counter[str]) -> tuple[str, str]:
-    """The warning about a name of which only the pods are known, and the name that may have been meant."""
-    if name in placed:
+def _of_unknown(name: str, pod_counts: Counter[str]) -> tuple[str, str]:
+    """Return the warning about a scheduler that only its pods name, and the name that a misspelt one may stand for."""
+    if name in pod_counts:
         return "", ""
-    if meant := similar_name(name, (*_KNOWN, *placed)):
-        return _misspelt(name, meant), meant
+    if likely_name := similar_name(name, (*_KNOWN, *pod_counts)):
+        return _misspelt(name, likely_name), likely_name
     return f"No pod of spec.schedulerName {name} is on a node: nothing here shows that such a scheduler runs", ""
 
 
-def _of_other(name: str, meant: str, placed: Counter[str], served: Collection[str], source: str) -> str:
-    ours = f"{source} serves {', '.join(sorted(served))}"
+def _of_other(name: str, likely_name: str, pod_counts: Counter[str], profiles: Collection[str], source: str) -> str:
+    ours = f"{source} serves {', '.join(sorted(profiles))}"
     if name == DEFAULT_SCHEDULER_NAME:
         return f"kube-scheduler schedules it, as spec.schedulerName is {name}: {ours}"
-    if placed[name]:
-        return f"Another scheduler schedules it, {name}, which has placed {placed[name]} pod(s) here: {ours}"
-    if meant:
-        return _misspelt(name, meant)
+    if pod_counts[name]:
+        return f"Another scheduler schedules it, {name}, which has placed {pod_counts[name]} pod(s) here: {ours}"
+    if likely_name:
+        return _misspelt(name, likely_name)
     return f"No profile serves spec.schedulerName {name}: nothing schedules it, unless another scheduler does; {ours}"
 
 
-def _misspelt(name: str, meant: str) -> str:
-    return f"No profile serves spec.schedulerName {name}: nothing schedules it; did you mean {meant}?"
+def _misspelt(name: str, likely_name: str) -> str:
+    return f"No profile serves spec.schedulerName {name}: nothing schedules it; did you mean {likely_name}?"

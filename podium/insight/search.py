@@ -19,38 +19,42 @@ from typing import Any, Final
 
 import numpy as np
 
-from podium.engine.cluster import Cluster, unbound
+from podium.engine.cluster import Cluster
 from podium.engine.placing import Engine
-from podium.engine.store import ObjectStore
 from podium.framework.contract.status import ScheduleError
-from podium.framework.cycle.scoring import choose, score_nodes
-from podium.framework.cycle.search import filter_all
 from podium.framework.preemption.candidates import Budgets
-from podium.framework.profile.runtime import Framework
 from podium.insight.absent_claims import missing_claims
-from podium.insight.alike_nodes import LABELS, TAINTS, Alike, AlikeNodes
+from podium.insight.alike_nodes import LABELS, TAINTS, AlikeGroup, AlikeNodes
 from podium.insight.applied_edits import EditsDoNotApplyError, apply_edits
+from podium.insight.asked_pod import best_node
 from podium.insight.blockers import Blockers, blockers_of
 from podium.insight.edits import INTRUSIVENESS, Edit, EditKind, in_order
 from podium.insight.evictions import EXACT, Evictions
-from podium.insight.new_nodes import without_daemons
+from podium.insight.new_nodes import one_of_each_shape, without_daemons
 from podium.insight.node_edits import (
-    HOSTNAME,
     LabelChanges,
     added_node,
     eviction,
     label_changes,
-    labelled,
-    without_taints,
+    label_edits,
+    taint_edits,
 )
-from podium.insight.pod_edits import Wish, appended, granted, lower_request, raise_max_skew, wishes
+from podium.insight.pod_edits import (
+    Wish,
+    append_toleration,
+    apply_pod_edits,
+    contradict,
+    lower_request,
+    raise_max_skew,
+    wishes,
+    wishes_in_order,
+)
 from podium.insight.requests import is_indispensable, least_request
 from podium.insight.volume_demands import volume_demands
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
-from podium.objects.claims import ResourceClaim
 from podium.objects.core import Node, Pod
 from podium.objects.requests import filter_requests
-from podium.objects.resource_types import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_CLAIMS
+from podium.objects.resource_types import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
 from podium.plugins.node_affinity import NodeAffinity
 
 EDITS_MAX: Final = 3
@@ -88,7 +92,7 @@ class _NodeEdits:
 
     def of(self, pod: Pod, node: Node) -> EditSet:
         """The edits of one of the nodes."""
-        return (*(without_taints(pod, node) if self.has_taints else ()), *labelled(node, self.changes))
+        return (*(taint_edits(pod, node) if self.has_taints else ()), *label_edits(node, self.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,7 @@ class FixSearch:
         self._snapshot = self._engine.cache.snapshot()
         self._known: dict[frozenset[str], Blockers] = {}
         self._worlds: dict[tuple[object, ...], tuple[Edit, Cluster]] = {}
-        self._shapes = _of_each_shape(self._cluster.nodes, pod)
+        self._shapes = one_of_each_shape(self._cluster.nodes, pod)
         self._worlds_max = max(_WORLDS_MIN, _NODES_COPIED_MAX // max(len(self._snapshot), 1))
         self._is_complete = True
         self._has_skipped = False
@@ -160,7 +164,7 @@ class FixSearch:
         found = self._known.get(key)
         if found is None:
             self._limit.check()
-            pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
+            pod = apply_pod_edits(self._pod, [wish.relaxed for wish in wishes_in_order(given_up)])
             found = self._known[key] = blockers_of(self._engine, self._framework, pod)
         return found
 
@@ -185,7 +189,7 @@ class FixSearch:
         rows: set[int] = set()
         for wish in self._wishes:
             rows.update(self.blockers([wish]).feasible().tolist())
-        for nodes in self._alike.rejected(self.blockers(), 1):
+        for nodes in self._alike.rejected_groups(self.blockers(), 1):
             edits = self._edits_of(self._pod, nodes)
             if edits is None or len(edits.kinds) != 1:
                 continue
@@ -209,7 +213,7 @@ class FixSearch:
     def _candidates(self, size: int) -> Iterator[EditSet]:
         for count in range(size + 1):
             for given_up in combinations(self._wishes, count):
-                if _contradict(given_up):
+                if contradict(given_up):
                     continue
                 if count == size:
                     rows = self.blockers(given_up).feasible()
@@ -229,10 +233,10 @@ class FixSearch:
         Args:
             most_alike: how many sets of the same kinds are wanted; None for all.
         """
-        pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
+        pod = apply_pod_edits(self._pod, [wish.relaxed for wish in wishes_in_order(given_up)])
         evictions = Evictions(self._snapshot, pod, self._namespaces, self._budgets)
         found: list[tuple[int, _NodeEdits]] = []
-        for nodes in self._alike.rejected(self.blockers(given_up), count):
+        for nodes in self._alike.rejected_groups(self.blockers(given_up), count):
             edits = self._edits_of(pod, nodes)
             if edits is None or len(edits.kinds) > count or (not nodes.others and len(edits.kinds) != count):
                 continue
@@ -257,7 +261,7 @@ class FixSearch:
                     alike[edits.kinds] += 1
                     yield row, (*own, *map(eviction, victims))
 
-    def _edits_of(self, pod: Pod, nodes: Alike) -> _NodeEdits | None:
+    def _edits_of(self, pod: Pod, nodes: AlikeGroup) -> _NodeEdits | None:
         """The edits of each of these nodes that the filters ask for; None if no labels are enough."""
         first = self._node(int(self._snapshot.order[nodes.at[0]]))
         changes: LabelChanges = {}
@@ -267,7 +271,7 @@ class FixSearch:
                 return None
             changes = found
         has_taints = bool(nodes.plugins & TAINTS)
-        kinds = [each.kind for each in without_taints(pod, first)] if has_taints else []
+        kinds = [each.kind for each in taint_edits(pod, first)] if has_taints else []
         kinds += [EditKind.LABEL_NODE] * len(changes) + [EditKind.EVICT] * bool(nodes.others)
         return _NodeEdits(tuple(kinds), changes, nodes.others, has_taints=has_taints)
 
@@ -278,7 +282,7 @@ class FixSearch:
 
     def _with_new_node(self, given_up: Sequence[Wish], evicted: int) -> Iterator[EditSet]:
         """The wishes, a new node on which the pod fits, and so many pods elsewhere to evict for that."""
-        pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
+        pod = apply_pod_edits(self._pod, [wish.relaxed for wish in wishes_in_order(given_up)])
         blockers = self.blockers(given_up)
         is_hopeless = np.zeros(len(self._snapshot.nodes), np.bool_)
         may_help = TAINTS | (LABELS if self._alike.tells_apart else frozenset())
@@ -419,7 +423,7 @@ class FixSearch:
 
         def fits(more: Sequence[Edit]) -> bool:
             self._limit.check()
-            pod = granted(self._pod, in_order([*edits, *more]))
+            pod = apply_pod_edits(self._pod, in_order([*edits, *more]))
             return bool(len(blockers_of(engine, self._framework, pod).feasible()))
 
         raised = {wish.name: wish.relaxed for wish in skews}
@@ -475,9 +479,9 @@ class FixSearch:
         pod = self._pod
         applied: list[Edit] = []
         for edit in in_order(edits):
-            if edit.is_of_asked_pod:
-                edit = appended(pod, edit)
-                pod = granted(pod, [edit])
+            if edit.is_of_pod:
+                edit = append_toleration(pod, edit)
+                pod = apply_pod_edits(pod, [edit])
             applied.append(edit)
         if not any(edit.object_kind == "Node" or edit.kind is EditKind.EVICT for edit in applied):
             return tuple(applied), best_node(self._engine, self._framework, pod)
@@ -487,81 +491,6 @@ class FixSearch:
         except EditsDoNotApplyError:
             return edits, None
         return tuple(applied), best_node(world.engine, world.framework_for(pod), pod)
-
-
-def as_pending(cluster: Cluster, pod: Pod) -> tuple[Cluster, Pod]:
-    """A pod that counts on a node as a pending one, and the cluster without it; others as they are."""
-    known = cluster.engine.cache.pod(pod.uid)
-    if known is None:
-        return cluster, pod
-    world = cluster.fork()
-    world.remove("Pod", pod.metadata.name, pod.metadata.namespace)
-    for claim in devices_claimed(world.store, pod):
-        world.put(RESOURCE_CLAIMS, claim.released_by(pod.uid))
-    return world, unbound(pod)
-
-
-def devices_claimed(store: ObjectStore, pod: Pod) -> list[ResourceClaim]:
-    """The claims to devices that the pod uses, named or made for it."""
-    names = [status.resource_claim_name for status in pod.status.resource_claim_statuses]
-    names += [use.resource_claim_name for use in pod.spec.resource_claims]
-    claims = (store.get(RESOURCE_CLAIMS, f"{pod.metadata.namespace}/{name}") for name in names if name)
-    return [claim for claim in claims if claim is not None]
-
-
-def best_node(engine: Engine, framework: Framework, pod: Pod) -> str | None:
-    """The node that the scores of all feasible nodes choose; None if none is feasible.
-
-    Raises:
-        ScheduleError: a plugin failed.
-    """
-    cycle = engine.cycle(framework, pod)
-    if not len(cycle.snapshot):
-        return None
-    rows = filter_all(cycle).rows
-    if not len(rows):
-        return None
-    if len(rows) == 1:
-        return cycle.snapshot.name(int(rows[0]))
-    return cycle.snapshot.name(int(rows[choose(score_nodes(cycle, rows).total)]))
-
-
-def _in_order(given_up: Iterable[Wish]) -> Sequence[Wish]:
-    """The wishes in an order in which their patches apply."""
-    by_edit = {id(each.relaxed): each for each in given_up}
-    return [by_edit[id(edit)] for edit in in_order(each.relaxed for each in by_edit.values())]
-
-
-def _contradict(given_up: Sequence[Wish]) -> bool:
-    """Whether they give up the same thing twice: a spread constraint that is dropped need not be raised."""
-    if len(given_up) < 2:
-        return False
-    skews = {f"spread {each.skew}" for each in given_up if each.skew is not None}
-    return any(each.name in skews for each in given_up)
-
-
-def _of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:
-    """One node of each shape, those of frequent shapes first. Labels that tell nodes apart do not count."""
-    equal: dict[object, list[Node]] = {}
-    for node in nodes:
-        labels = frozenset(label for label in node.metadata.labels.items() if label[0] != HOSTNAME)
-        equal.setdefault((labels, node.spec.taints, frozenset(node.status.allocatable.items())), []).append(node)
-    frequency: Counter[tuple[str, str]] = Counter()
-    for group in equal.values():
-        for label in group[0].metadata.labels.items():
-            frequency[label] += len(group)
-    asked = repr(pod.spec)
-    shapes: dict[object, list[Node]] = {}
-    for group in equal.values():
-        first = group[0]
-        labels = frozenset(
-            label
-            for label in first.metadata.labels.items()
-            if label[0] != HOSTNAME and (frequency[label] > 1 or label[0] in asked)
-        )
-        shape = labels, first.spec.taints, tuple(sorted((k, str(v)) for k, v in first.status.allocatable.items()))
-        shapes.setdefault(shape, []).extend(group)
-    return [each[0] for each in sorted(shapes.values(), key=lambda each: -len(each))]
 
 
 def _rank(edits: EditSet) -> tuple[object, ...]:

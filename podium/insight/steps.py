@@ -1,4 +1,4 @@
-"""The steps of a what-if question, and reading them from a document."""
+"""Defines the steps of a what-if question, and reads them from a document."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from podium.objects.resource_types import ALL, NODES, PODS, REPLICA_SETS, Resour
 NODES_MAX: Final = 10_000
 """How many nodes one step may add."""
 
-_KINDS = {each.kind.lower(): each for each in ALL}
+_KINDS = {resource.kind.lower(): resource for resource in ALL}
 _WORKLOADS = {kind.lower(): kind for kind in KINDS}
 _ABOVE = {"ReplicaSet": "Deployment", "Job": "CronJob"}
 
 
 class Step(Protocol):
-    """One change of the cluster in question."""
+    """One change of the cluster."""
 
     @property
     def text(self) -> str:
-        """What it does, in words."""
+        """Describes the step."""
 
     def carry_out(self, trial: Trial) -> None:
         """Change the trial's world.
 
         Raises:
-            ClusterError: it is not possible in this cluster.
+            ClusterError: the step is not possible in this cluster.
         """
 
 
@@ -56,7 +56,7 @@ class Drain:
 
     @property
     def text(self) -> str:
-        """What it does, in words."""
+        """Describes the step."""
         return f"drain {self.node}"
 
     def carry_out(self, trial: Trial) -> None:
@@ -73,7 +73,7 @@ class AddNodes:
 
     @property
     def text(self) -> str:
-        """What it does, in words."""
+        """Describes the step."""
         return f"add {self.count} node(s) like {self.like}"
 
     def carry_out(self, trial: Trial) -> None:
@@ -90,21 +90,21 @@ class AddNodes:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Add objects, or apply manifests to those of the same name. Controllers create the pods of workloads."""
+    """Create objects, or apply manifests to the existing ones. Controllers create the pods of workloads."""
 
     name: str
     objects: Sequence[Found]
 
     @property
     def text(self) -> str:
-        """What it does, in words."""
+        """Describes the step."""
         return f"apply {self.name}"
 
     def carry_out(self, trial: Trial) -> None:
-        """Apply the objects, each as soon as the one before exists.
+        """Apply the objects in order.
 
         Raises:
-            ManifestError: one of them cannot be read, the API server refuses it, or there are none.
+            ManifestError: an object cannot be read, the API server refuses it, or there are no objects.
         """
         if not any(_is_read(item.manifest) for item in self.objects):
             kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in self.objects)) or "nothing"
@@ -130,11 +130,11 @@ class Apply:
         elif templates_in(manifest):
             _create_pods(trial, item)
         if resource is not None:
-            _, typed = world.read(manifest)
-            if world.store.get(resource, typed.key) is None:
-                world.create(resource, typed)
+            _, item_read = world.read(manifest)
+            if world.store.get(resource, item_read.key) is None:
+                world.create(resource, item_read)
             else:
-                world.put(resource, typed)
+                world.put(resource, item_read)
         trial.on_objects(resource)
 
 
@@ -145,17 +145,17 @@ def _is_read(manifest: Manifest) -> bool:
 
 
 def _apply_pod(trial: Trial, manifest: Manifest) -> None:
-    """Create the pod, or replace the one of its name, since little of a pod can be changed."""
+    """Create the pod, or replace the one of its name, because most of a pod's spec is immutable."""
     world = trial.world
     key = f"{namespace_of(manifest)}/{mapping_at(manifest, 'metadata').get('name')}"
-    before = world.store.get(PODS, key)
-    if before is not None:
-        trial.delete(before, is_replaced=False, is_graceful=False)
+    existing = world.store.get(PODS, key)
+    if existing is not None:
+        trial.delete(existing, is_replaced=False, is_graceful=False)
     trial.create(manifest)
 
 
 def _create_pods(trial: Trial, item: Found) -> None:
-    """Create the pods of a workload whose controller is not known, in place of those that it has."""
+    """Create the pods of a workload of an unknown kind, in place of those that it has."""
     manifest = item.manifest
     name, kind = str(mapping_at(manifest, "metadata").get("name") or ""), str(manifest["kind"])
     old = pods_of(trial.world, namespace_of(manifest), kind, name)
@@ -171,7 +171,7 @@ def _create_pods(trial: Trial, item: Found) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Give a workload so many pods."""
+    """Set the number of replicas of a workload."""
 
     namespace: str
     kind: str
@@ -180,7 +180,7 @@ class Scale:
 
     @property
     def text(self) -> str:
-        """What it does, in words."""
+        """Describes the step."""
         return f"scale {self.namespace}/{self.kind}/{self.name} to {self.replicas}"
 
     def carry_out(self, trial: Trial) -> None:
@@ -190,15 +190,15 @@ class Scale:
             return
         pods = pods_of(trial.world, self.namespace, kind, self.name)
         if not pods:
-            what = f"{self.namespace}/{self.kind}/{self.name}"
-            advice = nearest(what, trial.controllers.workloads()) or "; add it with an apply step"
-            raise ClusterError(f"there is no workload {what} here{advice}")
+            workload = f"{self.namespace}/{self.kind}/{self.name}"
+            advice = nearest(workload, trial.controllers.workloads()) or "; add it with an apply step"
+            raise ClusterError(f"there is no workload {workload} here{advice}")
         trial.scale_unknown(pods, self.replicas)
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete an object; with a node its pods, which come back elsewhere, with a workload its pods for good."""
+    """Delete an object. A node's pods are deleted with it and created again; a workload's pods are deleted for good."""
 
     kind: str
     namespace: str
@@ -206,11 +206,11 @@ class Remove:
 
     @property
     def text(self) -> str:
-        """What it does, in words."""
+        """Describes the step."""
         return f"remove {self.kind}/{f'{self.namespace}/' if self.namespace else ''}{self.name}"
 
     def carry_out(self, trial: Trial) -> None:
-        """Delete it. Raises: ClusterError: it does not exist."""
+        """Delete the object. Raises: ClusterError: it does not exist."""
         world = trial.world
         resource = _KINDS.get(self.kind.lower())
         kind = _WORKLOADS.get(self.kind.lower(), self.kind)
@@ -221,17 +221,17 @@ class Remove:
         if resource is PODS:
             trial.delete(pod_named(world, self.name, namespace))
             return
-        owned = trial.controllers.remove(kind, key_in(kind, namespace, self.name))
-        pods = pods_of(world, namespace, kind, self.name) if owned is None else owned
+        pods_owned = trial.controllers.remove(kind, key_in(kind, namespace, self.name))
+        pods = pods_of(world, namespace, kind, self.name) if pods_owned is None else pods_owned
         for pod in pods:
             trial.delete(pod, is_replaced=False)
-        if resource is None and owned is None and not pods:
-            known = trial.controllers.workloads()
-            raise ClusterError(f"there is no {self.kind} {self.name} with pods{nearest(self.name, known)}")
+        if resource is None and pods_owned is None and not pods:
+            workloads = trial.controllers.workloads()
+            raise ClusterError(f"there is no {self.kind} {self.name} with pods{nearest(self.name, workloads)}")
         is_stored = (
             resource is not None and world.store.get(resource, _key_in(resource, namespace, self.name)) is not None
         )
-        if resource is not None and (is_stored or (owned is None and not pods)):
+        if resource is not None and (is_stored or (pods_owned is None and not pods)):
             world.remove(resource.kind, self.name, self.namespace)
         trial.on_objects(resource)
 
@@ -242,7 +242,7 @@ def _key_in(resource: ResourceType[Any], namespace: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UseProfiles:
-    """Let another configuration decide from here on."""
+    """Switch to another configuration for the rest of the steps."""
 
     name: str
     config: KubeSchedulerConfiguration
@@ -250,28 +250,28 @@ class UseProfiles:
 
     @property
     def text(self) -> str:
-        """What it does, in words."""
+        """Describes the step."""
         return f"schedule by {self.name}"
 
     def carry_out(self, trial: Trial) -> None:
-        """Build the cluster again."""
+        """Build the cluster again with the configuration."""
         trial.world = self.rebuilt(trial.world, self.config)
         trial.on_nodes()
 
 
 def pods_of(cluster: Cluster, namespace: str, kind: str, name: str) -> list[Pod]:
-    """The pods whose controller is that workload, or a ReplicaSet or Job of it."""
-    wanted = kind.lower(), name
+    """Return the pods whose controller is that workload, or a ReplicaSet or Job of it."""
+    workload = kind.lower(), name
     return [
         pod
         for pod in cluster.pods
         if pod.metadata.namespace == namespace
-        and any((above.lower(), called) == wanted for above, called in _controllers(cluster, pod))
+        and any((above.lower(), called) == workload for above, called in _controllers(cluster, pod))
     ]
 
 
 def _controllers(cluster: Cluster, pod: Pod) -> Iterator[tuple[str, str]]:
-    """Kind and name of what controls the pod, and of what controls that."""
+    """Yield the kind and name of the pod's controller, and of that controller's own."""
     owner = pod.metadata.controller
     if owner is None:
         return
@@ -286,9 +286,9 @@ def _controllers(cluster: Cluster, pod: Pod) -> Iterator[tuple[str, str]]:
 
 
 def scale_of(text: str) -> Scale:
-    """`NS/KIND/NAME=N`. Raises: ClusterError: it is something else."""
-    what, equals, count = text.partition("=")
-    parts = what.split("/")
+    """Read `NS/KIND/NAME=N`. Raises: ClusterError: the text has another form."""
+    workload, equals, count = text.partition("=")
+    parts = workload.split("/")
     replicas = number_in(count, REPLICAS_MAX)
     if not equals or len(parts) != 3 or not all(parts) or replicas is None:
         raise ClusterError(
@@ -299,14 +299,14 @@ def scale_of(text: str) -> Scale:
     return Scale(namespace, kind, name, replicas)
 
 
-def number_in(text: str, most: int) -> int | None:
-    """The number; None if it is none, or more than `most`."""
-    is_number = text.isascii() and text.isdecimal() and len(text) < 10 and int(text) <= most
+def number_in(text: str, number_max: int) -> int | None:
+    """Return the number; None if the text is not a number up to `number_max`."""
+    is_number = text.isascii() and text.isdecimal() and len(text) < 10 and int(text) <= number_max
     return int(text) if is_number else None
 
 
 def remove_of(text: str) -> Remove:
-    """`KIND/NAME` or `KIND/NS/NAME`. Raises: ClusterError: it is something else."""
+    """Read `KIND/NAME` or `KIND/NS/NAME`. Raises: ClusterError: the text has another form."""
     parts = text.split("/")
     if len(parts) not in (2, 3) or not all(parts):
         raise ClusterError(f"remove: expected KIND/NAME or KIND/NAMESPACE/NAME, such as Node/n1, got {text!r}")
@@ -314,7 +314,7 @@ def remove_of(text: str) -> Remove:
 
 
 def add_nodes_of(value: Any) -> AddNodes:
-    """`{count, like}`. Raises: ClusterError: it is something else."""
+    """Read `{count, like}`. Raises: ClusterError: the value has another form."""
     if isinstance(value, Mapping) and value.keys() <= {"count", "like"} and isinstance(value.get("like"), str):
         count = value.get("count", 1)
         if isinstance(count, int) and not isinstance(count, bool) and 0 < count <= NODES_MAX:
@@ -322,11 +322,11 @@ def add_nodes_of(value: Any) -> AddNodes:
     raise ClusterError(f"addNodes: expected a positive count up to {NODES_MAX:,} and the name of a node in like")
 
 
-def read_steps(document: Any, others: Mapping[str, Callable[[str], Step]]) -> list[Step]:
-    """The steps of a document: `steps`, a list of objects with one member each.
+def read_steps(document: Any, readers: Mapping[str, Callable[[str], Step]]) -> list[Step]:
+    """Read the steps of a document: `steps`, a list of objects with one member each.
 
     Args:
-        others: the steps that name a file, or whatever else they take.
+        readers: makes the steps of further names, such as those that name a file.
 
     Raises:
         ClusterError: a step cannot be read.
@@ -336,29 +336,29 @@ def read_steps(document: Any, others: Mapping[str, Callable[[str], Step]]) -> li
         raise ClusterError("expected a list of steps, or an object with steps")
     if not steps:
         raise ClusterError("there are no steps")
-    found = []
-    known: dict[str, Callable[[Any], Step]] = {
+    result = []
+    step_readers: dict[str, Callable[[Any], Step]] = {
         "drain": Drain,
         "addNodes": add_nodes_of,
         "scale": scale_of,
         "remove": remove_of,
-        **others,
+        **readers,
     }
     for number, step in enumerate(steps):
-        if not isinstance(step, Mapping) or len(step) != 1 or next(iter(step)) not in known:
-            raise ClusterError(f"steps[{number}]: expected one of {', '.join(known)}")
+        if not isinstance(step, Mapping) or len(step) != 1 or next(iter(step)) not in step_readers:
+            raise ClusterError(f"steps[{number}]: expected one of {', '.join(step_readers)}")
         ((name, value),) = step.items()
-        if name not in ("addNodes", *others) and not isinstance(value, str):
+        if name not in ("addNodes", *readers) and not isinstance(value, str):
             raise ClusterError(f"steps[{number}].{name}: expected a string")
         try:
-            found.append(known[name](value))
+            result.append(step_readers[name](value))
         except ClusterError as error:
             raise ClusterError(f"steps[{number}].{error}") from error
-    return found
+    return result
 
 
 def pods_applied(steps: Iterable[Step]) -> list[Found]:
-    """The pods in the files that are applied, and one of each template of a workload."""
+    """Return the pods in the applied files, and one sample pod for each workload's template."""
     return [
         Found(
             named_pod(item.manifest)
@@ -373,8 +373,8 @@ def pods_applied(steps: Iterable[Step]) -> list[Found]:
     ]
 
 
-def carried_out(cluster: Cluster, steps: Iterable[Step], limit: TimeLimit = UNLIMITED) -> Trial:
-    """The trial after these steps, or after those that were carried out in time. The cluster itself is not changed.
+def carry_out_steps(cluster: Cluster, steps: Iterable[Step], limit: TimeLimit = UNLIMITED) -> Trial:
+    """Carry the steps out in a trial, as far as the time limit allows. The cluster itself is not changed.
 
     Raises:
         ClusterError: a step is not possible. The message names it.

@@ -324,7 +324,7 @@ class Trial:
                 self.why[pod.key] = f"no profile is named {pod.spec.scheduler_name!r}"
         served = [pod for pod in pending if pod.spec.scheduler_name in profiles]
         served.sort(key=lambda pod: (-pod.priority, self._order.get(pod.key, -1), pod.key))
-        return sum(self._note(self.world.place(pod)) for pod in self.limit.taken(served)) > 0
+        return sum(self._note(self.world.place(pod)) for pod in self.limit.take(served)) > 0
 
     def _note(self, placement: Placement) -> bool:
         """Carry out what follows an attempt, and return whether it changed anything."""

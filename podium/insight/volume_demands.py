@@ -1,4 +1,4 @@
-"""What the volumes of a pod demand of a node's labels: those that its claims are bound to, or may still get."""
+"""Node selectors of a pod's volumes: of those that its claims are bound to, and of those that they may still get."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from podium.plugins.volumes.provisioning import can_provision
 
 
 def volume_demands(store: ObjectStore, pod: Pod) -> Sequence[NodeSelector]:
-    """For each claim that the pod uses what a node must match so that its volume can be there."""
-    found: list[NodeSelector] = []
+    """Return the node selectors that a node must match so that every volume of the pod can be attached."""
+    demands: list[NodeSelector] = []
     for use in claims_used(pod):
         claim = store.get(PERSISTENT_VOLUME_CLAIMS, f"{pod.metadata.namespace}/{use.name}")
         if claim is None:
             continue
         volume = store.get(PERSISTENT_VOLUMES, claim.spec.volume_name)
         if volume is not None:
-            found += _of_bound(volume, in_zones=not use.is_ephemeral)
+            demands += _of_bound(volume, in_zones=not use.is_ephemeral)
         elif terms := _of_waiting(store, claim):
-            found.append(NodeSelector(node_selector_terms=tuple(terms)))
-    return found
+            demands.append(NodeSelector(node_selector_terms=tuple(terms)))
+    return demands
 
 
 def _of_bound(volume: PersistentVolume, *, in_zones: bool) -> Iterator[NodeSelector]:
-    """The node affinity and the zones of the volume."""
+    """Yield the node affinity and the zones of the volume."""
     affinity = volume.spec.node_affinity
     if affinity is not None and affinity.required is not None:
         yield affinity.required
@@ -42,7 +42,7 @@ def _of_bound(volume: PersistentVolume, *, in_zones: bool) -> Iterator[NodeSelec
 
 
 def _of_waiting(store: ObjectStore, claim: PersistentVolumeClaim) -> list[NodeSelectorTerm]:
-    """The nodes on which a volume may be bound to the claim, or be provisioned for it; empty if every node will do."""
+    """Return the terms of the nodes where a volume may be bound or provisioned for the claim; empty for all nodes."""
     index = VolumeIndex()
     for volume in store.objects(PERSISTENT_VOLUMES).values():
         index.put(volume)
@@ -61,13 +61,13 @@ def _of_waiting(store: ObjectStore, claim: PersistentVolumeClaim) -> list[NodeSe
         if not storage_class.allowed_topologies:
             return []
         terms += [
-            _term(*((each.key, each.values) for each in topology.match_label_expressions))
+            _term(*((expression.key, expression.values) for expression in topology.match_label_expressions))
             for topology in storage_class.allowed_topologies
         ]
     return terms
 
 
 def _term(*demands: tuple[str, tuple[str, ...]]) -> NodeSelectorTerm:
-    """Each of these labels has one of its values."""
+    """Return a term that requires each of these labels to have one of its values."""
     parts = (NodeSelectorRequirement(key=label, operator="In", values=values) for label, values in demands)
     return NodeSelectorTerm(match_expressions=tuple(parts))

@@ -1,4 +1,4 @@
-"""What differs after the steps of a what-if question; `trial` carries them out."""
+"""Compares the cluster before and after the steps of a what-if question; `trial` carries them out."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from podium.objects.topology_labels import ZONE
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod that is elsewhere than before.
+    """A pod that is on another node than before.
 
     Attributes:
-        before: the node of the pod, or of the one that it replaces; "" if there was none.
-        replaces: the key of the pod in whose place it was created; "" if there is none.
+        before: the node of the pod, or of the one that it replaces; "" if it had no node.
+        replaces: the key of the pod in whose place it was created; "" if it replaces none.
     """
 
     pod: str
@@ -32,7 +32,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A pod without a node, and why; `before` and `replaces` as in `Move`."""
+    """A pod without a node, and the reason; `before` and `replaces` are those of `Move`."""
 
     pod: str
     before: str
@@ -42,14 +42,14 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What is requested of a resource, and how much there is. Units: thousandths for cpu."""
+    """The requested and the allocatable amount of a resource. Units: thousandths for cpu."""
 
     requested: int
     allocatable: int
 
     @property
     def percent(self) -> float:
-        """How much is requested, in percent."""
+        """The requested share in percent."""
         return round(100 * self.requested / self.allocatable, 1) if self.allocatable else 0.0
 
 
@@ -59,37 +59,37 @@ Utilisation = Mapping[str, Mapping[str, Usage]]
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How the pods of a workload are spread: by zone, and over how many nodes."""
+    """The spread of a workload's pods: their number by zone, and the number of their nodes."""
 
     zones: Mapping[str, int]
     nodes: int
 
     def as_dict(self) -> dict[str, Any]:
-        """The spread as JSON values."""
+        """Return the spread as JSON values."""
         return {"zones": dict(self.zones), "nodes": self.nodes}
 
     def __str__(self) -> str:
-        """In words."""
+        """Describe the spread in words."""
         zones = ", ".join(f"{zone} {count}" for zone, count in self.zones.items() if zone)
         pods = sum(self.zones.values())
-        counted = f"{pods} pod{'s' * (pods != 1)} on {self.nodes} node{'s' * (self.nodes != 1)}"
-        return counted + (f" ({zones})" if zones else "")
+        counts = f"{pods} pod{'s' * (pods != 1)} on {self.nodes} node{'s' * (self.nodes != 1)}"
+        return counts + (f" ({zones})" if zones else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What differs after the steps.
+    """The differences after the steps.
 
     Attributes:
         moved: pods that are on another node than before, or than the pod that they replace.
-        placed: other pods that have a node and had none or did not exist.
-        pending: pods that have no node and had one or did not exist.
+        placed: other pods that now have a node.
+        pending: pods without a node that had one or did not exist.
         still_pending: pods that had no node before either.
         gone: the keys of pods that do not exist any more.
-        blocked: pods that budgets kept from being evicted.
+        blocked: pods whose eviction budgets forbid.
         refused: workloads whose pods the API server refuses.
-        spread: by workload whose pods changed: before and after.
-        is_partial: whether the time was up before all steps were carried out to their end.
+        spread: the spreads, before and after, of each workload whose spread changed.
+        is_partial: whether the time limit ended the steps early.
     """
 
     moved: Sequence[Move]
@@ -108,11 +108,11 @@ class Outcome:
     @property
     def gone_for_good(self) -> Sequence[str]:
         """The keys of pods that do not exist any more and that nothing replaces."""
-        replaced = {pod.replaces for pods in (self.moved, self.placed, self.pending) for pod in pods}
-        return [key for key in self.gone if key not in replaced]
+        keys_replaced = {pod.replaces for pods in (self.moved, self.placed, self.pending) for pod in pods}
+        return [key for key in self.gone if key not in keys_replaced]
 
     def as_dict(self) -> dict[str, Any]:
-        """The outcome as JSON values."""
+        """Return the outcome as JSON values."""
         return {
             **({"partial": True} if self.is_partial else {}),
             "moved": [{"pod": move.pod, "to": move.after, **_origin(move)} for move in self.moved],
@@ -125,45 +125,45 @@ class Outcome:
             "refused": [{"workload": refusal.workload, "reason": refusal.reason} for refusal in self.refused],
             "utilisation": {"before": _as_percent(self.before), "after": _as_percent(self.after)},
             "spread": {
-                workload: {"before": before.as_dict(), "after": after.as_dict()}
-                for workload, (before, after) in self.spread.items()
+                workload: {"before": spread_before.as_dict(), "after": spread_after.as_dict()}
+                for workload, (spread_before, spread_after) in self.spread.items()
             },
         }
 
 
 def _origin(pod: Move | Pending) -> dict[str, str]:
-    """Where the pod, or the one that it replaces, was."""
+    """Return the node and the key of the pod that this one replaces, as far as it has them."""
     values = {"from": pod.before, "replaces": pod.replaces}
     return {name: value for name, value in values.items() if value}
 
 
 def outcome_of(trial: Trial) -> Outcome:
-    """What differs from the cluster as it was."""
-    before = {pod.key: pod for pod in trial.before.pods}
-    after = {pod.key: pod for pod in trial.world.pods}
-    moved: list[Move] = []
-    placed: list[Move] = []
+    """Compare the cluster with the cluster before the steps."""
+    pods_before = {pod.key: pod for pod in trial.before.pods}
+    pods_after = {pod.key: pod for pod in trial.world.pods}
+    moves: list[Move] = []
+    placements: list[Move] = []
     pending: list[Pending] = []
     still_pending: list[Pending] = []
-    for key, pod in after.items():
-        replaced = trial.replaced.get(key, "")
-        was = before.get(key) or before.get(replaced)
+    for key, pod in pods_after.items():
+        replaced_key = trial.replaced.get(key, "")
+        was = pods_before.get(key) or pods_before.get(replaced_key)
         node_before = was.node_name if was is not None else ""
         if not pod.node_name:
-            is_old = key in before and not node_before and not replaced
+            is_old = key in pods_before and not node_before and not replaced_key
             entries = still_pending if is_old else pending
-            entries.append(Pending(key, node_before, trial.why.get(key, ""), replaced))
+            entries.append(Pending(key, node_before, trial.why.get(key, ""), replaced_key))
         elif node_before and node_before != pod.node_name:
-            moved.append(Move(key, node_before, pod.node_name, replaced))
-        elif key not in before or not node_before:
-            placed.append(Move(key, node_before, pod.node_name, replaced))
+            moves.append(Move(key, node_before, pod.node_name, replaced_key))
+        elif key not in pods_before or not node_before:
+            placements.append(Move(key, node_before, pod.node_name, replaced_key))
     return Outcome(
-        moved=moved,
-        placed=placed,
+        moved=moves,
+        placed=placements,
         pending=pending,
         still_pending=still_pending,
         preempted=tuple(trial.preempted),
-        gone=[key for key in before if key not in after],
+        gone=[key for key in pods_before if key not in pods_after],
         blocked=tuple(trial.blocked),
         refused=tuple(trial.refused.values()),
         before=utilisation(trial.before),
@@ -174,17 +174,17 @@ def outcome_of(trial: Trial) -> Outcome:
 
 
 def utilisation(cluster: Cluster) -> Utilisation:
-    """The requests of all pods, by zone and resource, beside what the nodes have."""
+    """Return the requests of all pods and the nodes' allocatable amounts, by zone and resource."""
     snapshot = cluster.engine.cache.snapshot()
     resources = dict.fromkeys((CPU, MEMORY, EPHEMERAL_STORAGE))
     for node in cluster.nodes:
         resources.update(dict.fromkeys(node.status.allocatable))
     resources.pop("pods", None)
     zones = {row: node.metadata.labels.get(ZONE, "") for row, node in enumerate(snapshot.nodes) if node}
-    found: dict[str, dict[str, Usage]] = {}
+    usages: dict[str, dict[str, Usage]] = {}
     for zone in ("", *sorted({zone for zone in zones.values() if zone})):
-        rows = [row for row, its_zone in zones.items() if zone in ("", its_zone)]
-        found[zone] = {
+        rows = [row for row, node_zone in zones.items() if zone in ("", node_zone)]
+        usages[zone] = {
             resource: usage
             for resource in resources
             if (
@@ -193,32 +193,35 @@ def utilisation(cluster: Cluster) -> Utilisation:
                 )
             ).allocatable
         }
-        found[zone]["pods"] = Usage(int(snapshot.pod_count[rows].sum()), int(snapshot.allowed_pods[rows].sum()))
-    return found
+        usages[zone]["pods"] = Usage(int(snapshot.pod_count[rows].sum()), int(snapshot.allowed_pods[rows].sum()))
+    return usages
 
 
-def _as_percent(found: Utilisation) -> dict[str, Any]:
+def _as_percent(utilisation: Utilisation) -> dict[str, Any]:
     return {
         zone or "all": {
             resource: {"requested": usage.requested, "allocatable": usage.allocatable, "percent": usage.percent}
             for resource, usage in usages.items()
         }
-        for zone, usages in found.items()
+        for zone, usages in utilisation.items()
     }
 
 
 def workload_of(pod: Pod) -> str:
-    """`namespace/Kind/name` of the pod's controller; "" if it has none."""
+    """Return `namespace/Kind/name` of the pod's controller; "" if it has none."""
     owner = pod.metadata.controller
     return f"{pod.metadata.namespace}/{owner.kind}/{owner.name}" if owner is not None else ""
 
 
-def _spreads(before: Cluster, after: Cluster) -> Mapping[str, tuple[Spread, Spread]]:
-    """The spread of each workload that has changed."""
-    one, other = _spread(before), _spread(after)
+def _spreads(cluster_before: Cluster, cluster_after: Cluster) -> Mapping[str, tuple[Spread, Spread]]:
+    """Return the spreads, before and after, of each workload whose spread changed."""
+    spreads_before, spreads_after = _spread(cluster_before), _spread(cluster_after)
     nothing = Spread({}, 0)
-    found = {name: (one.get(name, nothing), other.get(name, nothing)) for name in sorted(one.keys() | other.keys())}
-    return {name: (was, now) for name, (was, now) in found.items() if was != now}
+    spreads = {
+        name: (spreads_before.get(name, nothing), spreads_after.get(name, nothing))
+        for name in sorted(spreads_before.keys() | spreads_after.keys())
+    }
+    return {name: (was, spread_after) for name, (was, spread_after) in spreads.items() if was != spread_after}
 
 
 def _spread(cluster: Cluster) -> Mapping[str, Spread]:
@@ -227,10 +230,10 @@ def _spread(cluster: Cluster) -> Mapping[str, Spread]:
     for pod in cluster.store.objects(PODS).values():
         if (name := workload_of(pod)) and pod.node_name in nodes:
             on_nodes.setdefault(name, Counter())[pod.node_name] += 1
-    found = {}
+    spreads = {}
     for name, counts in on_nodes.items():
         zones: Counter[str] = Counter()
         for node, count in counts.items():
             zones[nodes[node].metadata.labels.get(ZONE, "")] += count
-        found[name] = Spread(dict(sorted(zones.items())), len(counts))
-    return found
+        spreads[name] = Spread(dict(sorted(zones.items())), len(counts))
+    return spreads

@@ -1,4 +1,4 @@
-"""Why a pod is pending, or why it is where it is: every blocker of every node, the scores, the preemption verdict."""
+"""Explains why a pod is pending, or on its node: every blocker of every node, the scores, the preemption verdict."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 
 from podium.cluster import Snapshot
 from podium.engine.cluster import Cluster
-from podium.engine.device_refusals import DeviceGroup, device_errors, device_refusals, grouped_by_devices
+from podium.engine.device_refusals import DeviceGroup, device_errors, device_refusals, group_by_devices
 from podium.engine.evaluation import Evaluation
-from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, grouped
+from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, group_blockers
 from podium.engine.gang_story import GangStory
 from podium.framework.contract.status import ScheduleError, Status
 from podium.insight.absent_claims import AbsentClaim, absent_claims
+from podium.insight.asked_pod import as_pending
 from podium.insight.details import amounts, kind_of_blocker
 from podium.insight.gangs import gang_of, story_of
 from podium.insight.group_details import with_details
-from podium.insight.notes import notes_about, shown, victims_awaited
-from podium.insight.search import FixSearch, as_pending
+from podium.insight.notes import notes_about, terminating_text, victims_awaited
+from podium.insight.search import FixSearch
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES
@@ -30,11 +31,11 @@ Why = Explanation
 __all__ = ["Blocker", "Group", "NodeScore", "Why", "explain"]
 
 
-def explain(cluster: Cluster, pod: Pod, asked: str = "", limit: TimeLimit = UNLIMITED) -> Why:
+def explain(cluster: Cluster, pod: Pod, node: str = "", limit: TimeLimit = UNLIMITED) -> Why:
     """Evaluate the pod, as if it were pending, on every node. The cluster is not changed.
 
     Args:
-        asked: a node to compare with.
+        node: a node to compare with.
         limit: when to end with what was found by then.
 
     Raises:
@@ -49,11 +50,11 @@ def explain(cluster: Cluster, pod: Pod, asked: str = "", limit: TimeLimit = UNLI
     try:
         evaluation = world.evaluate(pod, limit)
     except ScheduleError as error:
-        if (failed := _failed(world, pod, bound_to, story, str(error))) is None:
+        if (failure := _device_failure(world, pod, bound_to, story, str(error))) is None:
             raise
-        return failed
+        return failure
     limit.note(partial(evaluation.verdict_on, pod))
-    first = _of_evaluation(world, pod, bound_to, evaluation, story, asked)
+    first = _of_evaluation(world, pod, bound_to, evaluation, story, node)
     try:
         return replace(_with_all_blockers(first, world, original, pod, evaluation, limit), is_partial=limit.is_noticed)
     except (TimeIsUpError, ScheduleError):
@@ -65,11 +66,11 @@ def explain(cluster: Cluster, pod: Pod, asked: str = "", limit: TimeLimit = UNLI
 
 
 def _of_evaluation(
-    world: Cluster, pod: Pod, bound_to: str, evaluation: Evaluation, story: GangStory | None, asked: str
+    world: Cluster, pod: Pod, bound_to: str, evaluation: Evaluation, story: GangStory | None, node: str
 ) -> Why:
-    """What the attempt alone says, with the first blocker of each node."""
+    """Return what the attempt alone says, with the first blocker of each node."""
     statuses = {row: (status,) for row, status in evaluation.found.diagnosis.statuses().items()}
-    blockers = _by_node(pod, evaluation.snapshot, statuses)
+    blockers_by_node = _by_node(pod, evaluation.snapshot, statuses)
     answer, is_lost = evaluation.as_dict(), evaluation.node is None
     message = "" if not is_lost else str(answer["message"])
     return Why(
@@ -78,15 +79,15 @@ def _of_evaluation(
         node=evaluation.node,
         node_count=len(world.store.objects(NODES)),
         gates=world.gates_of(pod),
-        blockers=blockers,
-        groups=tuple(grouped(blockers)),
+        blockers=blockers_by_node,
+        groups=group_blockers(blockers_by_node),
         one_edit_away=None,
         scores=scores_of(evaluation),
         message=message,
         preemption=_preemption(answer, "", evaluation.victims, covers_claims=False) if is_lost else "",
         nominated=answer.get("nominated", ""),
         victims=tuple(answer.get("victims", ())),
-        asked=asked,
+        asked=node,
         gang=story,
         summary=str(answer.get("fit_error", message)),
         is_partial=True,
@@ -96,32 +97,32 @@ def _of_evaluation(
 def _with_all_blockers(
     first: Why, world: Cluster, original: Pod, pod: Pod, evaluation: Evaluation, limit: TimeLimit
 ) -> Why:
-    """The answer with every blocker of each node, and what is one edit away. Raises: `TimeIsUpError`."""
+    """Return the answer with every blocker of each node, and what is one edit away. Raises: `TimeIsUpError`."""
     search = FixSearch(world, pod, limit)
     blockers = search.blockers()
     snapshot, statuses = blockers.snapshot, blockers.by_row()
-    found = _by_node(pod, snapshot, statuses)
+    blockers_by_node = _by_node(pod, snapshot, statuses)
     answer, is_lost = evaluation.as_dict(), evaluation.node is None
     absent = absent_claims(world.store, pod) if is_lost else ()
-    summarized = _reasons_for(absent, found)
+    summarized = _reasons_for(absent, blockers_by_node)
     awaited = victims_awaited(world, pod) if is_lost else ""
     return replace(
         first,
-        blockers=found,
-        groups=with_details(grouped(found), pod, world.store, snapshot, search.evictions),
+        blockers=blockers_by_node,
+        groups=with_details(group_blockers(blockers_by_node), pod, world.store, snapshot, search.evictions),
         one_edit_away=tuple(sorted(snapshot.name(row) for row in search.rows_one_edit_away())) if is_lost else (),
         preemption=_preemption(answer, awaited, evaluation.victims, covers_claims=bool(summarized)) if is_lost else "",
         devices=_devices(world, pod, snapshot, statuses),
-        summary="; ".join(each.text for each in absent) if summarized else first.summary,
+        summary="; ".join(claim.text for claim in absent) if summarized else first.summary,
         summarized=summarized,
         notes=notes_about(world, original, pod, blockers, may_wait=is_lost and not awaited),
     )
 
 
-def _failed(cluster: Cluster, pod: Pod, bound_to: str, story: GangStory | None, error: str) -> Why | None:
-    """The answer about a pod whose attempt fails because of devices; None if it fails for another reason."""
+def _device_failure(cluster: Cluster, pod: Pod, bound_to: str, story: GangStory | None, error: str) -> Why | None:
+    """Return the answer about a pod whose attempt fails because of devices; None if it fails for another reason."""
     framework, snapshot = cluster.framework_for(pod), cluster.engine_to_ask.cache.snapshot()
-    devices = grouped_by_devices(device_errors(framework, pod, snapshot))
+    devices = group_by_devices(device_errors(framework, pod, snapshot))
     if not devices:
         return None
     return Why(
@@ -144,13 +145,13 @@ def _failed(cluster: Cluster, pod: Pod, bound_to: str, story: GangStory | None, 
 def _devices(
     cluster: Cluster, pod: Pod, snapshot: Snapshot, statuses: Mapping[int, Sequence[Status]]
 ) -> tuple[DeviceGroup, ...]:
-    """What the pod's claims lack on the nodes that have no devices for them."""
-    rejections = ((row, status) for row, known in statuses.items() for status in known)
-    return grouped_by_devices(device_refusals(cluster.framework_for(pod), pod, snapshot, rejections))
+    """Return why nodes have no devices for the pod's claims."""
+    rejections = ((row, status) for row, of_row in statuses.items() for status in of_row)
+    return group_by_devices(device_refusals(cluster.framework_for(pod), pod, snapshot, rejections))
 
 
 def _by_node(pod: Pod, snapshot: Snapshot, statuses: Mapping[int, Sequence[Status]]) -> dict[str, tuple[Blocker, ...]]:
-    """What keeps the pod off each node, by its name."""
+    """Return the blockers of each node, by its name."""
     return {
         name: tuple(
             Blocker(status.plugin, kind_of_blocker(pod, snapshot, row, status), amounts(pod, snapshot, row, status))
@@ -162,23 +163,24 @@ def _by_node(pod: Pod, snapshot: Snapshot, statuses: Mapping[int, Sequence[Statu
 
 
 def _reasons_for(absent: Sequence[AbsentClaim], blockers: Mapping[str, Sequence[Blocker]]) -> frozenset[str]:
-    """The reasons by which filters reject the pod for claims that do not exist."""
+    """Return the reasons by which filters reject the pod for claims that do not exist."""
     texts = {blocker.text for of_node in blockers.values() for blocker in of_node} if absent else set()
     return frozenset(text for text in texts if any(claim.explains(text) for claim in absent))
 
 
 def _preemption(answer: dict[str, Any], awaited: str, victims: Sequence[Pod], *, covers_claims: bool) -> str:
-    """The verdict of preemption in one sentence.
+    """Return the verdict of preemption in one sentence.
 
     Args:
-        awaited: "" or that the pod waits for victims of a preemption that was carried out.
+        awaited: a sentence if the pod waits for the victims of an earlier preemption; otherwise "".
         victims: those of a preemption now.
     """
     if awaited:
         return awaited
     if "nominated" in answer:
-        if all(each.is_terminating for each in victims):
-            return f"The victims of its preemption on {answer['nominated']} are ending already: {shown(victims)}"
+        if all(victim.is_terminating for victim in victims):
+            names = terminating_text(victims)
+            return f"The victims of its preemption on {answer['nominated']} are ending already: {names}"
         return f"Preemption would make room on {answer['nominated']} by evicting {', '.join(answer['victims'])}"
     reasons = ", ".join(answer.get("postfilter", {}).get("reasons", ()))
     if covers_claims or not reasons:
@@ -187,14 +189,14 @@ def _preemption(answer: dict[str, Any], awaited: str, victims: Sequence[Pod], *,
 
 
 def scores_of(evaluation: Evaluation) -> tuple[NodeScore, ...]:
-    """The scores of the nodes, the winner first."""
+    """Return the scores of the nodes, the winner first."""
     scores, snapshot = evaluation.found.scores, evaluation.snapshot
     if scores is None:
         return ()
     rows, totals = evaluation.found.filtered.rows.tolist(), scores.total.tolist()
     parts = {name: values.tolist() for name, values in scores.plugins.items()}
-    found = [
+    node_scores = [
         NodeScore(snapshot.name(row), totals[at], {name: values[at] for name, values in parts.items()})
         for at, row in enumerate(rows)
     ]
-    return tuple(sorted(found, key=lambda each: (each.node != evaluation.node, -each.total, each.node)))
+    return tuple(sorted(node_scores, key=lambda score: (score.node != evaluation.node, -score.total, score.node)))

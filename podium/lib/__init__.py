@@ -1,1 +1,1 @@
-"""Small components that could be packages of their own: clock, heap, state tables. They know nothing of Kubernetes."""
+"""Small components that could be packages of their own: clock, heap, state tables. None imports Kubernetes types."""

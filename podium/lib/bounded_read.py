@@ -9,13 +9,13 @@ from typing import BinaryIO
 
 
 def read_file(path: str | Path, bytes_max: int) -> bytes:
-    """The whole content of a file. Raises: OSError, "File too large" among others."""
+    """Return the whole content of a file. Raises: OSError, "File too large" among others."""
     with open(path, "rb") as file:
         return read_all(file, bytes_max)
 
 
 def read_all(file: BinaryIO, bytes_max: int) -> bytes:
-    """The rest of an open file. Raises: OSError, as `read_file`."""
+    """Return the rest of an open file. Raises: OSError, as `read_file`."""
     content = file.read(bytes_max + 1)
     if len(content) > bytes_max:
         raise too_large()
@@ -23,5 +23,5 @@ def read_all(file: BinaryIO, bytes_max: int) -> bytes:
 
 
 def too_large() -> OSError:
-    """The error for a file, or a line, beyond its limit."""
+    """Return the error for a file or a line that exceeds its limit."""
     return OSError(errno.EFBIG, os.strerror(errno.EFBIG))

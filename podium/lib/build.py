@@ -1,4 +1,4 @@
-"""Which commit podium was built from."""
+"""Finds the commit that podium was built from."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ import podium
 
 
 def commit() -> str:
-    """The commit of the package, or of the repository that it runs from; "" if nobody can tell."""
-    return _built_from() or _checked_out()
+    """Return the commit of the package, or of the repository that it runs from; "" if neither is known."""
+    return _commit_of_build() or _commit_of_repository()
 
 
-def _built_from() -> str:
+def _commit_of_build() -> str:
     file = resources.files(podium) / "COMMIT"
     return file.read_text().strip() if file.is_file() else ""
 
 
-def _checked_out() -> str:
-    """The commit of the repository that podium runs from, if it is installed in place and git can tell."""
+def _commit_of_repository() -> str:
+    """Return the commit that git reports if podium runs from a repository."""
     folder = Path(podium.__file__).parents[1]
     if not (folder / ".git").exists():
         return ""
     try:
-        done = subprocess.run(["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+        process = subprocess.run(
+            ["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+        )
     except OSError:
         return ""
-    return done.stdout.strip()
+    return process.stdout.strip()

@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 class ChangeLog(Generic[T]):
-    """Changes in order, numbered from 0; keeps at least the latest `kept` ones."""
+    """Changes in order, numbered from 0; keeps at least the latest `count_min` ones."""
 
-    __slots__ = ("_changes", "_first", "_kept", "_length_max", "end")
+    __slots__ = ("_changes", "_count_min", "_first", "_length_max", "end")
 
-    def __init__(self, kept: int = sys.maxsize) -> None:
-        self._kept = kept
+    def __init__(self, count_min: int = sys.maxsize) -> None:
+        self._count_min = count_min
         # Twice as many: dropping one at a time would move all others each time.
-        self._length_max = 2 * kept
+        self._length_max = 2 * count_min
         self._first = 0
         self._changes: list[T] = []
         self.end = 0
@@ -28,18 +28,18 @@ class ChangeLog(Generic[T]):
         self._changes.append(change)
         self.end += 1
         if len(self._changes) > self._length_max:
-            dropped = len(self._changes) - self._kept
-            del self._changes[:dropped]
-            self._first += dropped
+            excess = len(self._changes) - self._count_min
+            del self._changes[:excess]
+            self._first += excess
 
     def branch(self) -> ChangeLog[T]:
-        """A new log that continues the numbering, without the earlier changes."""
-        twin: ChangeLog[T] = ChangeLog(self._kept)
+        """Return a new log that continues the numbering, without the earlier changes."""
+        twin: ChangeLog[T] = ChangeLog(self._count_min)
         twin._first = twin.end = self.end
         return twin
 
     def since(self, number: int) -> Sequence[T] | None:
-        """The changes from that number on; None if some of them are no longer kept."""
+        """Return the changes from that number on; None if some of them are no longer kept."""
         if number < self._first:
             return None
         return self._changes[number - self._first :] if number > self._first else self._changes

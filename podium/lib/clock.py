@@ -18,13 +18,13 @@ class Clock(Protocol):
         """Wall-clock time in seconds since the epoch."""
 
     def monotonic(self) -> float:
-        """Seconds on a clock that never goes back; only differences are meaningful."""
+        """Return seconds on a clock that never goes back; only differences are meaningful."""
 
 
 class SteadyClock:
-    """The wall-clock time at its creation, advanced by the monotonic clock.
+    """Starts at the wall-clock time of its creation and advances with the monotonic clock.
 
-    For deadlines: setting the machine's clock does not move them. `wall_s` converts such a time for display.
+    Use it for deadlines: setting the machine's clock does not move them. `wall_s` converts such a time for display.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -33,21 +33,21 @@ class SteadyClock:
         self.monotonic = clock.monotonic
 
     def now(self) -> float:
-        """Seconds since the epoch, unaffected by later changes of the wall clock."""
+        """Return seconds since the epoch, unaffected by later changes of the wall clock."""
         return self._offset_s + self.monotonic()
 
     def at(self, monotonic_s: float) -> float:
-        """The time of this clock when the monotonic clock showed that."""
+        """Return this clock's time at a moment of the monotonic clock."""
         return self._offset_s + monotonic_s
 
     def wall_s(self, at_s: float) -> float:
-        """The time of this clock converted to the machine's wall clock as it is set now."""
+        """Convert a time of this clock to the machine's wall clock as it is set now."""
         moved_s = self._clock.now() - self.now()
         return at_s + moved_s if abs(moved_s) >= _NOTICED_S else at_s
 
 
 class ManualClock:
-    """A clock that advances only when told to."""
+    """A clock that advances only by `advance` and `set_wall`."""
 
     def __init__(self, start_s: float = 1_700_000_000.0) -> None:
         self._now_s = start_s
@@ -58,7 +58,7 @@ class ManualClock:
         return self._now_s
 
     def monotonic(self) -> float:
-        """Seconds since the clock was made."""
+        """Return seconds since the clock was created."""
         return self._now_s - self._origin_s
 
     def set_wall(self, now_s: float) -> None:

@@ -1,4 +1,4 @@
-"""How many file descriptors this process may have, and how many of them inbound connections may use."""
+"""Sets the limit of file descriptors of this process, and the share of it that inbound connections may use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def raise_limit() -> None:
 
 
 def inbound_connections_max() -> int:
-    """How many connections a server may accept: enough descriptors must remain for the process's own connections."""
+    """Return the number of connections that a server may accept; the process needs the other descriptors itself."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return _INBOUND_MAX

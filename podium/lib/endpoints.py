@@ -32,19 +32,19 @@ _UNREAD = "UNKNOWN"
 class RequestObserver:
     """Receives reports about connections and requests. Methods must be quick and must not raise.
 
-    Methods do nothing by default: an observer overrides what it wants.
+    Methods do nothing by default: an observer overrides those that it needs.
     """
 
-    def dropped(self, reason: str) -> None:
+    def connection_dropped(self, reason: str) -> None:
         """A connection was closed: it was `idle` for too long, or there were too many (`full`)."""
 
-    def malformed(self, remote: object, kind: str) -> None:
+    def request_malformed(self, remote: object, kind: str) -> None:
         """A client sent something that is not an HTTP request; `kind` says which rule it breaks."""
 
-    def failed(self, remote: object, error: object) -> None:
+    def request_failed(self, remote: object, error: object) -> None:
         """A handler has raised an exception."""
 
-    def answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float) -> None:
+    def request_answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float) -> None:
         """A request was answered, and the response has been sent."""
 
 
@@ -64,7 +64,7 @@ async def serving(
         tls: called for the TLS settings of each connection.
     """
     connections = InboundConnections(
-        connections_max, idle_s_max=IDLE_S_MAX, busy_s_max=_ANSWER_S_MAX, on_drop=observer.dropped
+        connections_max, idle_s_max=IDLE_S_MAX, busy_s_max=_ANSWER_S_MAX, on_drop=observer.connection_dropped
     )
     app.middlewares.insert(0, _mark_begin(connections))
     runner = web.AppRunner(
@@ -100,13 +100,13 @@ def _mark_begin(connections: InboundConnections) -> Middleware:
 
 
 def _mark_end(connections: InboundConnections, observer: RequestObserver) -> type[AbstractAccessLogger]:
-    """An access log is called when a response has been sent, which a middleware cannot know."""
+    """Use an access log: aiohttp calls it after a response has been sent, which a middleware cannot observe."""
 
     class AccessLog(AbstractAccessLogger):
         def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
             connections.end(request.protocol)
             if request.method != _UNREAD:
-                observer.answered(request, response, time)
+                observer.request_answered(request, response, time)
 
     return AccessLog
 
@@ -122,11 +122,11 @@ class _RequestErrors(logging.Logger):
         del msg, extra
         remote = args[0] if args else None
         if isinstance(exc_info, HttpProcessingError):
-            self._observer.malformed(remote, type(exc_info).__name__)
+            self._observer.request_malformed(remote, type(exc_info).__name__)
         else:
-            self._observer.failed(remote, exc_info)
+            self._observer.request_failed(remote, exc_info)
 
     def debug(self, msg: object, *args: object, exc_info: Any = None, **extra: Any) -> None:
         del msg, extra
         if isinstance(exc_info, HttpProcessingError):
-            self._observer.malformed(args[0] if args else None, type(exc_info).__name__)
+            self._observer.request_malformed(args[0] if args else None, type(exc_info).__name__)

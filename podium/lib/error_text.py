@@ -18,10 +18,10 @@ class UserFacingError(Exception):
 
 
 def error_text(error: BaseException) -> str:
-    """The exception as text: `KeyError: 'team'`, or the bare text of one that is `UserFacingError`. Never raises."""
+    """Return `KeyError: 'team'`, or the bare text of a `UserFacingError`. Never raises."""
     kind = type_name(error)
     try:
-        # A subclass of str, which __str__ may return, could override anything that is done with it.
+        # `__str__` may return a subclass of str, whose methods could do anything.
         text = str.__str__(str(error))
     except BaseException as second:  # noqa: BLE001 - foreign code may raise anything, and a failure is being handled
         return f"{kind}, and its text cannot be read: {type_name(second)}"
@@ -32,11 +32,11 @@ def error_text(error: BaseException) -> str:
 
 
 def cut(text: str) -> str:
-    """The text, without its end if that makes it too long for a message."""
+    """Shorten the text to what fits in a message."""
     return text if len(text) <= LENGTH_MAX else text[: LENGTH_MAX - len(_CUT)] + _CUT
 
 
 def type_name(value: object) -> str:
-    """The name of the value's type, whatever its metaclass makes of it."""
+    """Return the name of the value's type, even if its metaclass overrides `__name__`."""
     name: str = _NAME(type(value))
     return name

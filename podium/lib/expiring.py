@@ -12,9 +12,9 @@ Answer = TypeVar("Answer")
 
 
 class ExpiringCache(Generic[Answer]):
-    """Answers by question, each valid for the time given when it was put in.
+    """Answers by question, each valid for the time that `put` was given.
 
-    Cost: below 1 us. If there are too many answers, those put in first are dropped first.
+    Cost: below 1 us. Beyond `size_max` answers, the oldest ones are dropped.
     """
 
     def __init__(self, clock: Clock, size_max: int) -> None:
@@ -23,11 +23,11 @@ class ExpiringCache(Generic[Answer]):
         self._answers: OrderedDict[Hashable, tuple[float, Answer]] = OrderedDict()
 
     def get(self, question: Hashable) -> Answer | None:
-        """The answer, if it has not expired."""
-        found = self._answers.get(question)
-        if found is None:
+        """Return the answer, if it has not expired."""
+        entry = self._answers.get(question)
+        if entry is None:
             return None
-        good_until_s, answer = found
+        good_until_s, answer = entry
         if self._clock.monotonic() < good_until_s:
             return answer
         del self._answers[question]

@@ -1,4 +1,4 @@
-"""Has several observers hear the reports that are meant for one."""
+"""Forwards each report to several observers."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ ObserverT = TypeVar("ObserverT")
 
 
 class FanOut(Generic[ObserverT]):
-    """Hands out one observer that forwards every report to those that were added.
+    """Hands out one observer that forwards every report to the added observers.
 
-    A kind of observer is a class whose public methods do nothing; an observer overrides those that it wants to hear.
+    A kind of observer is a class whose public methods do nothing; an observer overrides those that it needs.
     Observers must not raise.
 
     Attributes:
-        observer: what reports are sent to; of the kind itself.
+        observer: receives the reports; an instance of the kind itself.
 
-    Cost: none for a report that one observer hears: its method is called directly.
+    Cost: zero for a report that only one observer overrides: its method is called directly.
     """
 
     def __init__(self, kind: type[ObserverT], *observers: ObserverT) -> None:
         self.observer: ObserverT = kind()
         self._kind = kind
         self._observers: list[ObserverT] = []
-        for each in observers:
-            self.add(each)
+        for observer in observers:
+            self.add(observer)
 
     def add(self, observer: ObserverT) -> None:
-        """Have one more observer hear the reports from now on, after the others."""
+        """Add an observer; it is called after the existing ones."""
         self._observers.append(observer)
         for name in dir(self._kind):
             if not name.startswith("_") and (listeners := self._listeners(name)):
                 setattr(self.observer, name, _to_all(listeners))
 
     def _listeners(self, name: str) -> list[Callable[..., None]]:
-        """The methods of that name that do something."""
+        """Return the observers' methods of that name that override the kind's."""
         silent = getattr(self._kind, name)
-        methods = (getattr(each, name) for each in self._observers)
+        methods = (getattr(observer, name) for observer in self._observers)
         return [method for method in methods if getattr(method, "__func__", method) is not silent]
 
 

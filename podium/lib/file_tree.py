@@ -12,7 +12,7 @@ class FileTree:
     """The wanted files below a directory, in order of their paths.
 
     Attributes:
-        hidden: the wanted files that are left out, because their name or that of a directory begins with a dot.
+        hidden: the files left out because their name, or that of a directory above them, begins with a dot.
     """
 
     files: list[str] = field(default_factory=list)
@@ -27,17 +27,17 @@ def files_below(directory: str, is_wanted: Callable[[str], bool]) -> FileTree:
     """
     tree, entered = FileTree(), set()
     for path, folders, names in os.walk(directory, onerror=_refuse, followlinks=True):
-        # Names that begin with two dots are those of the versions of a mounted volume, whose files are linked to.
-        folders[:] = sorted(each for each in folders if not each.startswith(".."))
+        # A mounted ConfigMap or Secret keeps its versions in directories with two dots, and links to the files there.
+        folders[:] = sorted(folder for folder in folders if not folder.startswith(".."))
         real_path = os.path.realpath(path)
         if real_path in entered:
             folders.clear()
             continue
         entered.add(real_path)
         for name in filter(is_wanted, names):
-            whole = os.path.join(path, name)
-            is_hidden = any(part.startswith(".") for part in os.path.relpath(whole, directory).split(os.sep))
-            (tree.hidden if is_hidden else tree.files).append(whole)
+            file = os.path.join(path, name)
+            is_hidden = any(part.startswith(".") for part in os.path.relpath(file, directory).split(os.sep))
+            (tree.hidden if is_hidden else tree.files).append(file)
     tree.files.sort()
     tree.hidden.sort()
     return tree

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 _THRESHOLDS: Final = (25_000, 200, 100)
-"""A collection of as many young objects as the first takes some 6 ms."""
+"""A young collection at the first threshold takes about 6 ms."""
 
 
 @contextmanager
@@ -28,17 +28,17 @@ def collection_disabled() -> Iterator[None]:
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """As `settle`, for one piece of work; what it leaves behind is collected afterwards as before.
+    """Make collections rare within the context; afterwards the earlier thresholds apply again.
 
-    Garbage from before it is kept meanwhile: looking for it would take as long as a hundred decisions.
+    Earlier garbage is not collected first: looking for it would take as long as a hundred decisions.
     """
-    before = gc.get_threshold()
+    thresholds = gc.get_threshold()
     _collect_rarely()
     try:
         yield
     finally:
         gc.unfreeze()
-        gc.set_threshold(*before)
+        gc.set_threshold(*thresholds)
 
 
 def settle() -> None:

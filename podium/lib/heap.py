@@ -25,7 +25,7 @@ class KeyedHeap(Generic[Item]):
         self._pushed = 0
 
     def push(self, item: Item) -> None:
-        """Add the item, or replace the one with its key; a replaced item goes behind its equals."""
+        """Add the item, or replace the one with the same key; the new item follows its equals."""
         key = self._key(item)
         self._pushed += 1
         self._live[key] = (self._pushed, item)
@@ -34,7 +34,7 @@ class KeyedHeap(Generic[Item]):
             self._compact()
 
     def peek(self) -> Item | None:
-        """The first item, without removing it; None if the heap is empty."""
+        """Return the first item, without removing it; None if the heap is empty."""
         while self._entries:
             _, pushed, key = self._entries[0]
             live = self._live.get(key)
@@ -52,12 +52,12 @@ class KeyedHeap(Generic[Item]):
         return item
 
     def get(self, key: str) -> Item | None:
-        """The item with that key."""
+        """Return the item with that key."""
         live = self._live.get(key)
         return live[1] if live is not None else None
 
     def remove(self, key: str) -> Item | None:
-        """Remove and return the item with that key; None if there is none."""
+        """Remove and return the item with that key; None if the heap has no such item."""
         live = self._live.pop(key, None)
         return live[1] if live is not None else None
 
@@ -68,7 +68,7 @@ class KeyedHeap(Generic[Item]):
         return key in self._live
 
     def __iter__(self) -> Iterator[Item]:
-        """The items in no particular order."""
+        """Return the items in no particular order."""
         return (item for _, item in self._live.values())
 
     def _compact(self) -> None:

@@ -1,7 +1,7 @@
 """Inbound connections of a server: accepted up to a limit, and closed if they are idle for too long.
 
-Owns each socket from its acceptance on, the TLS handshake included: a silent client takes up a descriptor, too. Knows
-no protocol; the protocol's owner says when a request is being answered.
+Owns each socket from its acceptance on, including the TLS handshake: a silent client takes up a descriptor, too. Knows
+no protocol; the protocol's owner reports when a request begins and ends.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class InboundConnections:
     most are closed first, starting with the longest idle ones.
 
     Args:
-        busy_s_max: how long the response to one request may take, until the client has read it.
+        busy_s_max: the limit for the response to one request, until the client has read it.
         on_drop: called with the reason why a connection was closed.
     """
 
@@ -96,15 +96,15 @@ class InboundConnections:
                 tasks.start_soon(self._connect, inbound, make_protocol, None if tls is None else tls())
 
     def begin(self, protocol: asyncio.BaseProtocol) -> None:
-        """A request has been read on the connection of that protocol."""
+        """Mark the protocol's connection busy: a request has been read."""
         self._mark(protocol, is_busy=True)
 
     def end(self, protocol: asyncio.BaseProtocol) -> None:
-        """The request on the connection of that protocol has been answered."""
+        """Mark the protocol's connection idle: the request has been answered."""
         self._mark(protocol, is_busy=False)
 
     async def wait_closed(self) -> None:
-        """Wait until all connections are closed, as their owner has asked for: TLS takes leave of its peer first.
+        """Wait until all connections, whose closing their owner has begun, are closed; TLS says goodbye first.
 
         A peer that does not answer is hung up on after a short while.
         """
@@ -172,7 +172,7 @@ class InboundConnections:
     def _drop_some(self) -> None:
         """Close a sixteenth of all connections, so that they need not be sorted for each new one."""
         of_peer = Counter(inbound.peer for inbound in self._open)
-        ranked = sorted(self._open, key=lambda each: (each.is_busy, -of_peer[each.peer], each.since_s))
+        ranked = sorted(self._open, key=lambda inbound: (inbound.is_busy, -of_peer[inbound.peer], inbound.since_s))
         for inbound in ranked[: max(1, self._connections_max // 16)]:
             self._drop(inbound, "full")
 
@@ -183,7 +183,7 @@ class InboundConnections:
 
     def _forget_closed(self) -> None:
         self._open = {inbound for inbound in self._open if inbound.socket.fileno() != -1}
-        self._by_protocol = {key: each for key, each in self._by_protocol.items() if each in self._open}
+        self._by_protocol = {key: inbound for key, inbound in self._by_protocol.items() if inbound in self._open}
 
 
 def _hang_up(accepted: socket.socket) -> None:

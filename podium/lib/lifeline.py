@@ -1,11 +1,10 @@
-"""Ends a process together with the one that started it, however that one ends.
+"""Ends a process together with its parent, however the parent ends.
 
-The starting process holds one end of a pipe, to which it writes nothing. The kernel closes that end with the process,
-also at SIGKILL; the started process waits for this in a thread. A process pool brings such a pipe of its own, a command
-has it as standard input.
+The parent holds one end of a pipe and never writes to it. The kernel closes that end with the parent, even at SIGKILL;
+the child waits for this in a thread. A process pool has such a pipe of its own; for a command it is standard input.
 
-Differs: PR_SET_PDEATHSIG needs no pipe, but exists on Linux only, and goes by the thread that started the process. The
-price: native code that never releases the interpreter's lock keeps its process alive.
+Differs: PR_SET_PDEATHSIG needs no pipe, but exists on Linux only, and follows the thread that started the process, not
+the process. The price: native code that never releases the interpreter's lock keeps its process alive.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from threading import Thread
 
 
 def end_with_pool_owner() -> None:
-    """In a worker of a process pool: end with the process that owns the pool. For use as an initializer."""
+    """End a pool's worker together with the process that owns the pool; use it as the pool's initializer."""
     owner = multiprocessing.parent_process()
     assert owner is not None, "this is no worker of a pool"
     end_with(owner.sentinel)
@@ -28,7 +27,7 @@ def end_with(descriptor: int, grace_s: float = 0.0) -> None:
     """End this process when the other end of the pipe is closed.
 
     Args:
-        grace_s: how long after that; until then the process may end in good order.
+        grace_s: the delay before the process is killed, in which it may end in good order.
     """
     Thread(target=_end_with, args=(descriptor, grace_s), name="lifeline", daemon=True).start()
 
@@ -37,5 +36,5 @@ def _end_with(descriptor: int, grace_s: float) -> None:
     while os.read(descriptor, 4096):
         pass
     time.sleep(grace_s)
-    # Neither a plugin nor a clean-up can hold this up.
+    # SIGKILL, since a plugin or a clean-up could delay any other end.
     os.kill(os.getpid(), signal.SIGKILL)

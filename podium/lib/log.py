@@ -1,4 +1,4 @@
-"""The one way to get a logger; `podium.telemetry` decides where the lines go.
+"""Creates loggers; `podium.telemetry` decides where their lines go.
 
 structlog is imported with the first log line: it loads asyncio, ssl and rich, which the engine alone does not need.
 """
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 _hidings = 0
-"""How many times the log is hidden now."""
+"""The number of open `hidden` contexts."""
 
 
 @contextmanager
 def hidden() -> Iterator[None]:
-    """Write no line meanwhile; to write one that is dropped afterwards would take longer than a step of a decision."""
+    """Drop log lines before they are formatted: formatting one takes longer than a step of a decision."""
     global _hidings  # noqa: PLW0603 - as the configuration of logging, which is the process's
     _hidings += 1
     try:
@@ -29,7 +29,7 @@ def hidden() -> Iterator[None]:
 
 
 def _hide(*_: object, **__: object) -> None:
-    """What a line of the log says."""
+    """Drop the line: stands in for every method of a logger."""
 
 
 class _Logger:
@@ -52,5 +52,5 @@ class _Logger:
 
 
 def get_logger(name: str, **values: Any) -> FilteringBoundLogger:
-    """A logger whose lines carry the name of the component that logs, and the values."""
+    """Return a logger whose lines carry the component's name and the values."""
     return cast("FilteringBoundLogger", _Logger({"component": name, **values}))

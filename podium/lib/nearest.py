@@ -1,4 +1,4 @@
-"""Names that somebody may have meant by one that does not exist."""
+"""Suggests existing names that resemble a name that does not exist."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _NEAREST: Final = 3
 
 
 def nearest(key: str, keys: Iterable[str]) -> str:
-    """A question that names the most similar keys; whatever namespace they have, their names must be similar.
+    """Return a question that suggests the keys with the most similar names, of any namespace; "" without any.
 
-    Cost: about 20 us for each key.
+    Cost: about 20 us per key.
     """
     name, by_name = key.rpartition("/")[2], defaultdict[str, list[str]](list)
-    for each in keys:
-        by_name[each.rpartition("/")[2]].append(each)
+    for candidate in keys:
+        by_name[candidate.rpartition("/")[2]].append(candidate)
     similar = difflib.get_close_matches(name, by_name, n=_NEAREST, cutoff=0.6)
-    shown = [each for found in similar for each in by_name[found]][:_NEAREST]
-    return f"; did you mean {', '.join(shown)}?" if shown else ""
+    suggestions = [candidate for similar_name in similar for candidate in by_name[similar_name]][:_NEAREST]
+    return f"; did you mean {', '.join(suggestions)}?" if suggestions else ""

@@ -1,8 +1,8 @@
 """Makes foreign text harmless where people read it: it cannot move the cursor, set colours or start a new line.
 
-Owns the one escaping of all that is shown: on a terminal, in a log, on a page, in a table. Names of pods, texts of
-events, messages of servers and whatever stands in a file come from outside. A terminal obeys their control characters,
-a reader takes their line breaks for new lines of podium's, and bidirectional marks show words in another order.
+Owns the escaping of everything shown on a terminal, in a log, on a page or in a table. Names of pods, texts of events,
+messages of servers and contents of files are foreign: a terminal obeys their control characters, a reader mistakes the
+lines after their line breaks for podium's own, and bidirectional marks reorder the words on display.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any
 
 
 def printable(text: str) -> str:
-    """The text with unprintable characters escaped: control characters, line breaks, bidirectional marks."""
+    """Return the text with unprintable characters escaped: control characters, line breaks, bidirectional marks."""
     if text.isprintable():
         return text
-    return "".join(character if character.isprintable() else _escaped(character) for character in text)
+    return "".join(character if character.isprintable() else _escape(character) for character in text)
 
 
 def printable_lines(text: str) -> str:
     """Like `printable`, but keeps line breaks; further lines are indented, since entries start at the margin."""
-    first, *others = text.expandtabs(4).split("\n")
-    return "\n".join([printable(first), *(f"    {printable(line)}" for line in others)])
+    first, *further_lines = text.expandtabs(4).split("\n")
+    return "\n".join([printable(first), *(f"    {printable(line)}" for line in further_lines)])
 
 
 def printable_layout(text: str) -> str:
-    """Like `printable`, but keeps line breaks: they are the layout of whoever has laid the text out."""
+    """Like `printable`, but keeps line breaks, for text that podium has laid out itself."""
     return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
 
 
 def printable_json(document: bytes) -> bytes:
-    """A JSON document with unprintable characters escaped; it means the same.
+    """Escape the unprintable characters of a JSON document, which keeps its meaning.
 
     The encoder has already escaped those of ASCII, except for DEL.
     """
@@ -46,7 +46,7 @@ def printable_json(document: bytes) -> bytes:
 
 
 def printable_values(value: Any) -> Any:
-    """JSON values with `printable` texts and keys, for what shows them without escaping anything."""
+    """Make texts and keys of JSON values `printable`, for output that escapes nothing itself."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):
@@ -56,5 +56,5 @@ def printable_values(value: Any) -> Any:
     return value
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode()

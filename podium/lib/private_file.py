@@ -17,7 +17,7 @@ SHARED_MEMORY: Final = "/dev/shm"
 
 @contextmanager
 def private_file(content: bytes) -> Iterator[str]:
-    """The path of a file that only this process can read, removed afterwards.
+    """Yield the path of a file that only this process can read; it is removed afterwards.
 
     Raises: OSError if no such file can be created.
     """

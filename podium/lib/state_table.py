@@ -28,11 +28,11 @@ class StateTable(Generic[State, Event]):
         self.transitions = dict(transitions)
         # Keyed by identity: tables are looked up several times per pod, and hashing an Enum runs Python code.
         self._after: dict[int, dict[int, State]] = {}
-        for (state, event), after in transitions.items():
-            self._after.setdefault(id(state), {})[id(event)] = after
+        for (state, event), next_state in transitions.items():
+            self._after.setdefault(id(state), {})[id(event)] = next_state
 
     def next(self, state: State, event: Event) -> State:
-        """The state after the event.
+        """Return the state after the event.
 
         Raises:
             InvalidTransition: the pair is not in the table.
@@ -43,8 +43,8 @@ class StateTable(Generic[State, Event]):
             raise InvalidTransition(self.name, state, event) from None
 
     def mermaid(self) -> str:
-        """The table as a Mermaid state diagram, in the order of the table."""
+        """Draw the table as a Mermaid state diagram, in the order of the table."""
         lines = ["stateDiagram-v2"]
-        for (state, event), after in self.transitions.items():
-            lines.append(f"    {state.name} --> {after.name}: {event.name}")
+        for (state, event), next_state in self.transitions.items():
+            lines.append(f"    {state.name} --> {next_state.name}: {event.name}")
         return "\n".join(lines)

@@ -20,5 +20,5 @@ class SuspendAwareClock:
     now = staticmethod(time.time)
 
     def monotonic(self) -> float:
-        """Seconds since the machine was started, or since an unspecified moment."""
+        """Return seconds since the machine was started, or since an unspecified moment."""
         return time.clock_gettime(_BOOT_CLOCK)

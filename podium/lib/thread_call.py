@@ -1,6 +1,6 @@
-"""Calls of functions that may never return, as the import of somebody's module: nothing has to wait for them.
+"""Calls functions that may never return, such as the import of a user's module, without blocking the caller.
 
-Owns the thread of such a call. The thread does not keep the process from ending, unlike one of a pool.
+Owns the thread of such a call. Unlike a pool's thread, it does not keep the process from ending.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 
 class InterruptedCallError(BaseException):
-    """Raised in a call that is to end; no exception that code is likely to catch."""
+    """Raised in a call to end it; a BaseException, since called code rarely catches these."""
 
 
 class ThreadCall(Generic[T]):
-    """A function that has been called in a thread of its own."""
+    """A running call of a function in a thread of its own."""
 
     def __init__(self, call: Callable[[], T], name: str) -> None:
         self._call = call
@@ -43,13 +43,13 @@ class ThreadCall(Generic[T]):
         return self._result[0]
 
     def frame(self) -> FrameType | None:
-        """What it executes now; None if it has ended."""
+        """Return the frame that the call executes now; None if it has ended."""
         return sys._current_frames().get(self._thread.ident or 0)
 
     def interrupt(self) -> None:
-        """Raise an `InterruptedCallError` in the call between two instructions of Python: it ends what spins.
+        """Raise an `InterruptedCallError` in the call between two Python instructions, which ends a busy loop.
 
-        What waits for the system ends only once it has waited, and does no harm until then.
+        A call that waits for the system ends only after that wait, and does no harm until then.
         """
         if not self._ended.is_set():
             identity = ctypes.c_ulong(self._thread.ident or 0)
@@ -60,6 +60,6 @@ class ThreadCall(Generic[T]):
         with suppress(InterruptedCallError, RuntimeError):
             try:
                 self._result.append(self._call())
-            except BaseException as error:  # noqa: BLE001 - given to who waits for the result
+            except BaseException as error:  # noqa: BLE001 - `result` raises it
                 self._error = error
             self._loop.call_soon_threadsafe(self._ended.set)

@@ -1,7 +1,7 @@
-"""How long a question may take, as a value that searches look at between two steps.
+"""The time limit of a question, which searches check between two steps.
 
-Owns nothing but the moment. What was found by then is an answer, too: a search that is over catches `TimeIsUpError`,
-and says that its answer is partial.
+Owns only the deadline. The results until then are an answer, too: a search that runs out of time catches
+`TimeIsUpError` and marks its answer as partial.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class TimeIsUpError(BaseException):
-    """The time for a question is over. No exception that the code of a plugin is likely to catch."""
+    """The time for a question is over; a BaseException, since plugins rarely catch these."""
 
     def __init__(self) -> None:
         super().__init__("the time limit is over")
 
 
 class TimeLimit:
-    """A moment after which a search ends with what it has found. Cost: 0.1 us for a look.
+    """A deadline at which a search ends with its results so far. Cost: 0.1 us per check.
 
     Attributes:
         is_noticed: whether a search has ended early.
@@ -37,7 +37,7 @@ class TimeLimit:
 
     @property
     def facts(self) -> list[str]:
-        """What was found out before the answer, for the case that there will be none."""
+        """The findings before the answer, reported if the time is up before there is one."""
         return [fact() for fact in self._facts]
 
     def note(self, fact: Callable[[], str]) -> None:
@@ -45,16 +45,16 @@ class TimeLimit:
         self._facts.append(fact)
 
     def is_over(self) -> bool:
-        """Whether the time is up."""
+        """Return whether the time is up."""
         return self._clock.monotonic() >= self._ends_s
 
     def check(self) -> None:
-        """Raises: `TimeIsUpError` if the time is up."""
+        """Check the time. Raises: `TimeIsUpError` if it is up."""
         if self.is_over():
             raise TimeIsUpError
 
-    def taken(self, items: Iterable[T]) -> Iterator[T]:
-        """The items as long as the time is not up."""
+    def take(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield the items until the time is up."""
         for item in items:
             if self.is_over():
                 return
@@ -78,4 +78,4 @@ class _Unlimited(TimeLimit):
 
 
 UNLIMITED: Final[TimeLimit] = _Unlimited()
-"""The limit of a question that may take as long as it does."""
+"""The limit of a question without a time limit."""

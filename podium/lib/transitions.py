@@ -1,4 +1,4 @@
-"""The last state transitions of one thing: a short list that errors and explanations print."""
+"""The last state transitions of one object, such as a pod: a short list that errors and explanations print."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Transition(NamedTuple):
 
     at_s: float
     event: str
-    before: str
-    after: str
+    old_state: str
+    new_state: str
     by: str = ""
 
 
@@ -34,20 +34,21 @@ class Transitions:
     def __init__(self) -> None:
         self.raw: list[tuple[float, str, str, str, str]] = []
 
-    def record(self, at_s: float, event: str, before: str, after: str, by: str = "") -> None:
+    def record(self, at_s: float, event: str, old_state: str, new_state: str, by: str = "") -> None:
         """Add a transition."""
         entries = self.raw
-        entries.append((at_s, event, before, after, by))
+        entries.append((at_s, event, old_state, new_state, by))
         if len(entries) > self.LENGTH:
             del entries[0]
 
     @property
     def entries(self) -> tuple[Transition, ...]:
         """The transitions, oldest first."""
-        return tuple(Transition(*each) for each in self.raw)
+        return tuple(Transition(*entry) for entry in self.raw)
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{each.at_s:.3f} {each.event}: {each.before} -> {each.after}" + (f" ({each.by})" if each.by else "")
-            for each in self.entries
+            f"{entry.at_s:.3f} {entry.event}: {entry.old_state} -> {entry.new_state}"
+            + (f" ({entry.by})" if entry.by else "")
+            for entry in self.entries
         )

@@ -1,10 +1,10 @@
 """Reads untrusted YAML text into ordinary dicts, lists and scalars.
 
 Owns the limits: the time and memory for a text are proportional to its length, however much its aliases, merge keys and
-nesting would expand to. Knows nothing of the text's content.
+nesting would expand to. Ignores what the text means.
 
-Built on the parser's events, with a stack of its own: PyYAML's composer is recursive C code, so deep nesting would
-crash the process, and its constructor is five times slower.
+It reads the parser's events with a stack of its own: PyYAML's composer is recursive C code, so deep nesting would crash
+the process, and its constructor is five times slower.
 
 Source: goyaml.v2 decode.go (merge keys, keys that are not text), by way of sigs.k8s.io/yaml.
 Differs: of duplicate keys the last one counts; tags other than those of plain values are refused.
@@ -27,7 +27,7 @@ except ImportError:  # PyYAML without libyaml: slower, and with other error mess
 
 DEPTH_MAX: Final = 100
 ALIASED_VALUES_MAX: Final = 1_000_000
-"""How many values the aliases of a text may expand to."""
+"""The number of values to which the aliases of a text may expand."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _TEXT_TAGS: Final = frozenset({"!", f"{_TAG}str", f"{_TAG}timestamp"})
@@ -38,7 +38,7 @@ _MERGE: Final = object()
 
 
 class YamlError(ValueError):
-    """The text cannot be read; `line` counts from 1, and is None if it is not known."""
+    """The text cannot be read; `line` counts from 1, and is None if unknown."""
 
     def __init__(self, detail: str, line: int | None = None) -> None:
         super().__init__(f"line {line}: {detail}" if line is not None else detail)
@@ -47,7 +47,7 @@ class YamlError(ValueError):
 
 
 def read_documents(text: bytes | str) -> Iterator[Any]:
-    """The value of each document. Values that are aliased are shared, so they must not be modified in place.
+    """Yield the value of each document. Aliased values are shared, so they must not be modified in place.
 
     Raises:
         YamlError: the text is not YAML, is nested too deeply, or its aliases expand to too much.
@@ -97,11 +97,11 @@ class _Reader:
             elif kind is yaml.MappingEndEvent:
                 items = self._end(_mapping(items, self._open[-1].line))
             elif kind is yaml.SequenceEndEvent:
-                items = self._end([_unmerged(item) for item in items] if _MERGE in items else items)
+                items = self._end([_as_text(item) for item in items] if _MERGE in items else items)
             elif kind is yaml.AliasEvent:
                 items.append(self._alias(event))
             elif kind is yaml.DocumentEndEvent:
-                yield _unmerged(items[0])
+                yield _as_text(items[0])
                 items = []
                 self._anchors.clear()
 
@@ -116,15 +116,15 @@ class _Reader:
         return []
 
     def _end(self, value: Any) -> list[Any]:
-        ended = self._open.pop()
-        if ended.anchor is not None:
-            self._anchors[ended.anchor] = (value, self._count - ended.begun_at)
-        ended.around.append(value)
-        return ended.around
+        collection = self._open.pop()
+        if collection.anchor is not None:
+            self._anchors[collection.anchor] = (value, self._count - collection.begun_at)
+        collection.around.append(value)
+        return collection.around
 
     def _alias(self, event: Any) -> Any:
         line = event.start_mark.line + 1
-        if any(each.anchor == event.anchor for each in self._open):
+        if any(collection.anchor == event.anchor for collection in self._open):
             raise YamlError(f"anchor {event.anchor!r} contains itself", line)
         if event.anchor not in self._anchors:
             raise YamlError(f"found undefined alias {event.anchor!r}", line)
@@ -150,8 +150,8 @@ def _scalar(event: Any) -> Any:
     raise YamlError(f"the tag {tag} is not read", event.start_mark.line + 1)
 
 
-def _unmerged(value: Any) -> Any:
-    """`<<` is ordinary text wherever it is not a key."""
+def _as_text(value: Any) -> Any:
+    """Return `<<` as ordinary text, which it is wherever it is not a key."""
     return "<<" if value is _MERGE else value
 
 
@@ -159,18 +159,18 @@ def _mapping(items: list[Any], line: int) -> dict[str, Any]:
     """Builds a mapping from alternating keys and values; the mapping's own keys take precedence over merged ones."""
     pairs = iter(items)
     own: dict[str, Any] = {}
-    merged: list[Any] = []
+    sources: list[Any] = []
     for key, value in zip(pairs, pairs, strict=True):
         if type(key) is str:
             own[key] = value
         elif key is _MERGE:
-            merged += value if isinstance(value, list) else [value]
+            sources += value if isinstance(value, list) else [value]
         else:
             own[_key(key, line)] = value
     for name, value in own.items():
         if value is _MERGE:
             own[name] = "<<"
-    for source in merged:
+    for source in sources:
         if not isinstance(source, dict):
             raise YamlError("map merge requires map or sequence of maps as the value", line)
         for name, value in source.items():

@@ -1,6 +1,6 @@
-"""The meaning of an unquoted YAML scalar, as Kubernetes' own YAML library reads it.
+"""Resolves unquoted YAML scalars as Kubernetes' own YAML library does.
 
-YAML 1.1 booleans, octal, binary, hexadecimal and underscored integers; no sexagesimals and no dates.
+That library knows YAML 1.1 booleans, octal, binary, hexadecimal and underscored integers; no sexagesimals and no dates.
 
 Source: goyaml.v2 resolve.go, by way of sigs.k8s.io/yaml.
 Differs: a number of more than 1,000 digits is text; upstream reads such numbers below 1e308 as floats.
@@ -29,7 +29,7 @@ _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
 def resolve_plain(text: str) -> Scalar:
-    """Null, boolean, integer, float, or the text itself; infinity and not-a-number stay text."""
+    """Return null, a boolean, an integer, a float, or the text itself; infinity and not-a-number stay text."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text[0] not in _FIRST_OF_NUMBERS or len(text) > DIGITS_MAX:
@@ -38,12 +38,12 @@ def resolve_plain(text: str) -> Scalar:
     if _INTEGER.fullmatch(digits):
         return _integer(digits)
     if _FLOAT.fullmatch(digits) and math.isfinite(number := float(digits)):
-        return _whole(number)
+        return _json_number(number)
     return text
 
 
 def is_not_finite(text: str) -> bool:
-    """Whether an unquoted scalar is YAML's infinity or not-a-number, which JSON does not have."""
+    """Return whether an unquoted scalar is YAML's infinity or not-a-number, which JSON does not have."""
     return _NOT_FINITE.fullmatch(text) is not None
 
 
@@ -54,6 +54,6 @@ def _integer(digits: str) -> int:
     return sign * int(digits, 0)
 
 
-def _whole(value: float) -> int | float:
-    """A whole float becomes an integer, as in JSON: ``16.0`` and ``1e3`` are accepted for an int32."""
+def _json_number(value: float) -> int | float:
+    """Return a whole float as an integer, as JSON does: ``16.0`` and ``1e3`` are accepted for an int32."""
     return int(value) if value.is_integer() and abs(value) < 1e21 else value

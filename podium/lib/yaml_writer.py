@@ -1,4 +1,4 @@
-"""Writes YAML that a terminal may show: it means what was given, and escapes what is not printable."""
+"""Writes YAML that a terminal may show: unprintable characters are escaped, and the values keep their meaning."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _Dumper.add_representer(str, _text)
 
 
 def to_yaml(value: Any) -> str:
-    """The JSON values as a YAML document, with keys in their order.
+    """Write JSON values as a YAML document, with keys in their order.
 
-    Every character that is not printable stands in a quoted text, where it is escaped; line breaks are the layout.
+    PyYAML quotes texts with unprintable characters, so these can be escaped; line breaks are the layout.
     """
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
     if text.isprintable():
         return text
     return "".join(
-        character if character.isprintable() or character == "\n" else _escaped(character) for character in text
+        character if character.isprintable() or character == "\n" else _escape(character) for character in text
     )
 
 
-def _escaped(character: str) -> str:
-    """The escape of a quoted text."""
+def _escape(character: str) -> str:
+    """Return the character's escape sequence within a quoted text."""
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,7 +1,7 @@
 """The library for users of Python: `podium.Cluster`, with all questions, and nothing else.
 
-Owns which questions its cluster has. Decides nothing, and does no I/O but reading given files: each method asks the
-package that answers.
+Owns the list of questions. Decides nothing, and does no I/O but reading given files: each method asks the package that
+answers.
 """
 
 from podium.library.cluster import Cluster

@@ -1,4 +1,4 @@
-"""`podium.Cluster`: the cluster of `insight`, with what-if, plans of nodes to buy, workloads, and how it is shown."""
+"""`podium.Cluster`: adds what-if, plans of nodes to buy, workloads and a display form to the cluster of `insight`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from podium.engine.files import Found
 from podium.engine.manifests import Manifest
 from podium.engine.object_files import Objects, objects_given
 from podium.insight import cluster as insight
-from podium.insight.steps import Apply, Step, UseProfiles, carried_out, pods_of, read_steps
+from podium.insight.steps import Apply, Step, UseProfiles, carry_out_steps, pods_of, read_steps
 from podium.insight.trial import Trial
 from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
-from podium.library.planned_objects import to_keep
+from podium.library.planned_objects import original_key
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.resource_types import ResourceType
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from podium.library.plans import InstanceTypes, Plan, Rules
 
 _STEPS: Final = {"add_nodes": "addNodes"}
-"""The names of steps that are written differently in Python."""
+"""The steps whose names differ in Python."""
 _ZONES_SHOWN: Final = 20
 
 
@@ -41,20 +41,20 @@ class Cluster(insight.Cluster):
     """
 
     @classmethod
-    def _listed_beside(cls) -> Sequence[ResourceType[Any]]:
+    def _kinds_beside(cls) -> Sequence[ResourceType[Any]]:
         from podium.library.plans import ONLY_PLANNED
 
         return ONLY_PLANNED
 
-    def _keep(self, found: Sequence[Found]) -> None:
-        kept = {key: each for each in found if (key := to_keep(each)) is not None}
-        if kept:
-            self._own().kept = {**self._state.kept, **kept}
+    def _keep(self, documents: Sequence[Found]) -> None:
+        originals = {key: document for document in documents if (key := original_key(document)) is not None}
+        if originals:
+            self._own().originals = {**self._state.originals, **originals}
 
     def add(self, manifest: Manifest) -> None:
-        """Add an object. A pod that names a node counts there, any other pod is pending.
+        """Add an object. A pod that names a node counts as bound to it; any other pod is pending.
 
-        Of a workload, such as a Deployment, the pods are added that its controller creates before any of them runs.
+        For a workload, such as a Deployment, it adds the pods that the controller creates before any of them runs.
 
         Raises:
             ManifestError: the object cannot be read, a scheduler does not read its kind, its name is taken, or the API
@@ -71,32 +71,32 @@ class Cluster(insight.Cluster):
         _apply(manifest).carry_out(trial)
         trial.reconcile()
         if trial.refused:
-            raise ManifestError("; ".join(refused.reason for refused in trial.refused.values()))
+            raise ManifestError("; ".join(refusal.reason for refusal in trial.refused.values()))
         trial.world.commit()
         self._keep([Found(manifest, "add")])
 
     # ------------------------------------------------------------ questions
 
     def read_pod(self, pod: PodLike) -> Pod:
-        """The typed pod, with missing fields filled in; of a workload one of its pods.
+        """Return the typed pod, with missing fields filled in; for a workload, one of its pods.
 
         Raises:
             ManifestError: the pod cannot be read, or the API server would refuse it.
             ClusterError: the cluster has no pod of that name.
         """
-        typed = super().read_pod(pod)
+        typed_pod = super().read_pod(pod)
         if isinstance(pod, Mapping) and isinstance(manifest := pod_manifest(pod), Mapping):
             self.admission.demand_admission(manifest)
-        return typed
+        return typed_pod
 
-    def what_if(self, *steps: Mapping[str, Any] | Iterable[Mapping[str, Any]], **named: Any) -> Outcome:
-        """What would move, become pending or be preempted if these steps were carried out. Nothing changes.
+    def what_if(self, *steps: Mapping[str, Any] | Iterable[Mapping[str, Any]], **steps_by_name: Any) -> Outcome:
+        """Return the pods that would move, become pending or be preempted by these steps. Nothing changes.
 
         After each step pending pods are placed as the scheduler would place them, as by `podium what-if`.
 
         Args:
             steps: as in a file of steps, such as `{"drain": "node-1"}`, or lists of them.
-            named: further steps by name, in their order: `drain`, `add_nodes`, `apply`, `scale`, `remove`, `profile`.
+            steps_by_name: further steps, in their order: `drain`, `add_nodes`, `apply`, `scale`, `remove`, `profile`.
                 A list gives several of one name. `apply` takes files, directories and manifests, `profile` a
                 configuration as `load` takes it.
 
@@ -104,14 +104,14 @@ class Cluster(insight.Cluster):
             ClusterError: a step cannot be read, or is not possible. The message names it.
             ScheduleError: an attempt failed.
         """
-        document = [step for each in steps for step in ([each] if isinstance(each, Mapping) else each)]
-        for name, value in named.items():
+        document = [step for argument in steps for step in ([argument] if isinstance(argument, Mapping) else argument)]
+        for name, value in steps_by_name.items():
             values = value if isinstance(value, (list, tuple)) and name != "apply" else [value]
-            document += [{_STEPS.get(name, name): each} for each in values]
-        return outcome_of(carried_out(self, read_steps(document, {"apply": _apply, "profile": self._use_profiles})))
+            document += [{_STEPS.get(name, name): argument} for argument in values]
+        return outcome_of(carry_out_steps(self, read_steps(document, {"apply": _apply, "profile": self._use_profiles})))
 
     def utilisation(self) -> Mapping[str, Mapping[str, Usage]]:
-        """What pods request of what nodes have: by zone, `all` for all nodes together, and by resource."""
+        """Return the pods' requests against the nodes' allocatable: by zone, `all` for all nodes, and by resource."""
         return {zone or "all": usages for zone, usages in utilisation(self).items()}
 
     def plan(
@@ -124,10 +124,10 @@ class Cluster(insight.Cluster):
         assume_unschedulable: bool = False,
         rules: Rules = "karpenter",
     ) -> Plan:
-        """Which nodes to buy for the pods that wait, as by `podium plan`. Nothing changes.
+        """Plan the nodes to buy for pending pods, as `podium plan` does. Nothing changes.
 
-        `as_dict()` of the answer is the whole plan, and `why(pod)` what became of one pod. A cluster that was loaded
-        by its kubeconfig has its NodePools and NodeClaims, if the user may list them.
+        `as_dict()` of the answer is the whole plan, and `why(pod)` explains one pod. A cluster that was loaded by its
+        kubeconfig has its NodePools and NodeClaims, if the user may list them.
 
         Args:
             node_pools: the NodePools to buy from, instead of those that were loaded.
@@ -136,10 +136,10 @@ class Cluster(insight.Cluster):
                 which have no prices, unless given.
             add: workloads to plan for as well.
             assume_unschedulable: plan also for pods that kube-scheduler has not tried to place yet.
-            rules: who judges whether a pod fits: Karpenter's simulation, or this cluster's profiles.
+            rules: `karpenter` fits pods by Karpenter's simulation, `podium` by this cluster's profiles.
 
         Raises:
-            ClusterError: there are no NodePools, an object or the catalogue cannot be read, or a file is not there.
+            ClusterError: there are no NodePools, an object or the catalogue cannot be read, or a file is missing.
         """
         from podium.library.plans import PlanQuestion
 
@@ -147,36 +147,36 @@ class Cluster(insight.Cluster):
             node_pools=None if node_pools is None else objects_given(node_pools),
             adopt_nodes=adopt_nodes,
             catalogue=catalogue,
-            added=objects_given(add),
+            workloads=objects_given(add),
             assume_unschedulable=assume_unschedulable,
             rules=rules,
         )
-        return question.answer(self, self._state.kept)
+        return question.answer(self, self._state.originals)
 
     # ------------------------------------------------------------ as text
 
     def __repr__(self) -> str:
-        """How many nodes and pods there are, and the profiles."""
+        """Show the numbers of nodes and pods, and the profiles."""
         counts = f"nodes={len(self.nodes)}, pods={len(self.pods)}, pending={self._pending_count()}"
         return f"podium.Cluster({counts}, profiles={sorted(self.profiles)})"
 
     def _repr_html_(self) -> str:
-        """The same for a notebook, with a table of what is requested by zone."""
+        """Show the same in a notebook, with a table of the requests by zone."""
         usages = self.utilisation()
         resources = list(usages["all"])
-        head = "".join(f"<th>{_escaped(name)}</th>" for name in ("zone", *resources))
+        head = "".join(f"<th>{_escape(name)}</th>" for name in ("zone", *resources))
         rows = "".join(
-            f"<tr><th>{_escaped(zone)}</th>{''.join(_cell(name, of_zone.get(name)) for name in resources)}</tr>"
+            f"<tr><th>{_escape(zone)}</th>{''.join(_cell(name, of_zone.get(name)) for name in resources)}</tr>"
             for zone, of_zone in list(usages.items())[: _ZONES_SHOWN + 1]
         )
-        more = len(usages) - 1 - _ZONES_SHOWN
-        left_out = f"<p>and {more} more zones</p>" if more > 0 else ""
+        remaining_count = len(usages) - 1 - _ZONES_SHOWN
+        left_out = f"<p>and {remaining_count} more zones</p>" if remaining_count > 0 else ""
         counts = (
             f"{len(self.nodes):,} nodes, {len(self.pods):,} pods, {self._pending_count():,} of them pending; "
             f"profiles: {', '.join(sorted(self.profiles))}"
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        return f"<div><p><b>podium.Cluster</b>: {_escaped(counts)}</p>{table}{left_out}</div>"
+        return f"<div><p><b>podium.Cluster</b>: {_escape(counts)}</p>{table}{left_out}</div>"
 
     # ------------------------------------------------------------ inside
 
@@ -186,11 +186,11 @@ class Cluster(insight.Cluster):
     def _use_profiles(self, config: Config) -> UseProfiles:
         state = self._state
 
-        def rebuilt(cluster: insight.Cluster, config: KubeSchedulerConfiguration) -> insight.Cluster:
+        def rebuild(cluster: insight.Cluster, config: KubeSchedulerConfiguration) -> insight.Cluster:
             return type(cluster)(config, cluster.store.fork(), state.classes, admission=cluster.admission)
 
         name = str(config) if isinstance(config, (str, os.PathLike)) else "another configuration"
-        return UseProfiles(name, read_config(config, state.classes), rebuilt)
+        return UseProfiles(name, read_config(config, state.classes), rebuild)
 
 
 def _apply(objects: Objects) -> Step:
@@ -199,19 +199,19 @@ def _apply(objects: Objects) -> Step:
 
 
 def _has_pods(manifest: object) -> bool:
-    """Whether the object is a workload, and no pod itself."""
+    """Return True for a workload; a pod itself is none."""
     return isinstance(manifest, Mapping) and template_of(manifest) not in (None, manifest)
 
 
 def _name_of(manifest: Manifest) -> str:
-    """The name of a workload. Raises: ManifestError: it has none."""
+    """Return the name of a workload. Raises: ManifestError: it has no name."""
     name = mapping_at(manifest, "metadata").get("name")
     if not isinstance(name, str) or not name:
         raise ManifestError(f"{manifest['kind']}: metadata.name: required")
     return name
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     from podium.lib.printable import printable
 
     return html.escape(printable(text))
@@ -221,4 +221,4 @@ def _cell(resource: str, usage: Usage | None) -> str:
     if usage is None:
         return "<td></td>"
     amounts = f"{amount_text(resource, usage.requested)} of {amount_text(resource, usage.allocatable)}"
-    return f'<td title="{_escaped(amounts)}">{usage.percent} %</td>'
+    return f'<td title="{_escape(amounts)}">{usage.percent} %</td>'

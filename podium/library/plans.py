@@ -1,4 +1,4 @@
-"""Plans of nodes to buy for the library's cluster. Loaded only when one is asked for."""
+"""Plans of nodes to buy for the library's cluster. The module is loaded with the first plan only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podium.engine.files import Found
 from podium.engine.manifests import resource_of
 from podium.engine.object_files import PathLike
 from podium.lib.system_clock import SystemClock
-from podium.library.planned_objects import NODE_POOL, Kept, objects_to_plan
+from podium.library.planned_objects import NODE_POOL, Originals, objects_to_plan
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS
 from podium.provisioner.apis.objects import ClusterObjects
@@ -38,52 +38,54 @@ ONLY_PLANNED: Final = (NODE_POOLS, NODE_CLAIMS)
 
 @dataclass(frozen=True, kw_only=True)
 class PlanQuestion:
-    """What is to be planned, as `podium.Cluster.plan` takes it."""
+    """The arguments of `podium.Cluster.plan`."""
 
     node_pools: Sequence[Found] | None
     adopt_nodes: bool
     catalogue: InstanceTypes | None
-    added: Sequence[Found]
+    workloads: Sequence[Found]
     assume_unschedulable: bool
     rules: str
 
-    def answer(self, cluster: Cluster, kept: Kept) -> Plan:
-        """The plan. The cluster is not changed.
+    def answer(self, cluster: Cluster, originals: Originals) -> Plan:
+        """Plan the nodes to buy. The cluster is not changed.
 
         Args:
-            kept: as `objects_to_plan` takes it.
+            originals: as `objects_to_plan` takes it.
 
         Raises:
-            ClusterError: there is none.
+            ClusterError: there are no NodePools, or the arguments cannot be read.
         """
         if self.rules not in ("karpenter", "podium"):
             raise ClusterError(f"rules: expected karpenter or podium, got {self.rules!r}")
         if self.node_pools is not None and self.adopt_nodes:
             raise ClusterError("give either node_pools or adopt_nodes")
         try:
-            found = objects_to_plan(cluster, kept)
+            documents = objects_to_plan(cluster, originals)
             if self.node_pools is not None:
-                found = [each for each in found if each.manifest["kind"] != NODE_POOL] + list(self.node_pools)
-            added = list(pods_of_workloads(self.added, "add", found)) if self.added else []
-            objects = read_cluster([*found, *added], assume_unschedulable=self.assume_unschedulable)
+                documents = [document for document in documents if document.manifest["kind"] != NODE_POOL] + list(
+                    self.node_pools
+                )
+            workload_pods = list(pods_of_workloads(self.workloads, "add", documents)) if self.workloads else []
+            objects = read_cluster([*documents, *workload_pods], assume_unschedulable=self.assume_unschedulable)
             basis = PlanBasis(*self._purchasable(objects), replace(read_settings({}), node_class=None))
-            now = SystemClock().now()
+            now_s = SystemClock().now()
             if self.rules == "karpenter":
-                return PurchasePlan.of(basis, now, DeviceUse.in_store(cluster.store))
-            return PlacedPurchases(basis, plan_with_podium(basis, _with_pods(cluster, added), now))
+                return PurchasePlan.of(basis, now_s, DeviceUse.in_store(cluster.store))
+            return PlacedPurchases(basis, plan_with_podium(basis, _with_pods(cluster, workload_pods), now_s))
         except (FieldError, OSError) as error:
             raise ClusterError(str(error)) from error
 
     def _purchasable(self, objects: ClusterObjects) -> tuple[ClusterObjects, Catalogue]:
-        """The objects with NodePools, and the instance types that these buy."""
+        """Return the objects with NodePools, and the instance types to buy from."""
         types = self._instance_types(objects)
         if self.adopt_nodes:
             if objects.node_pools or not objects.nodes:
-                what = "has NodePools" if objects.node_pools else "has no nodes"
-                raise ClusterError(f"adopt_nodes: this cluster {what}, so there is nothing to adopt")
-            adopted = adopt_nodes(objects.nodes, types)
-            more: Mapping[str, Any] = {"node_pools": adopted.node_pools, "node_claims": adopted.claims}
-            return replace(objects, nodes=adopted.nodes, **more), adopted.catalogue
+                problem = "has NodePools" if objects.node_pools else "has no nodes"
+                raise ClusterError(f"adopt_nodes: this cluster {problem}, so there is nothing to adopt")
+            adoption = adopt_nodes(objects.nodes, types)
+            adopted_objects: Mapping[str, Any] = {"node_pools": adoption.node_pools, "node_claims": adoption.claims}
+            return replace(objects, nodes=adoption.nodes, **adopted_objects), adoption.catalogue
         if not objects.node_pools:
             raise ClusterError(
                 "there are no NodePools, so nothing can be bought: give node_pools, or adopt_nodes=True to buy nodes "
@@ -103,13 +105,13 @@ class PlanQuestion:
             raise ClusterError(f"{self.catalogue}: not JSON: {error}") from error
 
 
-def _with_pods(cluster: Cluster, added: Sequence[Found]) -> Cluster:
-    """The cluster with these pods pending, and with their claims."""
+def _with_pods(cluster: Cluster, documents: Sequence[Found]) -> Cluster:
+    """Return a fork of the cluster with these pods pending, and with their claims."""
     world = cluster.fork()
-    for each in added:
-        resource = resource_of(each.manifest)
+    for document in documents:
+        resource = resource_of(document.manifest)
         if resource is PODS:
-            world.put_pending(world.read_pod(each.manifest))
+            world.put_pending(world.read_pod(document.manifest))
         elif resource is not None:
-            world.put(*world.read(each.manifest))
+            world.put(*world.read(document.manifest))
     return world

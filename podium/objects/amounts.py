@@ -26,17 +26,17 @@ def amount_texts(amounts: Mapping[str, int]) -> dict[str, str]:
     return {name: amount_text(name, amount) for name, amount in sorted(amounts.items())}
 
 
-def readable(resource: str, *amounts: int) -> list[str]:
-    """The amounts for people: whole cores and the largest unit, with decimals where they are needed to tell them apart.
+def distinct_texts(resource: str, *amounts: int) -> list[str]:
+    """Return the amounts for people: in whole cores or the largest unit, with up to three decimals.
 
-    Of an amount with more decimals than are shown the exact quantity is returned.
+    If rounding would make two amounts look equal, the exact quantities are returned.
     """
-    short = [_rounded(resource, amount) for amount in amounts]
+    short = [_round(resource, amount) for amount in amounts]
     is_clear = len(set(short)) == len(set(amounts))
     return short if is_clear else [amount_text(resource, amount) for amount in amounts]
 
 
-def _rounded(resource: str, amount: int) -> str:
+def _round(resource: str, amount: int) -> str:
     if resource == CPU:
         return _decimal(amount, 1000, 3)
     if resource in (MEMORY, EPHEMERAL_STORAGE):
@@ -47,6 +47,6 @@ def _rounded(resource: str, amount: int) -> str:
 
 
 def _decimal(amount: int, unit: int, digits: int) -> str:
-    """The amount in this unit, rounded down."""
+    """Return the amount in this unit, rounded down."""
     text = f"{amount // unit}.{amount % unit * 10**digits // unit:0{digits}}"
     return text.rstrip("0").rstrip(".")

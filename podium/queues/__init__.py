@@ -1,4 +1,4 @@
-"""Pods that wait to be scheduled: when each pod is attempted, gated, backed off and retried.
+"""Holds the pods that wait to be scheduled, and decides when each is attempted, gated, backed off and retried.
 
 Owns the scheduling queue, the pods in flight and the nominated pods. Entirely synchronous: never waits, never does I/O,
 never reads a clock that was not passed in, never refers to a plugin class.

@@ -1,4 +1,4 @@
-"""How long a rejected pod waits before it is retried.
+"""Computes how long a rejected pod waits before it is retried.
 
 Pure arithmetic. A backoff ends at the first whole second strictly after it has run out, so that pods whose backoffs run
 out within the same second are released in the order of their priorities, not in the order in which they failed.
@@ -22,7 +22,7 @@ class PodBackoff:
     max_s: float = 10.0
 
     def duration_s(self, failures: int) -> float:
-        """The backoff after that many failed attempts: it doubles each time, up to the maximum."""
+        """Return the backoff after this number of failed attempts: it doubles each time, up to the maximum."""
         if failures <= 0:
             return 0.0
         # ldexp scales by powers of two without ever overflowing, however often the pod has failed.
@@ -31,7 +31,7 @@ class PodBackoff:
         return math.ldexp(self.initial_s, failures - 1)
 
     def expiration_s(self, info: QueuedPodInfo) -> float:
-        """The whole second in which the pod's backoff runs out; 0 if it has no backoff. Cached on the pod."""
+        """Return the whole second in which the pod's backoff runs out; 0 if it has no backoff. Cached on the pod."""
         if info.backoff_expiration_s == 0.0:
             failures = info.consecutive_errors_count or info.unschedulable_count
             if failures and self.max_s:
@@ -39,7 +39,7 @@ class PodBackoff:
         return info.backoff_expiration_s
 
     def is_backing_off(self, info: QueuedPodInfo, now_s: float) -> bool:
-        """Whether the pod is still backing off; the second in which its backoff runs out still counts."""
+        """Return whether the pod is still backing off; the second in which its backoff runs out still counts."""
         expiration_s = self.expiration_s(info)
         return expiration_s != 0.0 and expiration_s >= math.floor(now_s)
 

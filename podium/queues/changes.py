@@ -22,14 +22,14 @@ _NodeCheck: TypeAlias = Callable[[Node, Node], bool]
 
 
 def pod_changes(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
-    """What changed about the pod; one generic update if no specific event describes the change."""
+    """Return the events that describe the pod's change; one generic update if no specific event does."""
     events = _UNASSIGNED if not new.node_name else _ASSIGNED
-    found = tuple(events[action] for action, has_changed in _POD_CHECKS.items() if has_changed(old, new))
-    return found or (events[ActionType.UPDATE],)
+    changes = tuple(events[action] for action, has_changed in _POD_CHECKS.items() if has_changed(old, new))
+    return changes or (events[ActionType.UPDATE],)
 
 
 def node_changes(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
-    """What changed about the node; empty if only its heartbeat changed or it was cordoned."""
+    """Return the events that describe the node's change; empty if only its heartbeat changed or it was cordoned."""
     return tuple(event for event, has_changed in _NODE_CHECKS if has_changed(old, new))
 
 
@@ -40,10 +40,10 @@ def _has_scaled_down(old: Pod, new: Pod) -> bool:
     if old.spec is new.spec and old.status == new.status:
         return False
     try:
-        before, after = pod_requests_with_status(old), pod_requests_with_status(new)
+        old_requests, new_requests = pod_requests_with_status(old), pod_requests_with_status(new)
     except FieldError:
         return True
-    return any(name not in after or after[name] < amount for name, amount in before.items())
+    return any(name not in new_requests or new_requests[name] < amount for name, amount in old_requests.items())
 
 
 _POD_CHECKS: Final[dict[ActionType, _PodCheck]] = {
@@ -75,14 +75,16 @@ _UNASSIGNED: Final = {
 
 
 def _allocatable_differs(old: Node, new: Node) -> bool:
-    before, after = old.status.allocatable, new.status.allocatable
-    if before == after:
+    old_amounts, new_amounts = old.status.allocatable, new.status.allocatable
+    if old_amounts == new_amounts:
         return False
-    return before.keys() != after.keys() or any(_differ(raw, after[name]) for name, raw in before.items())
+    return old_amounts.keys() != new_amounts.keys() or any(
+        _differ(raw, new_amounts[name]) for name, raw in old_amounts.items()
+    )
 
 
 def _differ(a: RawQuantity, b: RawQuantity) -> bool:
-    """Whether the quantities are different numbers, not just different spellings of one number."""
+    """Return whether the quantities are different numbers, not just different spellings of one number."""
     if a == b:
         return False
     try:

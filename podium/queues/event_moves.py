@@ -29,7 +29,7 @@ class EventMoves:
         self._requeuing = requeuing
 
     def move_all(self, interest: Interest, old: Any, new: Any, pre_check: PreCheck | None) -> None:
-        """Consider every pod that the event may concern and that passes the check.
+        """Requeue every pod that passes the check and that the hints say the event may have made schedulable.
 
         Cost: a hint call per class of alike pods and interested rejector; then proportional to the pods that move.
         """
@@ -43,11 +43,11 @@ class EventMoves:
         self._requeue(moves, interest, pre_check)
 
     def move_pods(self, pods: Iterable[QueuedPodInfo], interest: Interest) -> None:
-        """Consider only these pods."""
+        """As `move_all`, for these pods only."""
         self._requeue(self._one_by_one(pods, interest, None, None), interest, None)
 
     def _requeue(self, moves: Iterable[_Move], interest: Interest, pre_check: PreCheck | None) -> None:
-        # Ask all hints before the first move: a pod that ends up in another class must not be asked about again.
+        # Run all hints before the first move, or a pod that moves to another class would be considered twice.
         for info, strategy in tuple(moves):
             if pre_check is None or pre_check(info.pod):
                 self._requeuing.requeue(info, strategy, interest.label)
@@ -69,11 +69,11 @@ class EventMoves:
         own = pods.get((old or new).key) if interest.event.is_about_pods and (old or new) is not None else None
         if own is None:
             return self._alike(pods.values(), interest, old, new)
-        others = [info for info in pods.values() if info is not own]
-        return (*self._one_by_one((own,), interest, old, new), *self._alike(others, interest, old, new))
+        other_infos = [info for info in pods.values() if info is not own]
+        return (*self._one_by_one((own,), interest, old, new), *self._alike(other_infos, interest, old, new))
 
     def _alike(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: Any, new: Any) -> Iterable[_Move]:
-        """Ask the hints for the first pod only: the answer holds for all pods of the class."""
+        """Run the hints for the first pod only: their answer holds for all pods of the class."""
         for first in pods:
             strategy = self._hints.strategy(first, interest, old, new)
             return () if strategy is Strategy.SKIP else ((info, strategy) for info in pods)

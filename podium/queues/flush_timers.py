@@ -1,4 +1,4 @@
-"""Timers for the queue's two periodic flushes, and pods that are to be retried at a certain time."""
+"""Timers for the queue's two periodic flushes, and pods to activate at a set time."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class BackoffTimer:
         self._second = math.floor(clock.now())
 
     def delay_s(self) -> float:
-        """Seconds until the timer fires."""
+        """Return the seconds until the timer fires."""
         now_s = self._clock.now()
         second = math.floor(now_s)
         return second + 1 - now_s if second == self._second else 0.0
 
     def take(self) -> bool:
-        """Whether the timer has fired; if so, it is set for the next second."""
+        """Return whether the timer has fired; if so, set it for the next second."""
         second = math.floor(self._clock.now())
         is_due = second != self._second
         self._second = second
@@ -40,11 +40,11 @@ class LeftoverTimer:
         self._due_s = clock.monotonic() + LEFTOVER_PERIOD_S
 
     def delay_s(self) -> float:
-        """Seconds until the timer fires."""
+        """Return the seconds until the timer fires."""
         return max(0.0, self._due_s - self._clock.monotonic())
 
     def take(self) -> bool:
-        """Whether the timer has fired; if so, it is set for one period later."""
+        """Return whether the timer has fired; if so, set it for one period later."""
         now_s = self._clock.monotonic()
         if now_s < self._due_s:
             return False
@@ -53,7 +53,7 @@ class LeftoverTimer:
 
 
 class DelayedPods:
-    """Pods that are to be activated later, each at the earliest of the times that were asked for."""
+    """Pods to activate later, each at the earliest of its requested times."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -61,22 +61,22 @@ class DelayedPods:
         self._first_s = math.inf
 
     def add(self, pods: Iterable[Pod], after_s: float) -> None:
-        """Note the pods."""
+        """Schedule the activation of the pods."""
         due_s = self._clock.monotonic() + after_s
         self._first_s = min(self._first_s, due_s)
         for pod in pods:
-            known = self._due.get(pod.uid)
-            if known is None or due_s < known[0]:
+            entry = self._due.get(pod.uid)
+            if entry is None or due_s < entry[0]:
                 self._due[pod.uid] = due_s, pod
 
     def delay_s(self) -> float:
-        """Seconds until the first of them is due; infinite if there is none."""
+        """Return the seconds until the first pod is due; infinite without pods."""
         if not self._due:
             return math.inf
         return max(0.0, self._first_s - self._clock.monotonic())
 
     def take(self) -> list[Pod]:
-        """The pods that are due, which are forgotten."""
+        """Remove and return the pods that are due."""
         if not self._due:
             return []
         now_s = self._clock.monotonic()

@@ -16,14 +16,14 @@ from podium.queues.observer import QueueObserver
 
 
 class PreEnqueueCheck:
-    """Runs the PreEnqueue plugins of each profile, which may be replaced."""
+    """Runs the PreEnqueue plugins of each profile; a reload replaces them."""
 
     def __init__(self, plugins: Mapping[str, Sequence[PreEnqueuePlugin]], observer: QueueObserver) -> None:
         self.plugins = plugins
         self._observer = observer
 
     def admits(self, info: QueuedPodInfo) -> bool:
-        """Whether the pod may enter the queue. If not, the pod records which plugin gated it, or that a plugin failed.
+        """Return whether the pod may enter the queue; if not, record the gating plugin, or a failure, in the pod.
 
         The plugin that gated the pod last time runs first, since it most likely still does.
         """
@@ -45,7 +45,7 @@ class PreEnqueueCheck:
         return True
 
     def _answer(self, plugin: PreEnqueuePlugin, info: QueuedPodInfo) -> Status | None:
-        """None if the plugin lets the pod pass; else a rejection, or an error that has already been reported."""
+        """Run the plugin; None lets the pod pass, else it is a rejection, or an error that is already reported."""
         try:
             status = demand_status(plugin.pre_enqueue(info.pod))
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything

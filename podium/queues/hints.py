@@ -1,4 +1,4 @@
-"""Which plugins are interested in an event, and whether the event makes it worth retrying a rejected pod.
+"""Finds the plugins that are interested in an event, and decides whether it makes a rejected pod worth retrying.
 
 Source: kubernetes pkg/scheduler/scheduler.go (buildQueueingHintMap) and backend/queue/scheduling_queue.go
 (isPodWorthRequeuing), v1.36.2.
@@ -35,7 +35,7 @@ from podium.lib.error_text import error_text
 from podium.queues.observer import QueueObserver
 
 HintMap: TypeAlias = Mapping[str, Sequence[EventRegistration]]
-"""What each plugin of one profile has registered for, by plugin name."""
+"""The event registrations of one profile's plugins, by plugin name."""
 
 
 _REJECTING = (
@@ -69,16 +69,16 @@ def build_hint_map(plugins: Iterable[Plugin], *, has_extenders: bool = False, ma
 
 
 def _registrations(plugin: Plugin) -> Sequence[EventRegistration]:
-    """The plugin's event registrations.
+    """Return the plugin's event registrations.
 
     Raises:
         PluginError: the plugin fails, or returns something else; the message names the plugin.
     """
     try:
         registrations = tuple(plugin.events_to_register())
-        for each in registrations:
-            if not isinstance(each, EventRegistration):
-                raise PluginError(f"answered {short_repr(each)}, which is not an EventRegistration")
+        for registration in registrations:
+            if not isinstance(registration, EventRegistration):
+                raise PluginError(f"answered {short_repr(registration)}, which is not an EventRegistration")
     except BaseException as error:
         raise PluginError(f'asking plugin "{plugin.name}" for its events_to_register: {error_text(error)}') from error
     return registrations
@@ -98,7 +98,7 @@ def _plugins_of_scope(scope: HintScope, hint_map: HintMap) -> frozenset[str]:
     return frozenset(
         plugin
         for plugin, registrations in hint_map.items()
-        if any(each.hint is not None and each.scope is scope for each in registrations)
+        if any(registration.hint is not None and registration.scope is scope for registration in registrations)
     )
 
 
@@ -114,7 +114,7 @@ def demand_hint(answer: object) -> QueueingHint:
 
 
 class Strategy(enum.Enum):
-    """How to requeue a pod after an event."""
+    """The ways to requeue a pod after an event."""
 
     SKIP = enum.auto()
     AFTER_BACKOFF = enum.auto()
@@ -127,7 +127,7 @@ class Interest:
 
     `hints` holds the matching registrations, by profile and then by plugin.
     `plugins` are the names of all interested plugins, over all profiles.
-    `particular` are, by profile, the plugins with a hint whose answer may differ from pod to pod of one class.
+    `particular` are, by profile, the plugins with a hint whose answer may differ between pods of one class.
     """
 
     event: ClusterEvent
@@ -138,7 +138,7 @@ class Interest:
     particular: Mapping[str, frozenset[str]]
 
     def tells_apart(self, profile: str, rejectors: frozenset[str]) -> bool:
-        """Whether the hints must run for each pod of a class that these plugins rejected, not once for the class."""
+        """Return whether the hints must run for each pod of a class that these plugins rejected, not just once."""
         return not self.particular[profile].isdisjoint(rejectors)
 
 
@@ -155,40 +155,40 @@ class Hints:
         self._interests: dict[ClusterEvent, Interest] = {}
 
     def replace(self, maps: Mapping[str, HintMap]) -> None:
-        """Use other hint maps, of the same profiles, from now on."""
+        """Replace the hint maps by others, of the same profiles."""
         self._maps = maps
         self._interests.clear()
 
     def interest(self, event: ClusterEvent) -> Interest:
-        """The plugins that are interested in the event."""
-        known = self._interests.get(event)
-        if known is None:
-            known = self._interests[event] = self._work_out(event)
-        return known
+        """Return the plugins that are interested in the event."""
+        interest = self._interests.get(event)
+        if interest is None:
+            interest = self._interests[event] = self._compute_interest(event)
+        return interest
 
-    def _work_out(self, event: ClusterEvent) -> Interest:
+    def _compute_interest(self, event: ClusterEvent) -> Interest:
         hints: dict[str, Mapping[str, tuple[EventRegistration, ...]]] = {}
         for profile, hint_map in self._maps.items():
             matching = {
-                plugin: tuple(each for each in registrations if each.event.matches(event))
+                plugin: tuple(registration for registration in registrations if registration.event.matches(event))
                 for plugin, registrations in hint_map.items()
             }
-            hints[profile] = {plugin: found for plugin, found in matching.items() if found}
+            hints[profile] = {plugin: matches for plugin, matches in matching.items() if matches}
         plugins = tuple(dict.fromkeys(plugin for by_plugin in hints.values() for plugin in by_plugin))
         particular = {profile: _plugins_of_scope(HintScope.ANYTHING, by_plugin) for profile, by_plugin in hints.items()}
         return Interest(event, event.label, event.is_wildcard, hints, plugins, particular)
 
     def events_of(self, plugin: str, profile: str) -> tuple[str, ...]:
-        """The events that the plugin has registered for, as text."""
+        """Return the events that the plugin has registered for, as text."""
         registrations = self._maps.get(profile, {}).get(plugin, ())
-        return tuple(dict.fromkeys(each.event.description for each in registrations))
+        return tuple(dict.fromkeys(registration.event.description for registration in registrations))
 
     def label_readers(self) -> Mapping[str, frozenset[str]]:
-        """By profile, the plugins with a hint that reads the labels of pods."""
+        """Return, by profile, the plugins with a hint that reads the labels of pods."""
         return {profile: _plugins_of_scope(HintScope.LABELS, hint_map) for profile, hint_map in self._maps.items()}
 
     def strategy(self, info: QueuedPodInfo, interest: Interest, old: Any, new: Any) -> Strategy:
-        """Whether the event is worth another attempt of the pod, and how soon."""
+        """Decide whether the event is worth another attempt of the pod, and how soon."""
         unschedulable, pending = info.unschedulable_plugins, info.pending_plugins
         if not unschedulable and not pending:
             return Strategy.AFTER_BACKOFF
@@ -218,7 +218,8 @@ class Hints:
         new: Any,
     ) -> bool:
         return any(
-            each.hint is None or self._ask(plugin, each.hint, info, interest.label, old, new) for each in registrations
+            registration.hint is None or self._ask(plugin, registration.hint, info, interest.label, old, new)
+            for registration in registrations
         )
 
     def _ask(self, plugin: str, function: HintFunction, info: QueuedPodInfo, label: str, old: Any, new: Any) -> bool:

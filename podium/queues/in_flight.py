@@ -1,4 +1,4 @@
-"""Pods in flight, that is, being scheduled, and the events that have arrived in the meantime.
+"""The pods in flight, that is, being scheduled, and the events that have arrived in the meantime.
 
 An event that arrives while a pod is being scheduled may be too late for the pod's snapshot. It is recorded until every
 pod that was in flight at the time has been requeued or is done.
@@ -57,36 +57,36 @@ class InFlightPods:
         self._observer.in_flight_events_delta(POD_POPPED, 1)
 
     def record(self, interest: Interest, old: Any, new: Any) -> None:
-        """Record the event for the pods in flight; there must be at least one."""
+        """Record the event for the pods in flight, of which there must be at least one."""
         assert self._pods
         self._events.append(RecordedEvent(interest, old, new))
         self._observer.in_flight_events_delta(interest.label, 1)
 
     def events_since_popped(self, uid: str) -> Iterator[RecordedEvent] | None:
-        """The events since the pod was popped, oldest first; None if the pod is not in flight."""
-        found = self._pods.get(uid)
-        if found is None:
+        """Return the events since the pod was popped, oldest first; None if the pod is not in flight."""
+        entry = self._pods.get(uid)
+        if entry is None:
             return None
         events = self._events
-        return (events[index] for index in range(found[1] - self._forgotten, len(events)))
+        return (events[index] for index in range(entry[1] - self._forgotten, len(events)))
 
     def remove(self, uid: str) -> QueuedPodInfo | None:
         """Remove the pod, and the events that no other pod in flight needs."""
-        found = self._pods.pop(uid, None)
-        if found is None:
+        entry = self._pods.pop(uid, None)
+        if entry is None:
             return None
         self._observer.in_flight_events_delta(POD_POPPED, -1)
         if self._events:
             self._forget_events()
-        return found[0]
+        return entry[0]
 
     def pods(self) -> tuple[QueuedPodInfo, ...]:
-        """The pods in flight, oldest first."""
+        """Return the pods in flight, oldest first."""
         return tuple(info for info, _ in self._pods.values())
 
     @property
     def event_count(self) -> int:
-        """How many events are recorded."""
+        """The number of recorded events."""
         return len(self._events)
 
     def _forget_events(self) -> None:

@@ -1,4 +1,4 @@
-"""Lists the pods in the queue for operators: where each pod is, why, and when it is attempted next.
+"""Describes the pods in the queue to operators: each pod's state, the reason, and its next attempt.
 
 Read-only: never changes the queue.
 """
@@ -21,7 +21,7 @@ from podium.queues.states import QueueState
 
 @dataclass(frozen=True, slots=True)
 class NextTry:
-    """When a pod is attempted next: at a set time or on an event that one of its plugins waits for, whichever is first.
+    """A pod's next attempt: at a set time or on an event that one of its plugins waits for, whichever is first.
 
     Attributes:
         at_s: in seconds since the epoch; None if no time is set.
@@ -39,12 +39,12 @@ class ListedPod:
     """A pod that waits or is in flight, as it is now. Units: seconds since the epoch.
 
     Attributes:
-        reason: why the pod waits: the message of the gating plugin, or why the last attempt failed.
+        reason: the message of the gating plugin, or of the last failed attempt.
         details: further facts for operators.
     """
 
     pod: Pod
-    place: QueueState
+    state: QueueState
     nominated_node_name: str
     attempts: int
     queued_s: float
@@ -66,14 +66,14 @@ class QueueListing:
 
     def __init__(
         self,
-        queued: QueuedPods,
+        pods: QueuedPods,
         in_flight: InFlightPods,
         nominator: Nominator,
         hints: Hints,
         clock: SteadyClock,
         unschedulable_max_s: float,
     ) -> None:
-        self._queued = queued
+        self._queued = pods
         self._in_flight = in_flight
         self._nominator = nominator
         self._hints = hints
@@ -81,27 +81,27 @@ class QueueListing:
         self._unschedulable_max_s = unschedulable_max_s
 
     def infos(self) -> list[QueuedPodInfo]:
-        """All pods that wait or are in flight, in no particular order."""
+        """Return all pods that wait or are in flight, in no particular order."""
         return [*self._queued, *self._in_flight.pods()]
 
     def info_of(self, key: str) -> QueuedPodInfo | None:
-        """The pod of that key, if it waits or is in flight."""
+        """Return the pod of that key, if it waits or is in flight."""
         return self._queued.get(key) or next((info for info in self._in_flight.pods() if info.pod.key == key), None)
 
     def state_of(self, info: QueuedPodInfo) -> QueueState:
-        """The pod's current state; GONE if it no longer waits and is no longer in flight."""
+        """Return the pod's current state; GONE if it no longer waits and is no longer in flight."""
         if self._queued.get(info.pod.key) is info:
             return self._queued.state_of(info.pod.key)
         return QueueState.IN_FLIGHT if info.pod.uid in self._in_flight else QueueState.GONE
 
-    def listed(self, info: QueuedPodInfo) -> ListedPod:
+    def describe(self, info: QueuedPodInfo) -> ListedPod:
         """Describe the pod."""
-        place, wall_s = self.state_of(info), self._clock.wall_s
+        state, wall_s = self.state_of(info), self._clock.wall_s
         first_s = info.initial_attempt_timestamp_s
         is_held = bool(info.gating_plugin) or info.has_failed_at_gate
         return ListedPod(
             pod=info.pod,
-            place=place,
+            state=state,
             nominated_node_name=self._nominator.node_of(info.pod.uid) or "",
             attempts=info.attempts,
             queued_s=wall_s(info.timestamp_s),
@@ -111,20 +111,20 @@ class QueueListing:
             gating_plugin=info.gating_plugin,
             reason=info.gate_reason if is_held else info.last_failure,
             details="" if is_held else info.last_details,
-            next_try=self._next_try(info, place),
+            next_try=self._next_try(info, state),
             transitions=tuple(line._replace(at_s=wall_s(line.at_s)) for line in info.transitions.entries),
         )
 
-    def _next_try(self, info: QueuedPodInfo, place: QueueState) -> NextTry | None:
-        """None for a pod that does not wait."""
-        if place in (QueueState.IN_FLIGHT, QueueState.GONE):
+    def _next_try(self, info: QueuedPodInfo, state: QueueState) -> NextTry | None:
+        """Return the pod's next attempt; None for a pod that does not wait."""
+        if state in (QueueState.IN_FLIGHT, QueueState.GONE):
             return None
-        if place is QueueState.ACTIVE:
+        if state is QueueState.ACTIVE:
             return NextTry(self._clock.wall_s(self._clock.now()), {})
-        if place in (QueueState.BACKOFF, QueueState.ERROR_BACKOFF):
+        if state in (QueueState.BACKOFF, QueueState.ERROR_BACKOFF):
             # The second in which the backoff runs out still counts as backing off.
             ends_s = self._clock.wall_s(self._queued.backoff_ends_s(info))
-            return NextTry(ends_s, {}, may_be_sooner=place is QueueState.BACKOFF)
+            return NextTry(ends_s, {}, may_be_sooner=state is QueueState.BACKOFF)
         plugins = (info.gating_plugin,) if info.gating_plugin else sorted(info.rejector_plugins)
         events = {plugin: self._hints.events_of(plugin, info.pod.spec.scheduler_name) for plugin in plugins}
         # Gated pods wait for an event, however long that takes: the flush of leftover pods skips them.

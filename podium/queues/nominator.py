@@ -1,4 +1,4 @@
-"""Which pods are nominated to which node, because preemption is making room for them there.
+"""Tracks the pods that are nominated to a node, because preemption is making room for them there.
 
 Source: kubernetes pkg/scheduler/backend/queue/nominator.go, v1.36.2.
 Differs: an empty override means no nomination. Upstream nominates to a node with an empty name, with the same effect;
@@ -31,7 +31,7 @@ class Nominator:
         self._of: dict[str, Nomination] = {}
 
     def fork(self, lookup: PodLookup) -> Nominator:
-        """An independent copy of the nominations."""
+        """Return an independent copy of the nominations."""
         twin = Nominator(lookup)
         twin._nodes = {name: dict(pods) for name, pods in self._nodes.items()}
         twin._of = dict(self._of)
@@ -56,11 +56,11 @@ class Nominator:
 
     def update(self, old: Pod, new: Pod) -> None:
         """Update a changed pod. A nomination known only to podium survives; otherwise the pod's status decides."""
-        known_to_us = None
+        override = None
         if not old.status.nominated_node_name and not new.status.nominated_node_name:
-            known_to_us = self.node_of(old.uid)
+            override = self.node_of(old.uid)
         self.delete(old)
-        self.add(new, known_to_us)
+        self.add(new, override)
 
     def delete(self, pod: Pod) -> None:
         """Remove the pod's nomination, if it has one."""
@@ -73,28 +73,32 @@ class Nominator:
             del self._nodes[nomination.node_name]
 
     def node_names(self) -> tuple[str, ...]:
-        """The nodes that have nominated pods."""
+        """Return the nodes that have nominated pods."""
         return tuple(self._nodes)
 
     def node_of(self, uid: str) -> str | None:
-        """The pod's nominated node."""
+        """Return the pod's nominated node."""
         nomination = self._of.get(uid)
         return nomination.node_name if nomination is not None else None
 
     def pods(self, node_name: str) -> tuple[Pod, ...]:
-        """The pods nominated to the node, as they were when they were nominated."""
-        found = self._nodes.get(node_name)
-        return tuple(found.values()) if found else ()
+        """Return the pods nominated to the node, as they were when they were nominated."""
+        pods = self._nodes.get(node_name)
+        return tuple(pods.values()) if pods else ()
 
     def ahead_of(self, pod: Pod) -> Sequence[Nomination]:
-        """The other nominated pods of at least this pod's priority. Cost: 0.1 us per nominated pod."""
+        """Return the other nominated pods of at least this pod's priority. Cost: 0.1 us per nominated pod."""
         own, priority = pod.uid, pod.priority
-        return [each for uid, each in self._of.items() if each.priority >= priority and uid != own]
+        return [nomination for uid, nomination in self._of.items() if nomination.priority >= priority and uid != own]
 
     def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
-        """Those pods of `ahead_of` that are nominated to this node."""
-        nominated = self._nodes.get(node_name)
-        if not nominated:
+        """Return those pods of `ahead_of` that are nominated to this node."""
+        pods = self._nodes.get(node_name)
+        if not pods:
             return ()
         uid, priority = pod.uid, pod.priority
-        return [each for each in nominated.values() if each.uid != uid and each.priority >= priority]
+        return [
+            nominated_pod
+            for nominated_pod in pods.values()
+            if nominated_pod.uid != uid and nominated_pod.priority >= priority
+        ]

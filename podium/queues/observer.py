@@ -1,4 +1,4 @@
-"""What the scheduling queue reports for metrics and logs."""
+"""The scheduling queue's reports for metrics and logs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from podium.objects.core import Pod
 
 
 class QueueObserver:
-    """Receives reports from the queue as things happen. Methods must be quick, must not raise or call the queue.
+    """Receives reports from the queue at once. Methods must be quick, must not raise or call the queue.
 
-    Methods do nothing by default: an observer overrides what it wants.
+    Methods do nothing by default: an observer overrides those that it needs.
     """
 
     def incoming(self, queue: str, event: str) -> None:

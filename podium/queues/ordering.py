@@ -1,4 +1,4 @@
-"""The order in which pods are attempted, as the QueueSort plugin defines it.
+"""Orders the pods by the QueueSort plugin.
 
 Source: kubernetes pkg/scheduler/framework/types.go (LessFunc), v1.36.2.
 Differs: a pod that the plugin fails to order comes after all other pods; upstream's process would crash.
@@ -25,10 +25,10 @@ _NOTHING: Final = object()
 
 @runtime_checkable
 class SortsByKey(Protocol):
-    """A key function that a QueueSort plugin may offer beside `less`: it makes the heaps several times faster."""
+    """A QueueSort plugin with a key function in addition to `less`, which makes the heaps several times faster."""
 
     def sort_key(self, info: QueuedPodInfo) -> Any:
-        """A key that orders pods as `less` does."""
+        """Return a key that orders pods as `less` does."""
 
 
 class PodOrder:
@@ -44,7 +44,7 @@ class PodOrder:
         self._known: Any = _NOTHING
 
     def __call__(self, info: QueuedPodInfo) -> tuple[bool, Any]:
-        """The pod's current sort key."""
+        """Return the pod's current sort key."""
         try:
             key = self._sort_key(info)
             if self._known is _NOTHING:
@@ -57,7 +57,7 @@ class PodOrder:
         return False, key
 
     def _sort_key_of(self, queue_sort: QueueSortPlugin) -> SortKey:
-        """The plugin's `sort_key`, unless a subclass overrides `less` but not `sort_key`: then the two may disagree."""
+        """Return the plugin's `sort_key`, or one that calls `less` if a subclass overrides only `less`."""
         if isinstance(queue_sort, SortsByKey) and _depth(queue_sort, "sort_key") <= _depth(queue_sort, "less"):
             return queue_sort.sort_key
 
@@ -95,5 +95,5 @@ def _by_priority(info: QueuedPodInfo) -> tuple[int, float]:
 
 
 def _depth(plugin: object, method: str) -> int:
-    """How many classes up the plugin's method resolution order the method is defined."""
+    """Return the position of the class that defines the method in the plugin's method resolution order."""
     return next((depth for depth, cls in enumerate(type(plugin).__mro__) if method in vars(cls)), 0)

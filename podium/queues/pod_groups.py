@@ -1,4 +1,4 @@
-"""The pod groups as the queue and the plugins know them: their pods, and how they are tried together."""
+"""The pod groups for the queue and the plugins: their pods, and the rules by which they are scheduled together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class QueuedPodGroups:
     """Implements `podium.framework.contract.pod_groups.PodGroups`.
 
     Attributes:
-        states: the pods of each group; kept up to date by the cache, and by whoever adds pods to the queue.
+        states: the pods of each group; the cache and the callers of `SchedulingQueue.add` keep it up to date.
     """
 
     def __init__(self, rules: PodGroupRules) -> None:
@@ -25,15 +25,15 @@ class QueuedPodGroups:
 
     @property
     def rules(self) -> PodGroupRules:
-        """How pods are scheduled in groups."""
+        """The rules of scheduling pods in groups."""
         return self._rules
 
     def wait_in(self, queue: SchedulingQueue) -> None:
-        """Set the queue, which is made after the plugins."""
+        """Set the queue, which is created after the plugins."""
         self._queue = queue
 
     def state(self, key: str) -> PodGroupState | None:
-        """The pods of the group with that key; None if there is none."""
+        """Return the pods of the group with that key; None if it has no pods."""
         return self.states.get(key)
 
     def activate(self, pods: Iterable[Pod]) -> None:
@@ -42,10 +42,10 @@ class QueuedPodGroups:
             self._queue.activate(pods)
 
     def pop_with(self, first: QueuedPodInfo, key: str) -> Sequence[QueuedPodInfo]:
-        """Pop the other waiting pods of the group too, of which one was popped.
+        """Pop the other waiting pods of the group of the popped `first`, too.
 
         Returns:
-            All of them in the order in which they are tried.
+            All of them in the order of their attempts.
         """
         state = self.states.get(key)
         if state is None or self._queue is None:

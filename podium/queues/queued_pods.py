@@ -1,7 +1,7 @@
 """The containers in which pods wait, and the one operation that moves pods between them.
 
-Owns the active heap, the two backoff heaps and the unschedulable pods, and tracks which pod is in which of them. Never
-decides where a pod belongs: the scheduling queue does.
+Owns the active heap, the two backoff heaps and the unschedulable pods, and tracks each pod's state. Never decides
+where a pod belongs: the scheduling queue does.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class QueuedPods:
     ) -> None:
         self._backoff = backoff
         self._clock = clock
-        self._places: dict[str, QueueState] = {}
+        self._states: dict[str, QueueState] = {}
         sort_key, expiration_s = PodOrder(queue_sort, observer), backoff.expiration_s
         self.active: _Heap = KeyedHeap(_key, sort_key)
         self.backing_off: _Heap = KeyedHeap(_key, lambda info: (expiration_s(info), sort_key(info)))
         self.backing_off_after_error: _Heap = KeyedHeap(_key, expiration_s)
         self.unschedulable = UnschedulablePods(label_readers)
-        self._homes: dict[QueueState, _Heap | UnschedulablePods] = {
+        self._containers: dict[QueueState, _Heap | UnschedulablePods] = {
             QueueState.ACTIVE: self.active,
             QueueState.BACKOFF: self.backing_off,
             QueueState.ERROR_BACKOFF: self.backing_off_after_error,
@@ -52,16 +52,16 @@ class QueuedPods:
         }
 
     def state_of(self, key: str) -> QueueState:
-        """The pod's state; GONE if it does not wait."""
-        return self._places.get(key, QueueState.GONE)
+        """Return the pod's state; GONE if it does not wait."""
+        return self._states.get(key, QueueState.GONE)
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        """The waiting pod with that key."""
-        place = self._places.get(key)
-        return self._homes[place].get(key) if place is not None else None
+        """Return the waiting pod with that key."""
+        state = self._states.get(key)
+        return self._containers[state].get(key) if state is not None else None
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
-        """Every waiting pod, in no particular order."""
+        """Return every waiting pod, in no particular order."""
         return chain(self.active, self.backing_off, self.backing_off_after_error, self.unschedulable)
 
     def move(
@@ -87,44 +87,44 @@ class QueuedPods:
             InvalidTransition: the table has no such transition.
         """
         key = info.pod.key
-        before = self._places.get(key, coming_from)
+        old_state = self._states.get(key, coming_from)
         try:
-            after = QUEUE_STATES.next(before, move)
+            new_state = QUEUE_STATES.next(old_state, move)
         except InvalidTransition:
-            raise InvalidTransition(QUEUE_STATES.name, before, move, f"{key}:\n{info.transitions}") from None
-        homes = self._homes
-        if before is not after and before in homes:
-            homes[before].remove(key)
-        home = homes.get(after)
-        if home is not None:
-            home.push(info)
-            self._places[key] = after
+            raise InvalidTransition(QUEUE_STATES.name, old_state, move, f"{key}:\n{info.transitions}") from None
+        containers = self._containers
+        if old_state is not new_state and old_state in containers:
+            containers[old_state].remove(key)
+        container = containers.get(new_state)
+        if container is not None:
+            container.push(info)
+            self._states[key] = new_state
         else:
-            self._places.pop(key, None)
+            self._states.pop(key, None)
         if now_s is None:
             now_s = self._clock.now()
-        if after is QueueState.UNSCHEDULABLE or after is QueueState.GATED:
+        if new_state is QueueState.UNSCHEDULABLE or new_state is QueueState.GATED:
             info.schedulable_since_s = None
         elif info.schedulable_since_s is None:
             info.schedulable_since_s = now_s
-        info.transitions.record(now_s, event, before, after, info.gating_plugin)
-        return before
+        info.transitions.record(now_s, event, old_state, new_state, info.gating_plugin)
+        return old_state
 
-    def replaced(self, info: QueuedPodInfo) -> None:
-        """Reorder the waiting pod, whose object has been replaced."""
+    def reorder(self, info: QueuedPodInfo) -> None:
+        """Update the position of a waiting pod whose object has been replaced."""
         key = info.pod.key
-        self._homes[self._places[key]].push(info)
+        self._containers[self._states[key]].push(info)
 
     def is_backing_off(self, info: QueuedPodInfo) -> bool:
-        """Whether the pod is backing off now."""
+        """Return whether the pod is backing off now."""
         return self._backoff.is_backing_off(info, self._clock.now())
 
     def backoff_ends_s(self, info: QueuedPodInfo) -> float:
-        """The first moment at which the pod no longer backs off."""
+        """Return the first moment at which the pod no longer backs off."""
         return self._backoff.expiration_s(info) + 1.0
 
     def backoff_completed(self) -> QueuedPodInfo | None:
-        """A pod whose backoff has ended; pods that back off after an error come last."""
+        """Return a pod whose backoff has ended; pods that back off after an error come last."""
         for heap in (self.backing_off, self.backing_off_after_error):
             first = heap.peek()
             if first is not None and not self.is_backing_off(first):
@@ -132,7 +132,7 @@ class QueuedPods:
         return None
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._states)
 
 
 def _key(info: QueuedPodInfo) -> str:

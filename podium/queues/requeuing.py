@@ -1,4 +1,4 @@
-"""Moves a pod that is to be attempted to the active queue or a backoff queue, or gates it.
+"""Moves a pod to the active queue or a backoff queue, or gates it.
 
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (moveToActiveQ, moveToBackoffQ,
 requeuePodWithQueueingStrategy), v1.36.2.
@@ -24,17 +24,17 @@ _NOMINATING = (UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label)
 class Requeuing:
     """Moves pods between their states; PreEnqueue plugins may gate them on the way.
 
-    `coming_from` is the state of a pod that does not wait yet: it is new, or in flight. `now_s` is the time, if it
-    has just been read.
+    `coming_from` is the state of a pod that does not wait yet: it is new, or in flight. `now_s` is the time, if the
+    caller has just read it.
 
     Args:
         has_groups: whether pods are scheduled in groups. Then a pod of a group, which backs off after every attempt, is
-            not popped before its backoff ends: it would be tried without a pause.
+            not popped before its backoff ends: it would be attempted without a pause.
     """
 
     def __init__(
         self,
-        queued: QueuedPods,
+        pods: QueuedPods,
         pre_enqueue_check: PreEnqueueCheck,
         nominator: Nominator,
         clock: Clock,
@@ -43,7 +43,7 @@ class Requeuing:
         *,
         has_groups: bool = False,
     ) -> None:
-        self._queued = queued
+        self._queued = pods
         self._pre_enqueue_check = pre_enqueue_check
         self._nominator = nominator
         self._clock = clock
@@ -54,7 +54,7 @@ class Requeuing:
     def requeue(
         self, info: QueuedPodInfo, strategy: Strategy, event: str, *, coming_from: QueueState = QueueState.GONE
     ) -> bool:
-        """Requeue the pod as the strategy says; False if it stays, or ends up, among the unschedulable pods."""
+        """Requeue the pod by the strategy; return False if it is unschedulable or gated afterwards."""
         if strategy is Strategy.SKIP:
             self._queued.move(info, QueueEvent.MARK_UNSCHEDULABLE, event, coming_from=coming_from)
             self._observer.incoming("unschedulable", event)
@@ -117,6 +117,6 @@ class Requeuing:
             self._observer.incoming("backoff", event)
             self._wake()
             return
-        before = self._queued.move(info, QueueEvent.GATE, event, coming_from=coming_from)
-        if before not in (QueueState.UNSCHEDULABLE, QueueState.GATED):
+        old_state = self._queued.move(info, QueueEvent.GATE, event, coming_from=coming_from)
+        if old_state not in (QueueState.UNSCHEDULABLE, QueueState.GATED):
             self._observer.incoming("unschedulable", event)

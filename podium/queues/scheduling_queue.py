@@ -1,8 +1,8 @@
 """The scheduling queue: holds every pod that waits to be scheduled and decides when it is attempted.
 
 Owns the state of each waiting pod and the reasons for its moves. Entirely synchronous: never waits, never does I/O,
-never refers to a plugin by name; the daemon calls `run_due_timers` when `next_timer_s` says so, and is woken when a pod
-can be popped.
+never refers to a plugin by name; the daemon calls `run_due_timers` after `next_timer_s`, and is woken when a pod can be
+popped.
 
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go, active_queue.go and backoff_queue.go, v1.36.2.
 Differs: adding a pod that is already queued replaces the old one as if it had been deleted first, and
@@ -89,7 +89,7 @@ class SchedulingQueue:
         self._wake = wake
         self._times = times
         self._observer = observer
-        self._hints = Hints({each.scheduler_name: each.hints for each in profiles}, clock, observer)
+        self._hints = Hints({profile.scheduler_name: profile.hints for profile in profiles}, clock, observer)
         self._queued = QueuedPods(queue_sort, times.backoff, clock, self._hints.label_readers(), observer)
         self._in_flight = InFlightPods(observer)
         self._backoff_timer = BackoffTimer(clock)
@@ -111,9 +111,9 @@ class SchedulingQueue:
 
     def add(self, pod: Pod) -> None:
         """Add a pod that is to be scheduled."""
-        known = self._queued.get(pod.key)
-        if known is not None:
-            self._discard(known, _POD_ADDED)
+        info = self._queued.get(pod.key)
+        if info is not None:
+            self._discard(info, _POD_ADDED)
         self._add_new(pod, _POD_ADDED)
 
     def update(self, old: Pod, new: Pod) -> None:
@@ -127,7 +127,7 @@ class SchedulingQueue:
             self._add_new(new, _POD_UPDATED)
             return
         info.pod = new
-        self._queued.replaced(info)
+        self._queued.reorder(info)
         self.nominator.update(old, new)
         if self._queued.state_of(new.key) in (QueueState.UNSCHEDULABLE, QueueState.GATED):
             self._reconsider(info, old, new)
@@ -157,34 +157,34 @@ class SchedulingQueue:
     # ------------------------------------------------------------ attempts
 
     def pop(self, monotonic_s: float | None = None) -> QueuedPodInfo | None:
-        """The next pod to attempt, which is now in flight; None if there is none, or the queue is closed.
+        """Return the next pod to attempt, which is now in flight; None if there is none, or the queue is closed.
 
         If no pod is active, a pod is popped before its backoff ends, except after an error.
 
         Args:
-            monotonic_s: what the monotonic clock shows, if the caller has just read it.
+            monotonic_s: the monotonic clock's time, if the caller has just read it.
         """
         if self._is_closed:
             return None
-        queued = self._queued
+        pods = self._queued
         while True:
-            info, event = queued.active.peek(), _POPPED
+            info, event = pods.active.peek(), _POPPED
             if info is None:
-                info, event = queued.backing_off.peek(), POP_FROM_BACKOFF
+                info, event = pods.backing_off.peek(), POP_FROM_BACKOFF
                 if info is None:
                     return None
                 self._observer.incoming("active", event)
             if self._take(info, event, None if monotonic_s is None else self._clock.at(monotonic_s)):
                 return info
 
-    def pop_with(self, first: QueuedPodInfo, others: Iterable[Pod]) -> list[QueuedPodInfo]:
-        """Pop these pods too, which are scheduled together with one that was popped; gated ones stay.
+    def pop_with(self, first: QueuedPodInfo, pods: Iterable[Pod]) -> list[QueuedPodInfo]:
+        """Pop these pods too, which are scheduled together with the popped `first`; gated ones stay.
 
         Returns:
-            All of them in the order in which they are tried: by priority, then by the time of their first attempt.
+            All of them in the order of their attempts: by priority, then by the time of their first attempt.
         """
         infos = [first]
-        for pod in others:
+        for pod in pods:
             if self._queued.state_of(pod.key) is QueueState.GONE:
                 continue
             self.activate([pod])
@@ -194,7 +194,7 @@ class SchedulingQueue:
         return sorted(infos, key=lambda info: (-info.pod.priority, info.initial_attempt_timestamp_s or 0.0))
 
     def _take(self, info: QueuedPodInfo, event: str, now_s: float | None = None) -> bool:
-        """Take a waiting pod out to be attempted; False if it is in flight already, which is reported."""
+        """Take a waiting pod out for an attempt; report it and return False if it is in flight already."""
         info.attempts += 1
         self._count_rejectors(info, -1)
         if info.pod.uid in self._in_flight:
@@ -206,7 +206,7 @@ class SchedulingQueue:
         return True
 
     def done(self, uid: str) -> None:
-        """The pod's attempt has ended and the pod is not requeued: it is as good as bound, or was dropped."""
+        """End the attempt of a pod that is not requeued: it is as good as bound, or was dropped."""
         info = self._in_flight.remove(uid)
         if info is not None:
             info.transitions.record(
@@ -226,9 +226,9 @@ class SchedulingQueue:
         """
         uid = info.pod.uid
         try:
-            place = self._queued.state_of(info.key)
-            if place is not QueueState.GONE:
-                raise AlreadyQueued(info, place)
+            state = self._queued.state_of(info.key)
+            if state is not QueueState.GONE:
+                raise AlreadyQueued(info, state)
             self._note_failure(info)
             came_from = QueueState.IN_FLIGHT if uid in self._in_flight else QueueState.GONE
             strategy = self._strategy_after_attempt(info)
@@ -249,7 +249,7 @@ class SchedulingQueue:
         self._count_rejectors(info, 1)
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> Strategy:
-        """How to requeue the pod, given the events that arrived since it was popped."""
+        """Choose how to requeue the pod from the events that arrived since it was popped."""
         if not info.rejector_plugins or self._is_in_group(info.pod):
             return Strategy.AFTER_BACKOFF
         events = self._in_flight.events_since_popped(info.pod.uid)
@@ -269,7 +269,7 @@ class SchedulingQueue:
         return best
 
     def _is_in_group(self, pod: Pod) -> bool:
-        """Whether the pod is scheduled with a group, so that only the end of its backoff requeues it."""
+        """Return whether the pod is scheduled with a group, so that only the end of its backoff requeues it."""
         return self._has_groups and pod.spec.scheduling_group is not None
 
     # ------------------------------------------------------------ events
@@ -281,10 +281,10 @@ class SchedulingQueue:
         new: Any = None,
         pre_check: PreCheck | None = None,
     ) -> None:
-        """The cluster has changed: requeue every unschedulable pod that may be schedulable now.
+        """Requeue every unschedulable pod that this change of the cluster may have made schedulable.
 
         Args:
-            pre_check: Limits which pods are requeued.
+            pre_check: Only pods that pass it are requeued.
 
         Cost: negligible if no plugin is interested in the event; otherwise see `EventMoves.move_all`.
         """
@@ -308,19 +308,19 @@ class SchedulingQueue:
             return
         interest = self._hints.interest(FORCE_ACTIVATE)
         for pod in pods:
-            place = self._queued.state_of(pod.key)
+            state = self._queued.state_of(pod.key)
             info = self._queued.get(pod.key)
-            if info is not None and place is not QueueState.ACTIVE:
-                backs_off = place in (QueueState.BACKOFF, QueueState.ERROR_BACKOFF)
-                admitted = backs_off and not info.has_failed_at_gate
-                activate = self._requeuing.admitted_to_active if admitted else self._requeuing.to_active
+            if info is not None and state is not QueueState.ACTIVE:
+                backs_off = state in (QueueState.BACKOFF, QueueState.ERROR_BACKOFF)
+                has_passed_gate = backs_off and not info.has_failed_at_gate
+                activate = self._requeuing.admitted_to_active if has_passed_gate else self._requeuing.to_active
                 activate(info, interest.label)
             elif info is None and pod.uid in self._in_flight and not self._is_in_group(pod):
                 self._in_flight.record(interest, None, pod)
 
     def reload(self, profiles: Sequence[QueueProfile]) -> None:
-        """Go on with these profiles, of the same names, and retry every pod that the earlier ones rejected or gated."""
-        self._hints.replace({each.scheduler_name: each.hints for each in profiles})
+        """Use these profiles, of the same names, and retry every pod that the earlier ones rejected or gated."""
+        self._hints.replace({profile.scheduler_name: profile.hints for profile in profiles})
         self._queued.unschedulable.label_readers = self._hints.label_readers()
         self._pre_enqueue_check.plugins = _pre_enqueue(profiles)
         interest = self._hints.interest(CONFIGURATION_RELOAD)
@@ -331,14 +331,14 @@ class SchedulingQueue:
     # ------------------------------------------------------------ timers
 
     def next_timer_s(self) -> float:
-        """Seconds until `run_due_timers` has something to do; ask again after every `wake`."""
+        """Return the seconds until the next timer is due; ask again after every `wake`."""
         flush_s = min(self._leftover_timer.delay_s(), self._delayed.delay_s())
         if self._queued.backing_off or self._queued.backing_off_after_error:
             return min(flush_s, self._backoff_timer.delay_s())
         return flush_s
 
     def run_due_timers(self) -> None:
-        """Run the flushes that are due, and activate the pods that are; cheap if none is."""
+        """Run the due flushes, and activate the due pods; cheap if none are due."""
         if self._backoff_timer.take():
             self.flush_backoff_completed()
         if self._leftover_timer.take():
@@ -380,36 +380,36 @@ class SchedulingQueue:
     # ------------------------------------------------------------ questions
 
     def state_of(self, pod: Pod) -> QueueState:
-        """The pod's state in the queue."""
-        place = self._queued.state_of(pod.key)
-        return QueueState.IN_FLIGHT if place is QueueState.GONE and pod.uid in self._in_flight else place
+        """Return the pod's state in the queue."""
+        state = self._queued.state_of(pod.key)
+        return QueueState.IN_FLIGHT if state is QueueState.GONE and pod.uid in self._in_flight else state
 
     def seconds_waited(self, info: QueuedPodInfo) -> tuple[float, float]:
-        """How long ago the pod first became ready to be tried, and since when it has been schedulable, in seconds."""
+        """Return the seconds since the pod was first ready for an attempt, and since it has been schedulable."""
         now_s = self._clock.now()
         first_s = info.initial_attempt_timestamp_s or info.timestamp_s
         return now_s - first_s, now_s - (info.schedulable_since_s or first_s)
 
     def get(self, pod: Pod) -> QueuedPodInfo | None:
-        """The queue's record of the waiting pod."""
+        """Return the queue's record of the waiting pod."""
         return self._queued.get(pod.key)
 
     def statistics(self) -> QueueStatistics:
-        """How many pods are in each state."""
-        queued = self._queued
-        gated = queued.unschedulable.gated_count
+        """Count the pods in each state."""
+        pods = self._queued
+        gated_count = pods.unschedulable.gated_count
         return QueueStatistics(
-            active=len(queued.active),
-            backoff=len(queued.backing_off),
-            error_backoff=len(queued.backing_off_after_error),
-            unschedulable=len(queued.unschedulable) - gated,
-            gated=gated,
+            active=len(pods.active),
+            backoff=len(pods.backing_off),
+            error_backoff=len(pods.backing_off_after_error),
+            unschedulable=len(pods.unschedulable) - gated_count,
+            gated=gated_count,
             in_flight=len(self._in_flight),
             in_flight_events=self._in_flight.event_count,
         )
 
     def nominated_pods_for_node(self, node_name: str) -> tuple[Pod, ...]:
-        """The pods nominated to the node; a nominated pod that is not queued has only its name filled in."""
+        """Return the pods nominated to the node; a nominated pod that is not queued has only its name filled in."""
         return tuple(self._queued_or_stub(pod) for pod in self.nominator.pods(node_name))
 
     def _queued_or_stub(self, pod: Pod) -> Pod:
@@ -427,4 +427,4 @@ class SchedulingQueue:
 
 
 def _pre_enqueue(profiles: Sequence[QueueProfile]) -> Mapping[str, Sequence[PreEnqueuePlugin]]:
-    return {each.scheduler_name: each.pre_enqueue for each in profiles}
+    return {profile.scheduler_name: profile.pre_enqueue for profile in profiles}

@@ -21,7 +21,7 @@ class QueueState(enum.StrEnum):
 
 
 class QueueEvent(enum.StrEnum):
-    """What moves a pod from one state to another."""
+    """The events that move a pod from one state to another."""
 
     ENQUEUE = "enqueue"
     GATE = "gate"

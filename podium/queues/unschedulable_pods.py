@@ -1,8 +1,8 @@
 """Rejected and gated pods that wait for an event.
 
 Source: kubernetes pkg/scheduler/backend/queue/unschedulable_pods.go, v1.36.2.
-Differs: pods are grouped in classes that were rejected alike and that hints cannot tell apart, so that an event costs
-one hint call per class it may concern, not one per pod.
+Differs: pods are grouped in classes that were rejected alike and that hints cannot distinguish, so that an event costs
+one hint call per class that it may affect, not one per pod.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class UnschedulablePods:
     """Unschedulable pods by key, in classes that can be looked up by rejector plugin.
 
     Args:
-        label_readers: By profile, the plugins with a hint that reads pods' labels. Replaceable: it counts for pods
-            that come later.
+        label_readers: By profile, the plugins with a hint that reads pods' labels. May be replaced; the new value
+            applies to pods pushed afterwards.
 
     Cost: 2 us to push a pod.
     Invariant: a pod's class is that of the spec and the rejector plugins it had when it was pushed.
@@ -64,7 +64,7 @@ class UnschedulablePods:
         self._gated += alike.gating_plugin != ""
 
     def remove(self, key: str) -> QueuedPodInfo | None:
-        """Remove the pod; None if it is not here."""
+        """Remove and return the pod; None if it is not unschedulable."""
         alike = self._class_of.pop(key, None)
         if alike is None:
             return None
@@ -75,7 +75,7 @@ class UnschedulablePods:
         return info
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        """The pod with that key."""
+        """Return the pod with that key."""
         alike = self._class_of.get(key)
         return alike.pods[key] if alike is not None else None
 
@@ -87,15 +87,15 @@ class UnschedulablePods:
 
     @property
     def gated_count(self) -> int:
-        """How many of the pods are gated."""
+        """The number of gated pods."""
         return self._gated
 
     def rejected_by(self, plugins: Iterable[str]) -> list[AlikePods]:
-        """The classes of pods that any of the plugins helped to reject."""
-        found: dict[_ClassKey, AlikePods] = {}
+        """Return the classes of pods that any of the plugins helped to reject."""
+        classes: dict[_ClassKey, AlikePods] = {}
         for plugin in plugins:
-            found.update(self._by_rejector.get(plugin, ()))
-        return list(found.values())
+            classes.update(self._by_rejector.get(plugin, ()))
+        return list(classes.values())
 
     def _identity(self, info: QueuedPodInfo) -> _ClassKey:
         pod, unschedulable, pending = info.pod, frozenset(info.unschedulable_plugins), frozenset(info.pending_plugins)

@@ -14,7 +14,7 @@ from podium.queues.states import QueueState
 
 @dataclass(frozen=True, slots=True)
 class QueueProfile:
-    """What the queue needs from a profile: its PreEnqueue plugins, and the events its plugins registered for."""
+    """The queue's view of a profile: its PreEnqueue plugins, and the event registrations of its plugins."""
 
     scheduler_name: str
     pre_enqueue: Sequence[PreEnqueuePlugin]
@@ -23,7 +23,7 @@ class QueueProfile:
 
 @dataclass(frozen=True, slots=True)
 class QueueTimes:
-    """How long pods wait. Units: seconds."""
+    """The pods' backoff, and the longest wait of an unschedulable pod. Units: seconds."""
 
     backoff: PodBackoff = DEFAULT_BACKOFF
     unschedulable_max_s: float = 300.0
@@ -34,7 +34,7 @@ DEFAULT_TIMES = QueueTimes()
 
 @dataclass(frozen=True, slots=True)
 class QueueStatistics:
-    """How many pods are in each state; `pending_pods` counts both backoff queues as one."""
+    """The number of pods in each state; `pending_pods` counts both backoff queues as one."""
 
     active: int
     backoff: int
@@ -67,7 +67,7 @@ _QUEUE_NAMES = {
 class AlreadyQueued(Exception):  # noqa: N818 - names a state of affairs, as InvalidTransition does
     """A pod was requeued after its attempt, but is in the queue already; its entry in the queue is kept."""
 
-    def __init__(self, info: QueuedPodInfo, place: QueueState) -> None:
-        super().__init__(f"Pod {info.key} is already present in {_QUEUE_NAMES[place]}")
+    def __init__(self, info: QueuedPodInfo, state: QueueState) -> None:
+        super().__init__(f"Pod {info.key} is already present in {_QUEUE_NAMES[state]}")
         self.info = info
-        self.place = place
+        self.state = state

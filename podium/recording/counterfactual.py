@@ -144,7 +144,7 @@ class _World(Surroundings):
         if self._onlooker is not None:
             informer.add_handler(_Shown(self._onlooker, informer.resource, self._loop.time))
 
-    def decided(
+    def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
     ) -> None:
         """Let an attempt take its typical time."""
@@ -152,7 +152,7 @@ class _World(Surroundings):
         self.attempts += 1
         self._loop.spend(self._attempt_s)
 
-    def failed(self, pod: Pod, result: str, message: str, seconds: float) -> None:
+    def on_failure(self, pod: Pod, result: str, message: str, seconds: float) -> None:
         """It has been counted."""
 
 

@@ -24,12 +24,12 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
 from podium.lib.clock import Clock
 from podium.objects import unreadable
-from podium.objects.core import Pod, PodCondition
-from podium.objects.pod_groups import PodGroup
-from podium.objects.resource_types import PODS, ObjectT, ResourceType
+from podium.objects.core import Pod
+from podium.objects.resource_types import PODS
 from podium.recording import tape
+from podium.recording.decisions import decided
 from podium.recording.limits import Until
-from podium.recording.recorder import decided
+from podium.recording.played import PlayedClient, PlayedClock, PlayedRandom, PlayedStores
 from podium.recording.surroundings import Surroundings
 from podium.server.supervision import Tasks
 
@@ -286,21 +286,21 @@ class Player(Surroundings):
     def clock(self, clock: Clock) -> Clock:
         """The recorded clock, whose readings are taken one by one."""
         del clock
-        return _PlayedClock(self)
+        return PlayedClock(self.now, self.monotonic)
 
     def random(self, random: Random) -> Random:
         """The recorded numbers."""
         del random
-        return _PlayedRandom(self)
+        return PlayedRandom(self.random_number)
 
     def api_client(self, dispatcher: Dispatcher, clock: Clock) -> ApiClient:
         """A client that has the recorded answers."""
-        return _PlayedClient(self, dispatcher, clock)
+        return PlayedClient(self.call, dispatcher, clock)
 
     def stores(self, state: StoresState) -> StoresState:
         """The recorded states."""
         del state
-        return _PlayedStores(self)
+        return PlayedStores(self._read)
 
     def reading(self, read: Callable[[], T]) -> Callable[[], T]:
         """The recorded results."""
@@ -395,7 +395,7 @@ class Player(Surroundings):
 
     # ------------------------------------------------------------ the attempts
 
-    def decided(
+    def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
     ) -> None:
         """Compare a decision with the recorded one."""
@@ -422,7 +422,7 @@ class Player(Surroundings):
             self.is_over = True
             raise Diverged
 
-    def failed(self, pod: Pod, result: str, message: str, seconds: float) -> None:
+    def on_failure(self, pod: Pod, result: str, message: str, seconds: float) -> None:
         """Compare the reason why a pod was not scheduled with the recorded one."""
         del seconds
         if self.is_over:
@@ -447,7 +447,7 @@ class Player(Surroundings):
 def _scores(info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision) -> Scores:
     """The weighted scores of an attempt by node and plugin."""
     recorder = FlightRecorder(_SCORES_BYTES)
-    recorder.decided(info, cycle, decision, 0.0, 0.0)
+    recorder.on_decision(info, cycle, decision, 0.0, 0.0)
     details = recorder.details(next(recorder.newest_first()))
     if details is None:
         return {}
@@ -457,119 +457,3 @@ def _scores(info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision) -> Scor
 
 async def _awaited(run: Callable[[], Awaitable[None]]) -> None:
     await run()
-
-
-class _PlayedClock:
-    def __init__(self, player: Player) -> None:
-        self.now, self.monotonic = player.now, player.monotonic
-
-
-class LastReadings:
-    """The clock of what is only measured: the last readings of the recorded one."""
-
-    def __init__(self, player: Player) -> None:
-        self.now, self.monotonic = player.last_now, player.last_monotonic
-
-
-class _PlayedRandom(tape.EntryRandom):
-    def __init__(self, player: Player) -> None:
-        super().__init__(0)
-        self._player = player
-
-    def random(self) -> float:
-        """The next recorded number."""
-        return float(self._player.random_number())
-
-    def bits(self, k: int) -> int:
-        """The next recorded number."""
-        del k
-        return int(self._player.random_number())
-
-
-class _PlayedStores:
-    """Implements `podium.daemon.boundary.StoresState`."""
-
-    def __init__(self, player: Player) -> None:
-        self._read = player._read
-
-    @property
-    def changes(self) -> int:
-        """The recorded count."""
-        return int(self._read() or 0)
-
-    @property
-    def is_consistent(self) -> bool:
-        """The recorded state."""
-        return bool(self._read())
-
-    def wait_s(self) -> float:
-        """The recorded time."""
-        return float(self._read() or 0.0)
-
-
-def _value(entry: tape.Entry) -> Any:
-    return entry[3]
-
-
-class _PlayedClient(ApiClient):
-    """Answers as the API server did."""
-
-    def __init__(self, player: Player, dispatcher: Dispatcher, clock: Clock) -> None:
-        super().__init__(dispatcher, clock)
-        self._player = player
-
-    async def bind(self, pod: Pod, node_name: str) -> None:
-        """As it was recorded."""
-        await self._player.call(_value)
-
-    async def is_bound(self, pod: Pod, node_name: str) -> bool:
-        """As it was recorded."""
-        return await self._player.call(_value)
-
-    async def read_failure(self, pod: Pod) -> str:
-        """As it was recorded."""
-        return await self._player.call(_value)
-
-    async def patch_status(
-        self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
-    ) -> bool:
-        """As it was recorded."""
-        return await self._player.call(_value)
-
-    async def send_status(self, item: Pod | PodGroup, compose: Compose, resource: ResourceType[Any] = PODS) -> None:
-        """As it was recorded."""
-        await self._player.call(_value, compose)
-
-    async def remove_condition(self, pod: Pod, kind: str) -> None:
-        """As it was recorded."""
-        await self._player.call(_value)
-
-    async def delete_pod(self, pod: Pod) -> bool:
-        """As it was recorded."""
-        return await self._player.call(_value)
-
-    async def evict_pod(self, pod: Pod) -> bool:
-        """As it was recorded."""
-        return await self._player.call(_value)
-
-    async def patch(
-        self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
-    ) -> ObjectT:
-        """As it was recorded."""
-        return await self._player.call(tape.item_of)
-
-    async def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> ObjectT:
-        """As it was recorded."""
-        return await self._player.call(tape.item_of)
-
-    async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
-        """As it was recorded."""
-        return await self._player.call(tape.item_of)
-
-    async def delete(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
-        """As it was recorded."""
-        await self._player.call(_value)
-
-    async def merge_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
-        """As it was recorded."""
-        await self._player.call(_value)

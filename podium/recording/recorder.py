@@ -26,7 +26,6 @@ from podium.engine.flight_recorder import AttemptObserver
 from podium.engine.pod_group_cycle import MemberDecision
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.schedule import DoesNotFit, Suggested
 from podium.lib.clock import Clock
 from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
@@ -37,6 +36,7 @@ from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceTyp
 from podium.objects.wire import BrokenObject
 from podium.recording import tape
 from podium.recording.columns import ColumnWriter, LeftOut, Noted
+from podium.recording.decisions import decided
 from podium.recording.hashed_names import NameHasher
 from podium.recording.segments import LeftOutList, SegmentWriter
 from podium.server.supervision import Tasks
@@ -147,14 +147,14 @@ class Recorder(Boundary, AttemptObserver):
 
     # ------------------------------------------------------------ the attempts
 
-    def decided(
+    def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
     ) -> None:
         """Note a decision."""
         del info, started_s, seconds
         self.note(tape.DECIDED, decided(cycle, decision))
 
-    def failed(self, pod: Pod, result: str, message: str, seconds: float) -> None:
+    def on_failure(self, pod: Pod, result: str, message: str, seconds: float) -> None:
         """Note why a pod was not scheduled."""
         del seconds
         self.note(tape.FAILED, (pod.uid, result, message))
@@ -239,27 +239,6 @@ class Recorder(Boundary, AttemptObserver):
     def _give_up(self, why: str) -> None:
         self.failure, self._has_ended = why, True
         log.warning("The recording has ended: it cannot be written", directory=str(self._directory), error=why)
-
-
-def decided(cycle: Cycle, decision: MemberDecision) -> tape.Decided:
-    """The decision as it is noted."""
-    pod = cycle.pod
-    if isinstance(decision, Suggested):
-        return tape.Decided(
-            pod.uid,
-            pod.key,
-            "Suggested",
-            decision.node_name,
-            decision.evaluated_nodes,
-            decision.feasible_nodes,
-            0 if cycle.scored is None else cycle.scored.chosen,
-            None,
-            (),
-        )
-    plan = decision.post_filter if isinstance(decision, DoesNotFit) else None
-    nominated = None if plan is None else plan.nominated_node_name
-    victims = () if plan is None else tuple(each.key for each in plan.victims)
-    return tape.Decided(pod.uid, pod.key, type(decision).__name__, "", 0, 0, 0, nominated, victims)
 
 
 class RecordedTask(Coroutine[Any, Any, Any]):

@@ -26,7 +26,8 @@ from podium.framework.contract.plugin import Plugin
 from podium.lib import build, garbage_collection
 from podium.recording import columns, tape
 from podium.recording.limits import Pace, Until
-from podium.recording.player import Diverged, LastReadings, Outcome, Player, Scores
+from podium.recording.played import PlayedClock
+from podium.recording.player import Diverged, Outcome, Player, Scores
 from podium.recording.replay_loop import ReplayLoop
 from podium.recording.segments import LeftOutList, RecordingError, Segments, open_segments
 from podium.recording.surroundings import scheduler_within
@@ -268,7 +269,7 @@ async def _play(
 ) -> None:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, ReplayLoop)
-    scheduler = scheduler_within(player, config, options, LastReadings(player))
+    scheduler = scheduler_within(player, config, options, PlayedClock(player.last_now, player.last_monotonic))
     # A step that differs fails its task; what differs is told otherwise.
     loop.set_exception_handler(lambda *_: None)
     prepare(scheduler)

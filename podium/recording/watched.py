@@ -4,27 +4,22 @@ Owns what such a recording holds: the changes of objects, when they were seen, a
 meanwhile. It has no decisions of podium's: another scheduler made them, and the watches show them as bindings. A replay
 tells `shadow.Shadow` of everything at the recorded times, so its answers are those of `podium shadow`.
 
-Tasks: `signals` · `informers` · `start` · `recorder` (ends the rest if nothing can be recorded any more) · with a time
-limit `end`. The session sends no writes.
+Its task `recorder` ends the process (`server.process`) if nothing can be recorded any more. The session sends no
+writes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
 from typing import Any, Final
 
 import anyio
 
 import podium
-from podium.client.credentials import load
-from podium.client.informer_set import InformerSet
-from podium.client.outage import Outage
-from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
 from podium.engine.cluster import Cluster
@@ -42,11 +37,14 @@ from podium.recording.limits import Pace, Until
 from podium.recording.recorder import Recorder
 from podium.recording.replay import WATCHED, entries_of
 from podium.recording.segments import LeftOutList, RecordingError, open_segments
-from podium.recording.shadow.app import Teller, watch_until
+from podium.recording.shadow.app import CATCH_UP_S_MAX, Teller, catch_up
 from podium.recording.shadow.comparison import Comparison
 from podium.recording.shadow.observed import ObservedCluster
 from podium.recording.shadow.report import Disagreement, Report
 from podium.recording.shadow.shadow import Shadow
+from podium.server.process import Parts, Process, connect
+from podium.server.supervision import Tasks
+from podium.telemetry.process_metrics import ProcessMetrics
 
 log = get_logger("record")
 
@@ -109,16 +107,13 @@ class WatchRecorder:
             self._recorder.note(tape.READ, is_complete)
 
 
-class RecordApp:
+class RecordApp(Process):
     """Records what the watches show, until stopped."""
 
     def __init__(self, options: Options) -> None:
+        self.metrics = ProcessMetrics()
+        super().__init__(log, "recording", self.metrics)
         self._options = options
-        self._stop = anyio.Event()
-
-    def stop(self) -> None:
-        """Begin to stop."""
-        self._stop.set()
 
     async def run(self, started: Callable[[], None] = lambda: None) -> int:
         """Record until SIGTERM, SIGINT, `stop` or the time limit, and return the number of recorded changes.
@@ -131,32 +126,37 @@ class RecordApp:
             RecordingError: it cannot start, or could not be written to its end, as on a full disk.
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
-        options, clock = self._options, SystemClock()
-        credentials = await load(options.kubeconfig, clock, context=options.context)
+        options = self._options
+        self._log_start("Starting podium's recording")
+        connection = await connect(self._clock, options.kubeconfig, context=options.context)
         resources = ObservedCluster(Cluster(options.config, ObjectStore(()), options.classes)).resources
         recorder = Recorder(options.directory, _description(options), options.hasher)
 
-        def synced() -> None:
+        def begin() -> Iterable[Tasks]:
             log.info("Recording", directory=str(options.directory))
             started()
+            return ()
 
         try:
             told = WatchRecorder(recorder)
-            async with ApiSession(credentials, may_write=lambda: False, outage=Outage(credentials.base_url)) as session:
-                informers = InformerSet(session, clock=clock, random=Random())
+            async with connection.session(may_write=lambda: False) as session:
+                informers = self._informer_set(session)
                 for resource in resources:
                     informers.informer(resource).add_handler(Teller(told, resource, informers))
-                await watch_until(
-                    self._stop,
-                    "record",
-                    informers,
-                    synced,
-                    for_s=options.for_s,
-                    more={"recorder": lambda: self._stop_without(recorder)},
+                parts = Parts(
+                    begin=begin,
+                    tasks=[{"recorder": lambda: self._stop_without(recorder)}],
+                    connection=connection,
+                    informers=informers,
+                    run_s_max=options.for_s,
+                    drain=lambda: catch_up(informers),
+                    drain_s_max=CATCH_UP_S_MAX,
                 )
+                await self._run_parts(parts)
             recorder.stopping()
         finally:
             recorder.close()
+        log.info("Stopped", changes=told.changes)
         if recorder.failure:
             raise RecordingError(f"the recording in {options.directory} has ended early: {recorder.failure}")
         return told.changes
@@ -165,7 +165,7 @@ class RecordApp:
         """Stop once nothing is recorded any more."""
         while not recorder.failure:  # noqa: ASYNC110 - another thread writes
             await anyio.sleep(_LOOK_S)
-        self._stop.set()
+        self.stop()
 
 
 def _description(options: Options) -> dict[str, Any]:

@@ -6,15 +6,15 @@ Never restarts a part: a new process starts afresh.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from anyio.abc import TaskGroup
 
 from podium.lib.error_text import UserFacingError, error_text
-from podium.lib.log import get_logger
-from podium.server.election import LeadershipLostError
+from podium.server.election import LeadershipLostError, LeaseTakenError
 
-log = get_logger("daemon")
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 Tasks: TypeAlias = Mapping[str, Callable[[], Awaitable[None]]]
 """What to run until the process stops, by name."""
@@ -29,16 +29,20 @@ class Supervisor:
 
     Args:
         process: what the parts are of, as the log names it, such as "scheduler".
+        log: the logger of the process.
         count_failure: called with the name of a part that has failed.
 
     Raises:
         ComponentFailedError: out of the task group, for a part that raised an unexpected exception.
-        LeadershipLostError: out of the task group; that ends the process too, but is no bug.
+        LeadershipLostError, LeaseTakenError: out of the task group; they end the process too, but are no bugs.
     """
 
-    def __init__(self, group: TaskGroup, process: str, count_failure: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, group: TaskGroup, process: str, log: FilteringBoundLogger, count_failure: Callable[[str], None]
+    ) -> None:
         self._group = group
         self._process = process
+        self._log = log
         self._count_failure = count_failure
 
     def start(self, tasks: Tasks) -> None:
@@ -49,10 +53,10 @@ class Supervisor:
     async def _supervised(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
         try:
             await run()
-        except LeadershipLostError:
+        except (LeadershipLostError, LeaseTakenError):
             raise
         except Exception as error:
             self._count_failure(part)
             event = f"A part of the {self._process} has failed, exiting"
-            log.critical(event, part=part, exc_info=error)
+            self._log.critical(event, part=part, exc_info=error)
             raise ComponentFailedError(f"the {part} failed: {error_text(error)}") from error

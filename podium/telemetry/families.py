@@ -297,3 +297,9 @@ def _escape(value: str) -> str:
     if "\\" in value or '"' in value or "\n" in value:
         return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return value
+
+
+ATTEMPT_S: Final = exponential(0.001, 2, 15)
+"""The buckets of times that attempts take."""
+PLUGIN_S: Final = exponential(0.00001, 1.5, 20)
+"""The buckets of times that plugins take."""

@@ -1,6 +1,6 @@
 """A kit for testing plugins: builders of objects, one scheduling cycle, and the checks of the plugin contract.
 
-Owns what the author of a plugin needs to run it without a cluster. Never starts a daemon, never does I/O, and needs no
+Owns everything a plugin's author needs to run it without a cluster. Never starts a daemon, never does I/O, and needs no
 test framework: a failed check raises an AssertionError.
 
     from podium.testing import check_contract, node, pod, schedule_once

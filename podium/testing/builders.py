@@ -1,4 +1,4 @@
-"""Builders of API objects. Every field has a good default, so that a test only names the fields that it is about.
+"""Builds API objects. Every field has a good default, so that a test only names the fields that matter to it.
 
     pod("web-1", cpu="100m", memory="1Gi", node="n1", labels={"app": "web"}, priority=10, host_ports=[8080])
     node("n1", cpu="4", memory="8Gi", zone="a", taints=["dedicated=gpu:NoSchedule"])
@@ -45,15 +45,15 @@ def pod(
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Pod:
-    """A pod with one container for each image; the first container has the requests and the host ports.
+    """Build a pod with one container per image; the first container has the requests and the host ports.
 
     A host port is a number (TCP on all addresses) or a port as in the API; without `uid` it is `uid-<name>`.
     """
     containers: list[dict[str, Any]] = [
         {"name": "app" if index == 0 else f"app-{index}", "image": image} for index, image in enumerate(images)
     ]
-    wanted = {"cpu": cpu, "memory": memory, **(requests or {})}
-    containers[0]["resources"] = {"requests": {key: value for key, value in wanted.items() if value is not None}}
+    amounts = {"cpu": cpu, "memory": memory, **(requests or {})}
+    containers[0]["resources"] = {"requests": {key: value for key, value in amounts.items() if value is not None}}
     containers[0]["ports"] = [{"hostPort": port} if isinstance(port, int) else dict(port) for port in host_ports]
     return msgspec.convert(
         {
@@ -70,7 +70,7 @@ def pod(
                 "schedulerName": scheduler,
                 "priority": priority,
                 "containers": containers,
-                "tolerations": [dict(each) for each in tolerations],
+                "tolerations": [dict(toleration) for toleration in tolerations],
                 "affinity": affinity,
                 "schedulingGates": [{"name": gate} for gate in gates],
                 "schedulingGroup": {"podGroupName": group} if group else None,
@@ -92,7 +92,7 @@ def pod_group(
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> PodGroup:
-    """A pod group: a gang if it has a minimum count; `topology` is the label of which its nodes share one value."""
+    """Build a pod group: a gang if it has a minimum count; all its nodes share one value of the label `topology`."""
     policy = {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}
     constraints = {"topology": [{"key": topology}]} if topology else None
     return msgspec.convert(
@@ -123,7 +123,7 @@ def node(
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Node:
-    """A node; a taint is `key=value:Effect`, `key:Effect` or as in the API, `images` are sizes in bytes by name.
+    """Build a node; a taint is `key=value:Effect`, `key:Effect` or as in the API, `images` are sizes in bytes by name.
 
     `allocatable` is added to cpu, memory and pods. Without `uid` it is `uid-<name>`.
     """
@@ -136,7 +136,7 @@ def node(
                 "labels": {**{key: value for key, value in topology.items() if value is not None}, **(labels or {})},
                 **(metadata or {}),
             },
-            "spec": {"unschedulable": unschedulable, "taints": [_taint(each) for each in taints], **(spec or {})},
+            "spec": {"unschedulable": unschedulable, "taints": [_taint(taint) for taint in taints], **(spec or {})},
             "status": {
                 "allocatable": {"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})},
                 "images": [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()],

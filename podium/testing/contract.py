@@ -1,6 +1,6 @@
-"""Checking a plugin against the plugin contract, on random clusters.
+"""Checks a plugin against the plugin contract, on random clusters.
 
-Owns the list of checks and the message of a failure. Never knows any plugin. Podium's own plugins pass all checks.
+Owns the message of a failure. Never knows any plugin. Podium's own plugins pass all checks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["BrokenContract", "check_contract"]
 
 
 def check_contract(plugin: type[Plugin], args: Any = None, *, clusters: int = 30, seed: int = 0) -> None:
-    """Check that a plugin does what the framework and its other plugins rely on.
+    """Check the promises of a plugin that the framework and other plugins rely on.
 
     At the extension points that the plugin implements: `events_to_register` is valid, and hints return a QueueingHint;
     only asynchronous extension points are `async def`; PreEnqueue, Filter and Score give the same answers when called
@@ -47,8 +47,8 @@ def check_contract(plugin: type[Plugin], args: Any = None, *, clusters: int = 30
 
 
 def _subject(plugin: type[Plugin], args: Any, cluster: RandomCluster) -> Subject:
-    snapshot = snapshot_of(*cluster.nodes, *cluster.placed)
-    handle = RecordingHandle(snapshot, (*cluster.nodes, *cluster.placed, *cluster.incoming))
+    snapshot = snapshot_of(*cluster.nodes, *cluster.existing_pods)
+    handle = RecordingHandle(snapshot, (*cluster.nodes, *cluster.existing_pods, *cluster.incoming))
     return Subject(plugin(args, handle), cluster.incoming[0], snapshot, cluster)
 
 
@@ -56,14 +56,14 @@ def _check(subject: Subject, where: str) -> None:
     for kinds, check in CHECKS:
         if not isinstance(subject.plugin, kinds):
             continue
-        before = subject.fingerprint()
+        fingerprint = subject.fingerprint()
         try:
             check(subject)
-        except BrokenContract as broken:
-            raise BrokenContract(f"{where}: {broken}") from None
+        except BrokenContract as breach:
+            raise BrokenContract(f"{where}: {breach}") from None
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             raise BrokenContract(f"{where}: raised {error_text(error)}") from error
-        if subject.fingerprint() != before:
+        if subject.fingerprint() != fingerprint:
             raise BrokenContract(f"{where}: the snapshot was changed")

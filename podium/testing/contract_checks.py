@@ -1,4 +1,4 @@
-"""The rules of the plugin contract, one function for each."""
+"""Checks the rules of the plugin contract, each in one function."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Subject:
     cluster: RandomCluster
 
     def fingerprint(self) -> tuple[object, ...]:
-        """The content of the snapshot, which a plugin must not change."""
+        """Return the content of the snapshot, which a plugin must not change."""
         snapshot = self.snapshot
         columns: list[NDArray[Any]] = [
             column(name) for name in _RESOURCES for column in (snapshot.allocatable, snapshot.requested)
@@ -54,8 +54,8 @@ class Subject:
             tuple(tuple(pods) for pods in snapshot.pods),
         )
 
-    def begun(self) -> tuple[CycleState, Rows | None]:
-        """The state after PreFilter, and the rows to filter; None if PreFilter skips or rejects."""
+    def begin(self) -> tuple[CycleState, Rows | None]:
+        """Run PreFilter; return the state and the rows to filter, None if PreFilter skips or rejects."""
         state = CycleState()
         if not isinstance(self.plugin, PreFilterPlugin):
             return state, self.snapshot.order
@@ -74,21 +74,21 @@ def _demand(holds: object, words: str) -> None:
         raise BrokenContract(words)
 
 
-def _demand_code(point: str, status: object, allowed: Collection[Code]) -> None:
+def _demand_code(point: str, status: object, codes: Collection[Code]) -> None:
     if status is None:
         return
     _demand(isinstance(status, Status), f"{point} answered {status!r}, which is not a Status")
     assert isinstance(status, Status)
-    names = ", ".join(sorted(code.label for code in allowed))
+    names = ", ".join(sorted(code.label for code in codes))
     words = f"{point} answered {status.code.label} ({status.message}); it may answer success or {names}"
-    _demand(status.code is Code.SUCCESS or status.code in allowed, words)
+    _demand(status.code is Code.SUCCESS or status.code in codes, words)
 
 
 # ---------------------------------------------------------------- every plugin
 
 
 def only_the_asynchronous_points_wait(subject: Subject) -> None:
-    """`async def` carries a decision out; everything else is plain `def`."""
+    """Methods that carry a decision out are `async def`; all others are plain `def`."""
     kinds = (base for base in type(subject.plugin).__mro__ if base.__module__ == Plugin.__module__)
     for name in sorted({name for kind in kinds for name in vars(kind) if not name.startswith("_")}):
         method = getattr(type(subject.plugin), name)
@@ -99,29 +99,34 @@ def only_the_asynchronous_points_wait(subject: Subject) -> None:
 
 def events_are_valid(subject: Subject) -> None:
     """Registrations name events that can happen, and their hints answer."""
-    for each in subject.plugin.events_to_register():
-        _demand(isinstance(each, EventRegistration), f"events_to_register has {each!r}: not an EventRegistration")
-        _demand(each.event.action, f"events_to_register has {each.event.resource.value} without an action")
-        for old, new in _changes(subject, each):
-            hint = each.hint(subject.pod, old, new) if each.hint is not None else QueueingHint.QUEUE
-            _demand(isinstance(hint, QueueingHint), f"a hint for {each.event.resource.value} answered {hint!r}")
+    for registration in subject.plugin.events_to_register():
+        _demand(
+            isinstance(registration, EventRegistration),
+            f"events_to_register has {registration!r}: not an EventRegistration",
+        )
+        _demand(
+            registration.event.action, f"events_to_register has {registration.event.resource.value} without an action"
+        )
+        for old, new in _changes(subject, registration):
+            hint = registration.hint(subject.pod, old, new) if registration.hint is not None else QueueingHint.QUEUE
+            _demand(isinstance(hint, QueueingHint), f"a hint for {registration.event.resource.value} answered {hint!r}")
 
 
 def _changes(subject: Subject, registration: EventRegistration) -> Iterator[tuple[Any, Any]]:
-    """Sample changes that the registration covers, as old and new object."""
+    """Yield sample changes that the registration covers, as old and new object."""
     objects: Sequence[Any] = ()
     if registration.event.resource is EventResource.NODE:
         objects = subject.cluster.nodes
     elif registration.event.resource in (EventResource.POD, EventResource.ASSIGNED_POD):
-        objects = subject.cluster.placed
+        objects = subject.cluster.existing_pods
     action = registration.event.action
-    for each in objects:
+    for item in objects:
         if action & ActionType.ADD:
-            yield None, each
+            yield None, item
         if action & ActionType.UPDATE:
-            yield each, each
+            yield item, item
         if action & ActionType.DELETE:
-            yield each, None
+            yield item, None
 
 
 # ---------------------------------------------------------------- the queue
@@ -138,14 +143,14 @@ def pre_enqueue_is_steady(subject: Subject) -> None:
 def less_is_an_order(subject: Subject) -> None:
     """`less` is a strict order: irreflexive, asymmetric and transitive."""
     assert isinstance(subject.plugin, QueueSortPlugin)
-    less = subject.plugin.less
-    queued = [QueuedPodInfo(pod, float(index % 2)) for index, pod in enumerate(subject.cluster.incoming)]
-    for a in queued:
-        _demand(not less(a, a), "less puts a pod before itself")
-        for b in queued:
-            _demand(not (less(a, b) and less(b, a)), "less puts two pods before each other")
-            for c in queued:
-                _demand(not (less(a, b) and less(b, c)) or less(a, c), "less has no order among three pods")
+    is_less = subject.plugin.less
+    infos = [QueuedPodInfo(pod, float(index % 2)) for index, pod in enumerate(subject.cluster.incoming)]
+    for a in infos:
+        _demand(not is_less(a, a), "less puts a pod before itself")
+        for b in infos:
+            _demand(not (is_less(a, b) and is_less(b, a)), "less puts two pods before each other")
+            for c in infos:
+                _demand(not (is_less(a, b) and is_less(b, c)) or is_less(a, c), "less has no order among three pods")
 
 
 # ---------------------------------------------------------------- filtering
@@ -159,11 +164,11 @@ def _filters(plugin: Plugin) -> Iterator[Filter]:
 
 
 def _answers(form: Filter, subject: Subject, state: CycleState, snapshot: Snapshot, rows: Rows) -> list[object]:
-    """The answers of a form for the rows, in order of the row numbers."""
-    found = form.filter(state, subject.pod, snapshot, rows)
-    if found is None:
+    """Return the answers of a form for the rows, in order of the row numbers."""
+    verdict_columns = form.filter(state, subject.pod, snapshot, rows)
+    if verdict_columns is None:
         return [None] * len(rows)
-    verdicts, explain = found
+    verdicts, explain = verdict_columns
     _demand(
         np.shape(verdicts) == rows.shape, f"filter_rows answered {np.shape(verdicts)} verdicts for {len(rows)} rows"
     )
@@ -177,53 +182,53 @@ def _answers(form: Filter, subject: Subject, state: CycleState, snapshot: Snapsh
 
 def filtering_is_steady(subject: Subject) -> None:
     """Both forms give the same answers, however often, in whatever order and for however many nodes they are called."""
-    state, rows = subject.begun()
+    state, rows = subject.begin()
     if rows is None:
         return
-    said: list[object] | None = None
+    previous_answers: list[object] | None = None
     for form in _filters(subject.plugin):
         answers = _answers(form, subject, state, subject.snapshot, rows)
-        _demand(said in (None, answers), "the node form and the table form filter differently")
-        said = answers
-        again = _answers(form, subject, state, subject.snapshot, rows[::-1].copy())
-        _demand(again == answers, "filtering again, in another order, has another outcome")
+        _demand(previous_answers in (None, answers), "the node form and the table form filter differently")
+        previous_answers = answers
+        repeated_answers = _answers(form, subject, state, subject.snapshot, rows[::-1].copy())
+        _demand(repeated_answers == answers, "filtering again, in another order, has another outcome")
         one_by_one = [_answers(form, subject, state, subject.snapshot, rows[at : at + 1]) for at in np.argsort(rows)]
         _demand([answer for (answer,) in one_by_one] == answers, "a node alone fares differently from among others")
 
 
-def taking_off_and_putting_back_restores(subject: Subject) -> None:
+def add_pod_undoes_remove_pod(subject: Subject) -> None:
     """AddPod undoes RemovePod, and changes of a cloned state do not affect the original."""
     assert isinstance(subject.plugin, PreFilterPlugin)
-    extensions, (state, rows) = subject.plugin.pre_filter_extensions(), subject.begun()
+    extensions, (state, rows) = subject.plugin.pre_filter_extensions(), subject.begin()
     if extensions is None or rows is None:
         return
     for form in _filters(subject.plugin):
-        before = _answers(form, subject, state, subject.snapshot, rows)
-        for placed in subject.cluster.placed:
+        answers = _answers(form, subject, state, subject.snapshot, rows)
+        for existing_pod in subject.cluster.existing_pods:
             world, twin = subject.snapshot.fork(), state.clone()
-            row = world.row_of[placed.node_name]
-            world.remove_pod(row, placed.uid)
-            _demand_code("remove_pod", extensions.remove_pod(twin, subject.pod, placed, world.node(row)), ())
+            row = world.row_of[existing_pod.node_name]
+            world.remove_pod(row, existing_pod.uid)
+            _demand_code("remove_pod", extensions.remove_pod(twin, subject.pod, existing_pod, world.node(row)), ())
             _answers(form, subject, twin, world, rows)
-            world.add_pod(row, placed, pod_usage(placed))
-            _demand_code("add_pod", extensions.add_pod(twin, subject.pod, placed, world.node(row)), ())
-            after = _answers(form, subject, twin, world, rows)
-            _demand(after == before, "after a pod is taken off and put back, nodes fare differently")
+            world.add_pod(row, existing_pod, pod_usage(existing_pod))
+            _demand_code("add_pod", extensions.add_pod(twin, subject.pod, existing_pod, world.node(row)), ())
+            restored_answers = _answers(form, subject, twin, world, rows)
+            _demand(restored_answers == answers, "after a pod is taken off and put back, nodes fare differently")
             original = _answers(form, subject, state, subject.snapshot, rows)
-            _demand(original == before, "what was tried out on a clone of the state has reached the original")
+            _demand(original == answers, "what was tried out on a clone of the state has reached the original")
 
 
-def what_is_remembered_follows_the_pods(subject: Subject) -> None:
+def old_state_follows_removed_pods(subject: Subject) -> None:
     """Without extensions, Filter with the old state must still be right after a pod is removed."""
     plugin = subject.plugin
     assert isinstance(plugin, PreFilterPlugin)
-    state, rows = subject.begun()
+    state, rows = subject.begin()
     if rows is None or plugin.pre_filter_extensions() is not None:
         return
-    for placed in subject.cluster.placed:
+    for existing_pod in subject.cluster.existing_pods:
         world, anew = subject.snapshot.fork(), CycleState()
-        row = world.row_of[placed.node_name]
-        world.remove_pod(row, placed.uid)
+        row = world.row_of[existing_pod.node_name]
+        world.remove_pod(row, existing_pod.uid)
         result, status = plugin.pre_filter(anew, subject.pod, world)
         is_skipped = status is not None and status.code is Code.SKIP
         if row not in rows or result is not None or (status is not None and not is_skipped):
@@ -258,7 +263,7 @@ def _integers(point: str, answer: object, count: int) -> IntArray:
 
 def scoring_is_steady(subject: Subject) -> None:
     """Both forms give the same integer scores, which are in range once normalised."""
-    state, rows = subject.begun()
+    state, rows = subject.begin()
     if rows is None or not len(rows):
         rows = subject.snapshot.order
     if isinstance(subject.plugin, PreScorePlugin):
@@ -266,18 +271,18 @@ def scoring_is_steady(subject: Subject) -> None:
         _demand_code("pre_score", status, {Code.SKIP})
         if status is not None and status.code is Code.SKIP:
             return
-    said: list[int] | None = None
+    previous_scores: list[int] | None = None
     for form in _scorers(subject.plugin):
-        scores = _scored(form, subject, state, rows)
-        _demand(said in (None, scores.tolist()), "the node form and the table form score differently")
-        said = scores.tolist()
-        _demand(said == _scored(form, subject, state, rows).tolist(), "scoring again has another outcome")
+        scores = _score(form, subject, state, rows)
+        _demand(previous_scores in (None, scores.tolist()), "the node form and the table form score differently")
+        previous_scores = scores.tolist()
+        _demand(previous_scores == _score(form, subject, state, rows).tolist(), "scoring again has another outcome")
         normalized = _integers("normalize_scores", form.normalize(state, subject.pod, scores), len(rows))
         outside = [score for score in normalized.tolist() if not 0 <= score <= MAX_NODE_SCORE]
         _demand(not outside, f"normalised scores are outside 0..{MAX_NODE_SCORE}: {outside}")
 
 
-def _scored(form: Scorer, subject: Subject, state: CycleState, rows: Rows) -> IntArray:
+def _score(form: Scorer, subject: Subject, state: CycleState, rows: Rows) -> IntArray:
     return _integers("score", form.score(state, subject.pod, subject.snapshot, rows), len(rows))
 
 
@@ -287,7 +292,7 @@ def _scored(form: Scorer, subject: Subject, state: CycleState, rows: Rows) -> In
 def unreserve_is_harmless(subject: Subject) -> None:
     """Unreserve may be called without Reserve, and twice."""
     assert isinstance(subject.plugin, ReservePlugin)
-    state, _ = subject.begun()
+    state, _ = subject.begin()
     for name in subject.snapshot.row_of:
         subject.plugin.unreserve(state, subject.pod, name)
         _demand_code("reserve", subject.plugin.reserve(state, subject.pod, name), _REJECTIONS)
@@ -298,7 +303,7 @@ def unreserve_is_harmless(subject: Subject) -> None:
 def permit_answers(subject: Subject) -> None:
     """Permit returns a status and seconds."""
     assert isinstance(subject.plugin, PermitPlugin)
-    state, _ = subject.begun()
+    state, _ = subject.begin()
     for name in subject.snapshot.row_of:
         status, timeout_s = subject.plugin.permit(state, subject.pod, name)
         _demand_code("permit", status, _REJECTIONS | {Code.WAIT})
@@ -310,7 +315,7 @@ def permit_answers(subject: Subject) -> None:
 def pre_flight_answers(subject: Subject) -> None:
     """The pre-flight of PreBind returns Skip or success."""
     assert isinstance(subject.plugin, PreBindPlugin)
-    state, _ = subject.begun()
+    state, _ = subject.begin()
     for name in subject.snapshot.row_of:
         _, status = subject.plugin.pre_bind_pre_flight(state, subject.pod, name)
         _demand_code("pre_bind_pre_flight", status, {Code.SKIP})
@@ -322,8 +327,8 @@ CHECKS: Final[Sequence[tuple[tuple[type, ...], Callable[[Subject], None]]]] = (
     ((PreEnqueuePlugin,), pre_enqueue_is_steady),
     ((QueueSortPlugin,), less_is_an_order),
     ((FilterPlugin, TableFilterPlugin), filtering_is_steady),
-    ((PreFilterPlugin,), taking_off_and_putting_back_restores),
-    ((PreFilterPlugin,), what_is_remembered_follows_the_pods),
+    ((PreFilterPlugin,), add_pod_undoes_remove_pod),
+    ((PreFilterPlugin,), old_state_follows_removed_pods),
     ((PreScorePlugin, ScorePlugin, TableScorePlugin), scoring_is_steady),
     ((ReservePlugin,), unreserve_is_harmless),
     ((PermitPlugin,), permit_answers),

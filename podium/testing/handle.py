@@ -1,4 +1,4 @@
-"""The plugins' handle in tests: a cluster that does not change, and a record of what plugins did."""
+"""The plugins' handle in tests: a cluster that does not change, and a record of the plugins' actions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from podium.objects.core import Pod
 from podium.objects.resource_types import ALL, PODS, KubeObject, ObjectT, ResourceType
 from podium.queues import Nominator
 
-_RESOURCES: Final = {each.type: each for each in ALL}
+_RESOURCES: Final = {resource.type: resource for resource in ALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class RecordingClient:
         return item
 
     async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
-        """The object as it is."""
+        """Return the object unchanged."""
         del resource
         return item
 
@@ -76,9 +76,9 @@ class RecordingClient:
 
 @dataclass(frozen=True, slots=True)
 class RecordedGroups:
-    """Implements `podium.framework.contract.pod_groups.PodGroups`: the groups of pods that do not change.
+    """Implements `podium.framework.contract.pod_groups.PodGroups` for pods that do not change.
 
-    `activated` are the pods that plugins have activated.
+    `activated` holds the pods that plugins have activated.
     """
 
     rules: PodGroupRules = field(default_factory=PodGroupRules)
@@ -86,7 +86,7 @@ class RecordedGroups:
     activated: list[Pod] = field(default_factory=list)
 
     def state(self, key: str) -> PodGroupState | None:
-        """The pods of the group."""
+        """Return the group's pods by their state."""
         return self.states.get(key)
 
     def activate(self, pods: Iterable[Pod]) -> None:
@@ -100,8 +100,8 @@ class RecordingHandle(OfflineHandle):
     Args:
         objects: the objects for the listers, of any kind, including nodes and pods.
 
-    `events` are those that plugins have recorded. `waiting_pods.add(pod, node_name, {plugin: seconds})` makes a pod
-    wait; `clock.advance(seconds)` lets time pass.
+    `events` holds the Events that plugins have recorded. `waiting_pods.add(pod, node_name, {plugin: seconds})` makes a
+    pod wait; `clock.advance(seconds)` lets time pass.
     """
 
     clock: ManualClock
@@ -110,7 +110,7 @@ class RecordingHandle(OfflineHandle):
     waiting_pods: WaitingPods
 
     def __init__(self, snapshot: Snapshot, objects: Iterable[KubeObject] = (), *, seed: int = 1) -> None:
-        store = ObjectStore((_RESOURCES[type(each)], each) for each in objects)
+        store = ObjectStore((_RESOURCES[type(item)], item) for item in objects)
         pods, clock = store.objects(PODS), ManualClock()
         super().__init__(
             clock,

@@ -1,4 +1,4 @@
-"""One scheduling cycle over a handful of objects, with its full result."""
+"""Runs one scheduling cycle over a handful of objects, and returns its full result."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Result:
     """The result of one scheduling cycle.
 
     Attributes:
-        node_name: where the pod goes; None if it stays pending, because no node fits, or Reserve or Permit rejected
+        node_name: the chosen node; None if the pod stays pending, because no node fits, or Reserve or Permit rejected
         it.
         rejected: the reasons by node name, including nodes that PreFilter excluded.
         scores: plugin → node → normalised score times weight, for feasible nodes.
-        message: what the pod's condition would say; "" if the pod has a node.
+        message: the message of the pod's condition; "" if the pod has a node.
         waits: plugin → seconds, if Permit makes the pod wait before it is bound.
         status: the status of Reserve or Permit, if one of them rejected the pod.
         handle: the plugins' handle, with its `events`, `waiting_pods` and `client`.
@@ -52,7 +52,7 @@ class Result:
 
     @property
     def totals(self) -> Mapping[str, int]:
-        """The sum of all plugins' scores by node."""
+        """Sum up all plugins' scores by node."""
         totals: dict[str, int] = {}
         for scores in self.scores.values():
             for name, score in scores.items():
@@ -87,16 +87,16 @@ def schedule_once(
         ValueError: an object cannot be read, or no profile has the pod's scheduler name.
     """
     nodes, pods = tuple(nodes), tuple(pods)
-    classes = {**IN_TREE, **{each.name: each for each in plugins}}
-    cache = _cache_of(*nodes, *(each for each in pods if each.node_name))
+    classes = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
+    cache = _cache_of(*nodes, *(existing_pod for existing_pod in pods if existing_pod.node_name))
     handle = RecordingHandle(cache.snapshot(), (*nodes, *pods, pod, *objects))
-    configuration = _default(plugins, pod) if config is None else _loaded(config, classes)
+    configuration = _default(plugins, pod) if config is None else _load(config, classes)
     framework = _framework(configuration, pod, classes, handle)
     return _cycle(Engine(cache, handle.nominator, configuration.percentage_of_nodes_to_score), framework, pod, handle)
 
 
 def snapshot_of(*objects: Node | Pod) -> Snapshot:
-    """The snapshot of a cluster with these nodes, and these pods on them.
+    """Return the snapshot of a cluster with these nodes, and these pods on them.
 
     Its first row is empty, as if a node had been deleted, because plugins must cope with such rows.
 
@@ -109,11 +109,11 @@ def snapshot_of(*objects: Node | Pod) -> Snapshot:
 def _cache_of(*objects: Node | Pod) -> Cache:
     cache = Cache(_refuse)
     cache.put_node(_DELETED)
-    for each in objects:
-        if isinstance(each, Node):
-            cache.put_node(each)
+    for item in objects:
+        if isinstance(item, Node):
+            cache.put_node(item)
         else:
-            cache.add_pod(each)
+            cache.add_pod(item)
     cache.snapshot()
     cache.remove_node(_DELETED.name)
     return cache
@@ -124,13 +124,13 @@ def _refuse(item: Node | Pod, error: FieldError) -> NoReturn:
 
 
 def _default(plugins: Iterable[type[Plugin]], pod: Pod) -> KubeSchedulerConfiguration:
-    """The default configuration with these plugins added."""
+    """Return the default configuration with these plugins added."""
     config = default_configuration()
     (profile,) = with_plugins(config, plugins).profiles
     return replace(config, profiles=(replace(profile, scheduler_name=pod.spec.scheduler_name),))
 
 
-def _loaded(config: Path | str, classes: Mapping[str, type[Plugin]]) -> KubeSchedulerConfiguration:
+def _load(config: Path | str, classes: Mapping[str, type[Plugin]]) -> KubeSchedulerConfiguration:
     registry = registry_of(classes)
     return (load_file(config, registry) if isinstance(config, Path) else load(config, "config", registry)).config
 
@@ -147,21 +147,23 @@ def _framework(
 
 def _cycle(engine: Engine, framework: Framework, pod: Pod, handle: RecordingHandle) -> Result:
     cycle = engine.cycle(framework, pod)
-    found, snapshot = evaluate_all(cycle), cycle.snapshot
-    fits = set(found.filtered.rows.tolist())
-    rejected = {snapshot.name(row): found.diagnosis.status(row) for row in snapshot.order.tolist() if row not in fits}
-    if found.winner is None:
-        error = FitError(len(snapshot), found.diagnosis, found.post_filter_message)
+    evaluation, snapshot = evaluate_all(cycle), cycle.snapshot
+    fits = set(evaluation.filtered.rows.tolist())
+    rejections = {
+        snapshot.name(row): evaluation.diagnosis.status(row) for row in snapshot.order.tolist() if row not in fits
+    }
+    if evaluation.winner is None:
+        error = FitError(len(snapshot), evaluation.diagnosis, evaluation.post_filter_message)
         message = error.message if len(snapshot) else NO_NODES
-        return Result(None, rejected, {}, message, {}, None, handle)
-    name = snapshot.name(found.winner)
-    scores, placed = _scores(found, snapshot), engine.place(cycle, name)
-    status, waits = placed.status, placed.waits
+        return Result(None, rejections, {}, message, {}, None, handle)
+    name = snapshot.name(evaluation.winner)
+    scores, placement = _scores(evaluation, snapshot), engine.place(cycle, name)
+    status, waits = placement.status, placement.waits
     message = status.message if status is not None else ""
-    return Result(name if status is None else None, rejected, scores, message, waits, status, handle)
+    return Result(name if status is None else None, rejections, scores, message, waits, status, handle)
 
 
-def _scores(found: FullEvaluation, snapshot: Snapshot) -> dict[str, dict[str, int]]:
-    names = [snapshot.name(row) for row in found.filtered.rows.tolist()]
-    by_plugin: Mapping[str, Any] = found.scores.plugins if found.scores is not None else {}
+def _scores(evaluation: FullEvaluation, snapshot: Snapshot) -> dict[str, dict[str, int]]:
+    names = [snapshot.name(row) for row in evaluation.filtered.rows.tolist()]
+    by_plugin: Mapping[str, Any] = evaluation.scores.plugins if evaluation.scores is not None else {}
     return {plugin: dict(zip(names, scores.tolist(), strict=True)) for plugin, scores in by_plugin.items()}

@@ -1,4 +1,4 @@
-"""Small random clusters from a seed, with a bit of everything that plugins depend on."""
+"""Builds small random clusters from a seed, with a bit of everything that plugins depend on."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ _HOSTNAME_LABEL = "kubernetes.io/hostname"
 
 @dataclass(frozen=True, slots=True)
 class RandomCluster:
-    """Nodes, pods on them, and pods that are to be scheduled."""
+    """Nodes, pods on them, and incoming pods."""
 
     nodes: tuple[Node, ...]
-    placed: tuple[Pod, ...]
+    existing_pods: tuple[Pod, ...]
     incoming: tuple[Pod, ...]
 
 
 def random_cluster(random: Random) -> RandomCluster:
-    """One to six nodes, with up to a dozen pods on them, and three incoming pods."""
+    """Build one to six nodes, with up to a dozen pods on them, and three incoming pods."""
     size = random.randint(1, 6)
     nodes = tuple(_node(random, f"n{index}") for index in range(size))
-    placed = (_pod(random, f"placed-{index}", f"n{random.randrange(size)}") for index in range(random.randint(0, 12)))
-    return RandomCluster(nodes, tuple(placed), tuple(_pod(random, f"incoming-{index}") for index in range(3)))
+    existing_pods = (
+        _pod(random, f"placed-{index}", f"n{random.randrange(size)}") for index in range(random.randint(0, 12))
+    )
+    return RandomCluster(nodes, tuple(existing_pods), tuple(_pod(random, f"incoming-{index}") for index in range(3)))
 
 
 def _node(random: Random, name: str) -> Node:
@@ -57,7 +59,7 @@ def _taint(random: Random) -> dict[str, str]:
 
 
 def _pod(random: Random, name: str, node_name: str = "") -> Pod:
-    wanted: dict[str, str | int] = {
+    requests: dict[str, str | int] = {
         "cpu": f"{random.randint(1, 3000)}m",
         "memory": f"{random.randint(1, 4096)}Mi",
         _GPU: 1,
@@ -65,7 +67,7 @@ def _pod(random: Random, name: str, node_name: str = "") -> Pod:
     return pod(
         name,
         node=node_name,
-        requests={key: wanted[key] for key in wanted if random.random() < 0.6},
+        requests={key: requests[key] for key in requests if random.random() < 0.6},
         labels={"app": random.choice(_APPS)},
         priority=random.choice((None, 0, 10)),
         host_ports=random.choice(((), (), (8080,), (8080, 9090))),
@@ -83,19 +85,25 @@ def _affinity(random: Random) -> dict[str, Any] | None:
     if random.random() < 0.3:
         return None
     kind = random.choice(("nodeAffinity", "podAffinity", "podAntiAffinity"))
-    required, preferred = (f"{word}DuringSchedulingIgnoredDuringExecution" for word in ("required", "preferred"))
+    required_field, preferred_field = (
+        f"{word}DuringSchedulingIgnoredDuringExecution" for word in ("required", "preferred")
+    )
     if kind == "nodeAffinity":
         operator = random.choice(("In", "NotIn", "Exists", "DoesNotExist"))
         values = random.sample(_DISKS, 2) if operator in ("In", "NotIn") else []
         term = {"matchExpressions": [{"key": "disk", "operator": operator, "values": values}]}
-        weighted = {"weight": random.randint(1, 100), "preference": term}
-        return {kind: {required: {"nodeSelectorTerms": [term]}} if random.random() < 0.5 else {preferred: [weighted]}}
+        weighted_term = {"weight": random.randint(1, 100), "preference": term}
+        return {
+            kind: {required_field: {"nodeSelectorTerms": [term]}}
+            if random.random() < 0.5
+            else {preferred_field: [weighted_term]}
+        }
     near = {
         "labelSelector": {"matchLabels": {"app": random.choice(_APPS)}},
         "topologyKey": random.choice((ZONE_LABEL, _HOSTNAME_LABEL)),
     }
-    weighted = {"weight": random.randint(1, 100), "podAffinityTerm": near}
-    return {kind: {required: [near]} if random.random() < 0.5 else {preferred: [weighted]}}
+    weighted_term = {"weight": random.randint(1, 100), "podAffinityTerm": near}
+    return {kind: {required_field: [near]} if random.random() < 0.5 else {preferred_field: [weighted_term]}}
 
 
 def _spread(random: Random) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from podium.config import (
     FieldError,
     load,
     parse_feature_gates,
-    unsupported,
+    unsupported_features,
 )
 from podium.plugins import IN_TREE
 
@@ -185,7 +185,7 @@ def found_in(wrong: Wrong) -> tuple[FieldError, ...]:
         loaded = load(wrong.file, registry=_REGISTRY, gates=parse_feature_gates([wrong.gates]))
     except ConfigError as error:
         return error.errors
-    found = unsupported(loaded, [*IN_TREE, "OurSort"], _REGISTRY).refused
+    found = unsupported_features(loaded, [*IN_TREE, "OurSort"], _REGISTRY).refusals
     assert found, wrong.text
     return found
 

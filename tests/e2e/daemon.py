@@ -28,7 +28,13 @@ from tests.patience import PATIENCE_S, pause_s
 Json = dict[str, Any]
 
 MACHINE_IS_BUSY = frozenset(
-    {"The event loop stood still", "Slow plugin", "The event loop is stuck", "The event loop responds again"}
+    {
+        "The event loop stood still",
+        "Slow plugin",
+        "The event loop is stuck",
+        "The event loop responds again",
+        "still looking for the answer",
+    }
 )
 """What podium complains of by the clock on the wall, though nothing need be wrong with it."""
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")

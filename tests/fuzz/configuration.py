@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 from hypothesis import strategies as st
 
-from podium.config import ConfigError, ErrorKind, Loaded, effective, load, load_file, to_yaml, unsupported
+from podium.config import ConfigError, ErrorKind, Loaded, effective, load, load_file, to_yaml, unsupported_features
 from podium.config.document import TEXT_LENGTH_MAX
 from podium.plugins import IN_TREE
 from tests.fuzz.limits import STALL_S, stall_s
@@ -113,7 +113,7 @@ def _load(path: str) -> float:
 
 
 def _check_accepted(loaded: Loaded) -> None:
-    unsupported(loaded, frozenset(IN_TREE))
+    unsupported_features(loaded, frozenset(IN_TREE))
     text = to_yaml(loaded.config)
     if len(text) > TEXT_LENGTH_MAX:
         return  # written out in full it has outgrown what is read

@@ -1,1 +1,1 @@
-"""Events about pods: their texts, and their way to the API server."""
+"""Composes Events about pods and writes them to the API server."""

@@ -55,13 +55,13 @@ class Event(Struct, frozen=True, gc=False):
 
 
 def reference_to(pod: Pod) -> ObjectReference:
-    """A reference to this version of the pod."""
+    """Build a reference to this version of the pod."""
     metadata = pod.metadata
     return ObjectReference("v1", "Pod", metadata.name, metadata.namespace, metadata.uid, metadata.resource_version)
 
 
 def reference_to_group(group: PodGroup) -> ObjectReference:
-    """A reference to this version of the pod group."""
+    """Build a reference to this version of the pod group."""
     metadata = group.metadata
     return ObjectReference(
         POD_GROUPS.api_version,
@@ -73,32 +73,32 @@ def reference_to_group(group: PodGroup) -> ObjectReference:
     )
 
 
-def scheduled(pod: Pod, node_name: str) -> Event:
-    """An Event: the pod was bound."""
+def scheduled_event(pod: Pod, node_name: str) -> Event:
+    """Build the Event of a bound pod."""
     note = f"Successfully assigned {pod.key} to {node_name}"
     return Event(
-        pod.spec.scheduler_name, reference_to(pod), _NORMAL, "Scheduled", "Binding", truncated(note), is_unique=True
+        pod.spec.scheduler_name, reference_to(pod), _NORMAL, "Scheduled", "Binding", truncate(note), is_unique=True
     )
 
 
 def failed_scheduling(pod: Pod, message: str) -> Event:
-    """An Event: an attempt to schedule the pod failed; the message is that of its status."""
+    """Build the Event of a failed attempt to schedule the pod, from the message of its status."""
     regarding = reference_to(pod)
-    return Event(pod.spec.scheduler_name, regarding, _WARNING, "FailedScheduling", "Scheduling", truncated(message))
+    return Event(pod.spec.scheduler_name, regarding, _WARNING, "FailedScheduling", "Scheduling", truncate(message))
 
 
 def deleting_pod_skipped(pod: Pod) -> Event:
-    """An Event: the pod was popped while it was being deleted."""
+    """Build the Event of a pod that was popped while it was being deleted."""
     return failed_scheduling(pod, f"skip schedule deleting pod: {pod.key}")
 
 
-def preempted(
+def preempted_event(
     victim: Pod, preemptor: Pod, node_name: str, *, group: PodGroup | None = None, in_memory: bool = False
 ) -> Event:
-    """An Event: the victim was preempted; `in_memory` if it was rejected before it was bound, instead of deleted.
+    """Build the Event of a victim; `in_memory` if it was rejected before it was bound, instead of deleted.
 
     Args:
-        group: the preemptor's group, if room is made for all of it.
+        group: the preemptor's group, if the preemption is for all of it.
     """
     by = f"pod {preemptor.uid}" if group is None else f"podgroup {group.metadata.uid}"
     note = f"Preempted by {by} on node {node_name}"
@@ -110,40 +110,40 @@ def preempted(
         _NORMAL,
         "Preempted",
         "Preempting",
-        truncated(note),
+        truncate(note),
         reference_to(preemptor) if group is None else reference_to_group(group),
     )
 
 
 def plugin_event(pod: Pod, reason: str, note: str, action: str, *, is_warning: bool) -> Event:
-    """An Event that a plugin records about the pod."""
+    """Build an Event that a plugin records about the pod."""
     kind = _WARNING if is_warning else _NORMAL
     reason, action = encodable(reason), encodable(action)
-    return Event(pod.spec.scheduler_name, reference_to(pod), kind, reason, action, truncated(note))
+    return Event(pod.spec.scheduler_name, reference_to(pod), kind, reason, action, truncate(note))
 
 
 def leader_election(reporting_controller: str, lease: ObjectReference, note: str) -> Event:
-    """An Event: a replica has started or stopped leading."""
+    """Build the Event of a replica that has started or stopped leading."""
     reason = "LeaderElection"
-    return Event(reporting_controller, lease, _NORMAL, reason, reason, truncated(note), is_unique=True)
+    return Event(reporting_controller, lease, _NORMAL, reason, reason, truncate(note), is_unique=True)
 
 
 def configuration_reload(reporting_controller: str, own_pod: ObjectReference, note: str, *, is_refused: bool) -> Event:
-    """An Event about the scheduler's own pod: a changed configuration was taken over, or was not."""
+    """Build the Event about the scheduler's own pod: it has applied, or refused, a changed configuration."""
     kind, reason = (_WARNING, "ConfigurationRefused") if is_refused else (_NORMAL, "ConfigurationReloaded")
-    return Event(reporting_controller, own_pod, kind, reason, "Reloading", truncated(note), is_unique=True)
+    return Event(reporting_controller, own_pod, kind, reason, "Reloading", truncate(note), is_unique=True)
 
 
 def encodable(text: str) -> str:
-    """The text without characters that UTF-8 cannot encode, such as lone surrogates in an exception's message."""
+    """Replace characters that UTF-8 cannot encode, such as lone surrogates in an exception's message."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
-def truncated(note: str, bytes_max: int = NOTE_BYTES_MAX) -> str:
-    """The note, cut if it exceeds the limit."""
+def truncate(note: str, bytes_max: int = NOTE_BYTES_MAX) -> str:
+    """Cut the note if it exceeds the limit."""
     if note.isascii() and len(note) <= bytes_max:
         return note
-    encoded = note.encode(errors="replace")
-    if len(encoded) > bytes_max:
-        return encoded[: bytes_max - len(_CUT)].decode(errors="ignore") + _CUT
-    return encoded.decode()
+    content = note.encode(errors="replace")
+    if len(content) > bytes_max:
+        return content[: bytes_max - len(_CUT)].decode(errors="ignore") + _CUT
+    return content.decode()

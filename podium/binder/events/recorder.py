@@ -1,7 +1,7 @@
 """Writes Events to the API server.
 
-Owns the bounded queue of Events, the series that repeated Events become, the retries and when to give up. Never blocks
-a caller: an Event that finds the queue full is dropped and counted.
+Owns the bounded queue of Events, the series of repeated Events, the retries and their limit. Never blocks a caller: an
+Event that finds the queue full is dropped and counted.
 
 Source: client-go v0.36 tools/events/event_broadcaster.go and event_recorder.go.
 Differs: the queue holds 20,000 Events, not 1,000: bindings go first, so the Events of a large backlog wait longer here;
@@ -48,7 +48,7 @@ _QUEUE_MAX: Final = 20_000
 _SERIES_MAX: Final = 10_000
 _WORKERS: Final = 48
 _SHARE: Final = 2
-"""A namespace may have the idle writers divided by this: a third of all writers, if it is the only namespace."""
+"""A namespace may occupy the idle writers divided by this: a third of all writers, if it is the only namespace."""
 _TRIES_MAX: Final = 12
 _RETRY_S: Final = 10.0
 _SERIES_IDLE_S: Final = 6 * 60.0
@@ -78,7 +78,7 @@ class _Series:
 
     Units: `first_s` and `last_s` are seconds since the epoch, for the API; `seen_s` and `written_s` are on the
         monotonic clock, since a wall clock may be set.
-    `written` is the count that was last sent; 0 if none was.
+    `written_count` is the count that was last sent; 0 before the first.
     """
 
     event: Event
@@ -88,7 +88,7 @@ class _Series:
     last_s: float
     seen_s: float
     count: int = 1
-    written: int = 0
+    written_count: int = 0
     written_s: float = 0.0
     is_queued: bool = False
 
@@ -169,10 +169,10 @@ class EventRecorder:
         """Accept no more Events, write the queued ones, and end `run`, which must be running until then.
 
         Returns:
-            How many were not written by the deadline.
+            The number of Events not written by the deadline.
         """
         for series in self._series.values():
-            if series.count > series.written and not series.is_queued:
+            if series.count > series.written_count and not series.is_queued:
                 self._enqueue(series)
         self._is_closed = True
         with anyio.move_on_after(deadline_s, shield=True):
@@ -182,7 +182,7 @@ class EventRecorder:
         return self._open
 
     def statistics(self) -> RecorderStatistics:
-        """The current gauges and counters."""
+        """Return the current gauges and counters."""
         return RecorderStatistics(
             written_total=self._written_total,
             dropped_total=self._dropped_total,
@@ -218,7 +218,7 @@ class EventRecorder:
             if has_ended:
                 del self._series[identity]
             is_due = has_ended or now_s - series.written_s >= _SERIES_REFRESH_S
-            if is_due and series.count > series.written and not series.is_queued:
+            if is_due and series.count > series.written_count and not series.is_queued:
                 self._enqueue(series)
 
     async def _work(self) -> None:
@@ -245,17 +245,17 @@ class EventRecorder:
             try:
                 await self._write(series)
                 # A repetition that was recorded while the first Event was being written has not been queued.
-                if series.written == 1 and series.count > 1:
+                if series.written_count == 1 and series.count > 1:
                     await self._write(series)
             finally:
                 series.is_queued = False
                 self._open -= 1
                 self._queue.task_done()
-            held = self._held.get(namespace)
-            if held is None:
+            backlog = self._held.get(namespace)
+            if backlog is None:
                 return
-            series = held.popleft()
-            if not held:
+            series = backlog.popleft()
+            if not backlog:
                 del self._held[namespace]
 
     async def _write(self, series: _Series) -> None:
@@ -271,12 +271,12 @@ class EventRecorder:
                 self._give_up(series, error)
             else:
                 self._written_total += 1
-            series.written, series.written_s = count, self._clock.monotonic()
+            series.written_count, series.written_s = count, self._clock.monotonic()
             return
 
     async def _send(self, series: _Series) -> None:
         path = f"/apis/{_API_VERSION}/namespaces/{series.namespace}/events"
-        if series.written:
+        if series.written_count:
             patch = _encode({"series": _counts(series)})
             try:
                 answer = await self._dispatcher.send(
@@ -332,7 +332,7 @@ class EventRecorder:
 
 
 def _check(answer: bytes, series: _Series) -> None:
-    """Raises: `Malformed` if the response is not the Event."""
+    """Check that the response is the Event. Raises: `Malformed`."""
     check_object(answer, _API_VERSION, _KIND, ObjectMeta(name=series.name, namespace=series.namespace))
 
 

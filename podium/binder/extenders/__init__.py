@@ -1,1 +1,1 @@
-"""HTTP extenders: the requests, their JSON, TLS, and how many run at a time."""
+"""HTTP extenders: the requests, their JSON, TLS, and their concurrency limit."""

@@ -90,22 +90,22 @@ class ExtenderClient:
             await self._session.close()
 
     async def filter(self, question: AskFilter) -> Filtered | ExtenderFailed:
-        """The nodes on which the pod may run."""
+        """Ask for the nodes on which the pod may run."""
         body = filter_args(self.extender, question.pod, question.nodes)
         return await self._ask(self.extender.filter_verb, body, lambda answer: read_filtered(question, answer))
 
     async def prioritize(self, question: AskPrioritize) -> Sequence[tuple[str, int]] | ExtenderFailed:
-        """The extender's scores of the nodes."""
+        """Ask for the extender's scores of the nodes."""
         body = filter_args(self.extender, question.pod, question.nodes)
         return await self._ask(self.extender.prioritize_verb, body, lambda answer: read_scores(self.extender, answer))
 
     async def preempt(self, question: AskPreempt) -> Preemptable | ExtenderFailed:
-        """The nodes on which the pod may preempt, and the victims."""
+        """Ask for the nodes on which the pod may preempt, and the victims."""
         body = preemption_args(question)
         return await self._ask(self.extender.preempt_verb, body, lambda answer: read_preemptable(question, answer))
 
     async def bind(self, pod: Pod, node_name: str) -> ExtenderFailed | None:
-        """Have the pod bound to the node; after a failure the pod may be bound all the same."""
+        """Let the extender bind the pod to the node; after a failure the pod may be bound all the same."""
         body = binding_args(pod, node_name)
         return await self._ask(self.extender.bind_verb, body, lambda answer: read_bound(self.extender, answer))
 
@@ -113,20 +113,20 @@ class ExtenderClient:
         try:
             status, answer = await self._post(verb, body)
         except TimeoutError:
-            return self._failed(verb, f"no answer within {format_duration(self._timeout_s)}")
+            return self._failure(verb, f"no answer within {format_duration(self._timeout_s)}")
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
-            return self._failed(verb, "the URL cannot be used")
+            return self._failure(verb, "the URL cannot be used")
         except (aiohttp.ClientError, OSError, _TooLong) as error:
-            return self._failed(verb, str(error) or type(error).__name__)
+            return self._failure(verb, str(error) or type(error).__name__)
         if status != _OK:
-            return self._failed(verb, f"code {status}")
+            return self._failure(verb, f"code {status}")
         try:
             return read(answer)
         except WireError as error:
-            return self._failed(verb, f"the answer makes no sense: {error}")
+            return self._failure(verb, f"the answer makes no sense: {error}")
 
     async def _post(self, verb: str, body: bytes) -> tuple[int, bytes]:
-        """Status and body of the response. Unless it binds, repeated once if the connection was just being closed."""
+        """Return status and body of the response. Repeat the request once, unless it binds, if the server hung up."""
         url = f"{self.extender.url_prefix.rstrip('/')}/{verb}"
         for is_last in (verb == self.extender.bind_verb, True):
             try:
@@ -141,12 +141,12 @@ class ExtenderClient:
                     raise
         raise AssertionError("the last try returns or raises")
 
-    def _failed(self, verb: str, detail: str) -> ExtenderFailed:
+    def _failure(self, verb: str, detail: str) -> ExtenderFailed:
         return ExtenderFailed(self.extender, f"failed {verb}: {detail}")
 
 
 async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
-    """The body, decompressed. Raises: `_TooLong`."""
+    """Read the body, decompressed. Raises: `_TooLong`."""
     chunks: list[bytes] = []
     length = 0
     while chunk := await read_some(response):

@@ -1,6 +1,6 @@
-"""The configured extenders: answers the questions of attempts, and has extenders bind pods.
+"""The configured extenders: answers the questions of attempts, and lets extenders bind pods.
 
-Owns which requests run concurrently, the logging of failures, and the handling of a binding that an extender has not
+Owns the concurrency of requests, the logging of failures, and the handling of a binding that an extender has not
 confirmed. Never decides: attempts do, from the answers.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (prioritizeNodes, extendersBinding), v1.36.2.
@@ -45,10 +45,10 @@ _BINDINGS_MAX: Final = 32
 
 
 class PodReader(Protocol):
-    """Looks up where a pod is bound; `ApiClient` is one."""
+    """Reads whether a pod is bound; `ApiClient` is one."""
 
     def is_bound(self, pod: Pod, node_name: str) -> Awaitable[bool]:
-        """Whether the pod is bound to the node; raises if it was deleted or is bound elsewhere."""
+        """Return whether the pod is bound to the node; raise if it was deleted or is bound elsewhere."""
 
 
 class TaskCounter(Protocol):
@@ -82,10 +82,10 @@ class ExtenderPool:
         self._counter = counter
         self._clients: dict[Extender, ExtenderClient] = {}
         if extenders:
-            # Imported here: it loads aiohttp, which most schedulers need for nothing else, and a replay for nothing.
+            # Imported here: it loads aiohttp, which many schedulers need for nothing else, and a replay not at all.
             from podium.binder.extenders.client import ExtenderClient
 
-            self._clients = {each: ExtenderClient(each) for each in extenders}
+            self._clients = {extender: ExtenderClient(extender) for extender in extenders}
         self._bindings = anyio.Semaphore(_BINDINGS_MAX)
         self._without_good_scores: set[Extender] = set()
         self._stack = AsyncExitStack()
@@ -105,17 +105,17 @@ class ExtenderPool:
     # ------------------------------------------------------------ questions of an attempt
 
     async def answer(self, question: Question) -> Answer:
-        """Ask the extenders; returns their answer to the question."""
+        """Ask the extenders, and return their answer to the question."""
         if isinstance(question, AskPrioritize):
             return Scored(await self._prioritize(question))
         client = self._clients[question.extender]
         answer = await (client.filter(question) if isinstance(question, AskFilter) else client.preempt(question))
         if isinstance(answer, ExtenderFailed):
-            self._tell(answer, question.pod)
+            self._log_failure(answer, question.pod)
         return answer
 
     async def _prioritize(self, question: AskPrioritize) -> Sequence[Sequence[tuple[str, int]] | ExtenderFailed]:
-        """The scores of all extenders, in the order of the configuration."""
+        """Ask all extenders for scores, in the order of the configuration."""
         answers: dict[int, Sequence[tuple[str, int]] | ExtenderFailed] = {}
 
         async def ask(position: int, extender: Extender) -> None:
@@ -134,15 +134,15 @@ class ExtenderPool:
             scores = await self._clients[extender].prioritize(question)
         finally:
             self._counter.add_goroutines("prioritizing_extender", -1)
-        self._judge(extender, scores, question.pod)
+        self._check_scores(extender, scores, question.pod)
         return scores
 
-    def _judge(self, extender: Extender, scores: Sequence[tuple[str, int]] | ExtenderFailed, pod: Pod) -> None:
+    def _check_scores(self, extender: Extender, scores: Sequence[tuple[str, int]] | ExtenderFailed, pod: Pod) -> None:
         """Log it when an extender starts to return no scores, or invalid ones; the scores are used unchanged."""
         if isinstance(scores, ExtenderFailed):
             wrong = f"no score given by this extender: {scores.detail}"
         else:
-            odd = next((each for each in scores if not 0 <= each[1] <= MAX_EXTENDER_PRIORITY), None)
+            odd = next((entry for entry in scores if not 0 <= entry[1] <= MAX_EXTENDER_PRIORITY), None)
             if odd is None:
                 self._without_good_scores.discard(extender)
                 return
@@ -154,29 +154,29 @@ class ExtenderPool:
             log.warning("Extender does not return valid scores", extender=name_of(extender), pod=pod.key, error=wrong)
 
     @staticmethod
-    def _tell(failed: ExtenderFailed, pod: Pod) -> None:
-        said = (
+    def _log_failure(failure: ExtenderFailed, pod: Pod) -> None:
+        text = (
             "Skipping extender as it returned error and has ignorable flag set"
-            if failed.extender.ignorable
+            if failure.extender.ignorable
             else "Extender failed"
         )
-        log.warning(said, extender=name_of(failed.extender), pod=pod.key, error=failed.detail)
+        log.warning(text, extender=name_of(failure.extender), pod=pod.key, error=failure.detail)
 
     # ------------------------------------------------------------ bindings
 
     async def bind(self, pod: Pod, node_name: str) -> Status | None:
-        """Have the pod bound by the extender that is responsible for it.
+        """Let the extender that is responsible for the pod bind it.
 
-        Returns: Skip if no extender is, or it failed and is ignorable: a plugin binds the pod then.
+        Returns: Skip if there is no such extender, or it failed and is ignorable: a plugin binds the pod then.
         """
         for extender in self._extenders.interested_in(pod):
             if not extender.bind_verb:
                 continue
-            failed = await self._bind(self._clients[extender], pod, node_name)
-            if failed is None:
+            failure = await self._bind(self._clients[extender], pod, node_name)
+            if failure is None:
                 return None
-            self._tell(failed, pod)
-            status = await self._after_failure(failed, pod, node_name)
+            self._log_failure(failure, pod)
+            status = await self._after_failure(failure, pod, node_name)
             if status is None or not extender.ignorable:
                 return status
         return SKIP
@@ -199,7 +199,7 @@ class ExtenderPool:
             self._bindings.release()
 
     def backlog(self) -> int:
-        """How many pods wait until their binding may be requested.
+        """Count the pods that wait until their binding may be requested.
 
         If the extenders are slow, only few count: pods that no extender binds must not wait for those.
         """
@@ -209,9 +209,9 @@ class ExtenderPool:
         is_slow = self._was_slow or asyncio.get_running_loop().time() - self._progress_s > SLOW_S
         return max(0, waiting - SLOW_WAITING_MAX) if is_slow else waiting
 
-    async def _after_failure(self, failed: ExtenderFailed, pod: Pod, node_name: str) -> Status | None:
-        """None if the pod is bound to the node despite the failure."""
-        message = failed.message
+    async def _after_failure(self, failure: ExtenderFailed, pod: Pod, node_name: str) -> Status | None:
+        """Read the pod again: return None if it is bound to the node despite the failure, else the error."""
+        message = failure.message
         try:
             if await self._reader.is_bound(pod, node_name):
                 log.info("Pod is bound although the extender did not confirm it", pod=pod.key, node=node_name)

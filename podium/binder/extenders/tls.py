@@ -19,7 +19,7 @@ from podium.lib.private_file import private_file
 
 
 def tls_context(extender: Extender) -> ssl.SSLContext:
-    """How to verify the extender, and podium's client certificate; inline data takes precedence over a file.
+    """Build a context that verifies the extender and has podium's client certificate; inline data precedes files.
 
     `enableHTTPS` without a CA disables verification, as upstream does. Without both, the system's CAs are used.
 
@@ -28,15 +28,15 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
     """
     settings = extender.tls_config or ExtenderTLSConfig()
     where = f'extender "{name_of(extender)}": tlsConfig'
-    made = _with_authority(settings, where)
+    context = _with_authority(settings, where)
     # Python 3.13 made certificate verification stricter than Go's.
-    made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if settings.insecure or (extender.enable_https and not (settings.ca_data or settings.ca_file)):
-        made.check_hostname = False
-        made.verify_mode = ssl.CERT_NONE
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
     if (settings.cert_data or settings.cert_file) and (settings.key_data or settings.key_file):
-        _load_certificate(made, settings, where)
-    return made
+        _load_certificate(context, settings, where)
+    return context
 
 
 def _with_authority(settings: ExtenderTLSConfig, where: str) -> ssl.SSLContext:
@@ -49,13 +49,13 @@ def _with_authority(settings: ExtenderTLSConfig, where: str) -> ssl.SSLContext:
         raise ConnectionConfigError(f"{where}.{field}: {error}") from error
 
 
-def _load_certificate(made: ssl.SSLContext, settings: ExtenderTLSConfig, where: str) -> None:
+def _load_certificate(context: ssl.SSLContext, settings: ExtenderTLSConfig, where: str) -> None:
     with (
         _as_file(settings.cert_data, settings.cert_file, f"{where}.certData") as certificate,
         _as_file(settings.key_data, settings.key_file, f"{where}.keyData") as key,
     ):
         try:
-            made.load_cert_chain(certificate, key, password=_no_password)
+            context.load_cert_chain(certificate, key, password=_no_password)
         except (OSError, ssl.SSLError, ValueError) as error:
             raise ConnectionConfigError(f"{where}: client certificate or key: {error}") from error
 
@@ -67,7 +67,7 @@ def _no_password() -> str:
 
 @contextmanager
 def _as_file(data: str, file: str, where: str) -> Iterator[str]:
-    """The file, or a temporary one with the data until the block ends: Python loads certificates only from files."""
+    """Yield the file, or a temporary one with the data: Python loads certificates only from files."""
     if not data:
         yield file
         return

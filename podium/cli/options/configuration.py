@@ -27,7 +27,7 @@ from podium.config import (
     load,
     load_file,
     parse_feature_gates,
-    unsupported,
+    unsupported_features,
     validate,
 )
 
@@ -159,8 +159,8 @@ def usable(
         loaded = replace(loaded, config=changed)
         if errors := validate(changed, gates):
             raise BadConfiguration(error.text for error in errors)
-    missing = unsupported(loaded, plugins, registry)
-    refused = missing.refused if to_run else missing.undecidable
+    missing = unsupported_features(loaded, plugins, registry)
+    refused = missing.refusals if to_run else missing.undecidable
     if refused:
         raise BadConfiguration(f"{path or 'defaults'}: {error.text}" for error in refused)
     warnings = (*loaded.warnings, *missing.warnings) if to_run else ()

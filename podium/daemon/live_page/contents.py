@@ -118,13 +118,13 @@ class QueueRows:
         known = self._known.get(info.pod.uid)
         if known is not None and known[0] == mark:
             return known
-        listed = self._listing.listed(info)
+        listed = self._listing.describe(info)
         plugins = dict.fromkeys((*listed.unschedulable_plugins, *listed.pending_plugins))
-        next_try = None if listed.place is QueueState.ACTIVE else listed.next_try
+        next_try = None if listed.state is QueueState.ACTIVE else listed.next_try
         return mark, (
             listed.pod.metadata.namespace,
             listed.pod.metadata.name,
-            listed.place.value,
+            listed.state.value,
             listed.pod.priority,
             listed.attempts,
             listed.nominated_node_name,

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.engine.derivation.applying import applied, is_same
-from podium.engine.derivation.control_objects import ControlObjects, items_at, key_of, mapping_at, namespace_of
+from podium.engine.derivation.control_objects import ControlObjects, key_of, mapping_at, namespace_of
 from podium.engine.derivation.controllers import (
     ReplicaSetState,
     Sync,
@@ -31,11 +31,19 @@ from podium.engine.derivation.controllers import (
 )
 from podium.engine.derivation.pods import TEMPLATE_HASH, owner_reference, replica_set_of
 from podium.engine.derivation.scale_down import is_ready
+from podium.engine.derivation.workload_parts import (
+    WorkloadId,
+    controller_of,
+    only,
+    owner_id,
+    revision_of,
+    selector_of,
+    template_from,
+    without_hash,
+)
 from podium.engine.manifests import Manifest, as_manifest
-from podium.objects.core import LabelSelector, Node, OwnerReference, Pod
-from podium.objects.errors import FieldError
-from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PODS
-from podium.objects.selectors import NOTHING, Selector, compile_selector, selector_of_labels
+from podium.objects.core import Node, OwnerReference, Pod
+from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS
 from podium.objects.storage import PersistentVolumeClaim
 from podium.objects.times import parse_time
 
@@ -44,10 +52,7 @@ KINDS: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSe
 
 _ADOPTING: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
 _ABOVE: Final = {"ReplicaSet": "Deployment", "Job": "CronJob"}
-_REVISION: Final = "deployment.kubernetes.io/revision"
 _API_VERSIONS: Final = {"Job": "batch/v1", "ReplicationController": "v1"}
-_WorkloadId = tuple[str, str]
-"""Kind and key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +87,14 @@ class ControllerManager:
         self._nodes = nodes
         self._claim_of = claim_of
         self.new_replica_sets: list[Manifest] = []
-        self._pods: dict[_WorkloadId, dict[str, Pod]] = {}
+        self._pods: dict[WorkloadId, dict[str, Pod]] = {}
         self._orphans: dict[str, Pod] = {}
-        self._dirty: dict[_WorkloadId, None] = {}
-        self._late: dict[_WorkloadId, None] = {}
+        self._dirty: dict[WorkloadId, None] = {}
+        self._late: dict[WorkloadId, None] = {}
         self._outdated: set[str] = set()
-        self._made_up: set[_WorkloadId] = set()
+        self._made_up: set[WorkloadId] = set()
         """The workloads that are known by their pods only."""
-        self._removed: set[_WorkloadId] = set()
+        self._removed: set[WorkloadId] = set()
         self._scaled_from: dict[str, Manifest] = {}
         """By key of a Deployment that was scaled: the Deployment before."""
         self._changed: set[str] = set()
@@ -109,7 +114,7 @@ class ControllerManager:
 
     def on_pod_gone(self, pod: Pod) -> None:
         """A pod was deleted."""
-        owner = _owner_id(pod)
+        owner = owner_id(pod)
         if owner is not None and owner[0] == "Job" and self._is_complete(owner):
             # A Job counts the pod as failed, and replaces it after a backoff.
             self._late[owner] = None
@@ -146,7 +151,7 @@ class ControllerManager:
         before = self._objects.get(kind, key)
         after = manifest if before is None else applied(before, manifest)
         if before is not None and mapping_at(manifest, "spec").get("replicas") is None:
-            after = {**after, "spec": {**mapping_at(after, "spec"), **_only(mapping_at(before, "spec"), "replicas")}}
+            after = {**after, "spec": {**mapping_at(after, "spec"), **only(mapping_at(before, "spec"), "replicas")}}
         self._objects.put(after)
         self._dirty[kind, key] = None
         if kind == "Deployment" and before is not None:
@@ -207,7 +212,7 @@ class ControllerManager:
 
         Pods without a controller do not count.
         """
-        owners = {owner for pod in pods if (owner := _owner_id(pod)) is not None}
+        owners = {owner for pod in pods if (owner := owner_id(pod)) is not None}
         if any(kind in ("Job", "DaemonSet") for kind, _ in owners):
             return None
         scaled = {self._scaled_owner(owner) for owner in owners}
@@ -217,16 +222,16 @@ class ControllerManager:
             for owner, workload in workloads.items()
         )
 
-    def _scaled_owner(self, owner: _WorkloadId) -> _WorkloadId:
+    def _scaled_owner(self, owner: WorkloadId) -> WorkloadId:
         """The Deployment of a ReplicaSet, if it is known; other workloads as they are."""
         replica_set = self._objects.get(*owner) if owner[0] == "ReplicaSet" else None
-        deployment = _controller_of(replica_set) if replica_set is not None else None
+        deployment = controller_of(replica_set) if replica_set is not None else None
         above = "Deployment", f"{owner[1].partition('/')[0]}/{deployment}"
         return owner if deployment is None or self._objects.get(*above) is None else above
 
     def is_replaced_alike(self, pod: Pod) -> bool:
         """Whether the pod is replaced by one like it once it is deleted: its workload is not known, or is made up."""
-        owner = _owner_id(pod)
+        owner = owner_id(pod)
         if owner is None or owner[0] in ("StatefulSet", "DaemonSet"):
             return False
         return owner in self._made_up or not self._is_complete(owner)
@@ -276,7 +281,7 @@ class ControllerManager:
 
     def _related(self, replica_set: Manifest) -> list[Pod]:
         """The pods of all ReplicaSets of the same Deployment."""
-        deployment = _controller_of(replica_set)
+        deployment = controller_of(replica_set)
         if deployment is None:
             return []
         siblings = self._replica_sets(f"{namespace_of(replica_set)}/{deployment}")
@@ -314,7 +319,7 @@ class ControllerManager:
         same = [
             candidate
             for candidate in owned
-            if is_same(_without_hash(mapping_at(candidate, "spec", "template")), template)
+            if is_same(without_hash(mapping_at(candidate, "spec", "template")), template)
         ]
         if not same and key not in self._changed:
             same = owned  # the same but for defaults that this dump lacks
@@ -333,14 +338,14 @@ class ControllerManager:
         owned = [
             candidate
             for candidate in self._objects.in_namespace("ReplicaSet", namespace)
-            if _controller_of(candidate) == name
+            if controller_of(candidate) == name
         ]
-        return sorted(owned, key=_revision)
+        return sorted(owned, key=revision_of)
 
     # ------------------------------------------------------------ pods and their owners
 
     def _index(self, pod: Pod) -> None:
-        owner = _owner_id(pod)
+        owner = owner_id(pod)
         if owner is None:
             self._orphans[pod.key] = pod
         else:
@@ -352,7 +357,7 @@ class ControllerManager:
         kind, namespace = str(workload.get("kind")), key.partition("/")[0]
         if kind not in _ADOPTING or not self._orphans:
             return ()
-        selector = _selector_of(workload)
+        selector = selector_of(workload)
         reference = msgspec.convert(owner_reference(workload), OwnerReference)
         prefix = f"{key.partition('/')[2]}-"
         return tuple(
@@ -365,26 +370,26 @@ class ControllerManager:
         )
 
     def _touch_owner(self, pod: Pod) -> None:
-        owner = _owner_id(pod)
+        owner = owner_id(pod)
         if owner is None or owner[0] not in KINDS:
             return
         if not self.is_replaced_alike(pod):
             self._ensure(*owner)
             self._dirty[owner] = None
         if owner[0] == "ReplicaSet" and (replica_set := self._objects.get(*owner)) is not None:
-            deployment = _controller_of(replica_set)
+            deployment = controller_of(replica_set)
             key = f"{pod.metadata.namespace}/{deployment}"
             # A Deployment that nothing has changed has nothing to do, and its template may not be known exactly.
             if deployment is not None and key in self._current:
                 self._dirty["Deployment", key] = None
 
-    def _owners(self, owner: _WorkloadId, pods: Mapping[str, Pod]) -> list[_WorkloadId]:
+    def _owners(self, owner: WorkloadId, pods: Mapping[str, Pod]) -> list[WorkloadId]:
         """What controls these pods, and what controls that: by its name if nothing else says it."""
         kind, key = owner
         workload = self._objects.get(kind, key)
         namespace = key.partition("/")[0]
         if workload is not None:
-            above = _controller_of(workload)
+            above = controller_of(workload)
             return [owner, (_ABOVE.get(kind, ""), f"{namespace}/{above}")] if above is not None else [owner]
         has_hash = any(TEMPLATE_HASH in pod.metadata.labels for pod in pods.values())
         if kind in _ABOVE and (kind != "ReplicaSet" or has_hash or "-" in key):
@@ -415,9 +420,9 @@ class ControllerManager:
             owner_references = [owner_reference(deployment)]
         metadata = {"name": name, "namespace": pods[0].metadata.namespace, "ownerReferences": owner_references}
         metadata |= mapping_at(partial, "metadata")
-        template = _template_from(kind, pods[0])
+        template = template_from(kind, pods[0])
         if kind == "Deployment":
-            template = _without_hash(template)
+            template = without_hash(template)
         counts = {"replicas": len(pods), "parallelism": len(pods)}
         claims = self._claim_templates(pods[0]) if kind == "StatefulSet" else []
         self._objects.put(
@@ -439,7 +444,7 @@ class ControllerManager:
             self._ensure(*replica_set)
         return [pod for owner in replica_sets for pod in _active(self._pods[owner])]
 
-    def _is_complete(self, workload: _WorkloadId) -> bool:
+    def _is_complete(self, workload: WorkloadId) -> bool:
         """Whether the workload is known with its template."""
         return bool(mapping_at(self._objects.get(*workload), "spec", "template", "spec"))
 
@@ -461,62 +466,3 @@ class ControllerManager:
 def _active(pods: Mapping[str, Pod]) -> list[Pod]:
     """The pods that are not being deleted."""
     return [pod for pod in pods.values() if not pod.is_terminating]
-
-
-def _template_from(kind: str, pod: Pod) -> dict[str, Any]:
-    """A pod template that makes pods like this one."""
-    manifest = as_manifest(PODS, pod)
-    spec = {name: value for name, value in mapping_at(manifest, "spec").items() if name != "nodeName"}
-    if kind == "DaemonSet":
-        spec.pop("affinity", None)
-    labels = {key: value for key, value in pod.metadata.labels.items() if key != "controller-revision-hash"}
-    metadata = {"labels": labels, "annotations": dict(pod.metadata.annotations)}
-    return {"metadata": metadata, "spec": spec}
-
-
-def _selector_of(workload: Manifest) -> Selector:
-    """The selector of the workload; one that matches nothing if it has none, or a broken one."""
-    selector = mapping_at(workload, "spec").get("selector")
-    if not isinstance(selector, Mapping) or not selector:
-        return NOTHING
-    if workload.get("kind") == "ReplicationController":
-        return selector_of_labels(selector)
-    try:
-        return compile_selector(msgspec.convert(selector, LabelSelector))
-    except (msgspec.ValidationError, FieldError):
-        return NOTHING
-
-
-def _owner_id(pod: Pod) -> _WorkloadId | None:
-    owner: OwnerReference | None = pod.metadata.controller
-    return None if owner is None else (owner.kind, f"{pod.metadata.namespace}/{owner.name}")
-
-
-def _controller_of(workload: Manifest) -> str | None:
-    """The name of what controls the workload."""
-    return next(
-        (
-            str(reference.get("name"))
-            for reference in items_at(workload, "metadata", "ownerReferences")
-            if reference.get("controller")
-        ),
-        None,
-    )
-
-
-def _revision(replica_set: Manifest) -> tuple[int, str]:
-    metadata = mapping_at(replica_set, "metadata")
-    text = str(mapping_at(metadata, "annotations").get(_REVISION) or "")
-    is_old = bool(metadata.get("uid"))
-    return (int(text) if text.isdecimal() else 0 if is_old else 1 << 31), str(metadata.get("creationTimestamp") or "")
-
-
-def _without_hash(template: Mapping[str, Any]) -> dict[str, Any]:
-    """The template without the label that its ReplicaSet has added."""
-    metadata = mapping_at(template, "metadata")
-    labels = {key: value for key, value in mapping_at(metadata, "labels").items() if key != TEMPLATE_HASH}
-    return {**template, "metadata": {**metadata, "labels": labels}}
-
-
-def _only(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: content[name] for name in names if name in content}

@@ -1,8 +1,7 @@
 """The flight recorder: the last scheduling attempts in columns, bounded in bytes.
 
-Owns what is kept of an attempt, in which form, and what is dropped first. It hears of attempts as an `AttemptObserver`
-and keeps references to what the attempt has made anyway; text is made only when somebody asks. Never changes an
-attempt, never does I/O.
+Owns what is kept of an attempt, in which form, and what is dropped first. It observes attempts as an `AttemptObserver`
+and keeps references to the attempt's own results; text is made only on read. Never changes an attempt, never does I/O.
 """
 
 from podium.engine.flight_recorder.attempts import Details, RecordedAttempt, Result

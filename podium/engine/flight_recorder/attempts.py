@@ -1,4 +1,4 @@
-"""Recorded attempts as they are read: values for people, made when somebody asks."""
+"""Recorded attempts as they are read: values for people, made on read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.lib.transitions import Transition
 
 
 class Result(enum.StrEnum):
-    """What became of an attempt."""
+    """The outcome of an attempt."""
 
     BINDING = "binding"
     SCHEDULED = "scheduled"
@@ -19,7 +19,7 @@ class Result(enum.StrEnum):
 
 
 RESULTS: Sequence[Result] = tuple(Result)
-"""By the number that stands for each in a column."""
+"""The results by their number in columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,17 @@ class RecordedAttempt:
     """One attempt at one pod.
 
     Attributes:
-        sequence: grows with each attempt that this process has decided.
+        sequence: the number of the attempt among those that this process has decided.
         attempt: the number of the attempt at this pod.
-        started_s: on the monotonic clock.
-        decision_s: how long the decision took.
-        total_s: until the pod was bound or put back; None while it is being bound.
-        node: the node that was chosen; "" if none fits.
-        message: why it was not scheduled.
-        node_count: how many nodes there were.
-        examined: how many of them were looked at.
-        feasible: on how many of these the pod fits.
-        story: how the pod came through the queue; on the queue's clock.
+        started_s: the start on the monotonic clock.
+        decision_s: the duration of the decision.
+        total_s: the duration until the pod was bound or put back; None while it is being bound.
+        node: the chosen node; "" if no node fits.
+        message: why the pod was not scheduled.
+        node_count: the number of nodes.
+        examined: the number of nodes that were examined.
+        feasible: the number of these on which the pod fits.
+        story: the pod's transitions in the queue, on the queue's clock.
     """
 
     sequence: int
@@ -60,16 +60,16 @@ class RecordedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What an attempt found out about nodes.
+    """The verdicts and scores of an attempt.
 
     Attributes:
-        rejected: the plugin that rejected each node first, and its reasons.
-        rejected_all: the same if PreFilter rejected the pod on every node that is not in `rejected`.
+        rejections: the plugin that rejected each node first, and its reasons.
+        rejected_all: the plugin, with its reasons, that rejected all nodes that are not in `rejections` at PreFilter.
         totals: the total score of each node that was compared.
-        plugins: the weighted scores behind it by plugin, in the order of `totals`.
+        plugins: the weighted scores by plugin, in the order of `totals`.
     """
 
-    rejected: Mapping[str, tuple[str, str]]
+    rejections: Mapping[str, tuple[str, str]]
     rejected_all: tuple[str, str] | None
     totals: Mapping[str, int]
     plugins: Mapping[str, Sequence[int]]

@@ -1,30 +1,30 @@
-"""A recorded attempt as the explanation of where its pod went, or why it went nowhere."""
+"""Turns a recorded attempt into the explanation of its pod's placement."""
 
 from __future__ import annotations
 
-from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, grouped
+from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, group_blockers
 from podium.engine.flight_recorder.attempts import Details, RecordedAttempt
 
 SCORES_MAX = 20
-"""So many of the best nodes are told with their scores."""
+"""The number of best nodes whose scores are listed."""
 
 
-def explain_attempt(attempt: RecordedAttempt, details: Details, asked: str = "") -> Explanation:
-    """What the attempt found out. Of a node's blockers an attempt knows the first.
+def explain_attempt(attempt: RecordedAttempt, details: Details, node_name: str = "") -> Explanation:
+    """Explain the attempt. It has recorded only the first blocker of each node.
 
     Args:
-        asked: a node whose scores are told whatever its place.
+        node_name: a node whose scores are listed even if it is not among the best.
 
-    Cost: one step for each node that was looked at.
+    Cost: one step for each node that was examined.
     """
-    blockers = {node: (Blocker(plugin, text),) for node, (plugin, text) in details.rejected.items()}
-    groups = grouped(blockers)
-    others = attempt.node_count - len(blockers)
-    if details.rejected_all is not None and others > 0:
+    blockers = {node: (Blocker(plugin, text),) for node, (plugin, text) in details.rejections.items()}
+    groups = group_blockers(blockers)
+    unlisted_count = attempt.node_count - len(blockers)
+    if details.rejected_all is not None and unlisted_count > 0:
         plugin, text = details.rejected_all
-        groups = (*groups, Group(plugin, text, (), others))
-        if asked and asked not in details.totals:
-            blockers.setdefault(asked, (Blocker(plugin, text),))
+        groups = (*groups, Group(plugin, text, (), unlisted_count))
+        if node_name and node_name not in details.totals:
+            blockers.setdefault(node_name, (Blocker(plugin, text),))
     return Explanation(
         pod=f"{attempt.namespace}/{attempt.name}",
         bound_to="",
@@ -34,18 +34,18 @@ def explain_attempt(attempt: RecordedAttempt, details: Details, asked: str = "")
         blockers=blockers,
         groups=groups,
         one_edit_away=None,
-        scores=_scores(attempt, details, asked),
+        scores=_scores(attempt, details, node_name),
         message=attempt.message,
-        asked=asked,
+        asked=node_name,
     )
 
 
-def _scores(attempt: RecordedAttempt, details: Details, asked: str) -> tuple[NodeScore, ...]:
-    """The best nodes, the winner first, and the node that was asked about."""
+def _scores(attempt: RecordedAttempt, details: Details, node_name: str) -> tuple[NodeScore, ...]:
+    """Return the scores of the best nodes, the winner first, and of the node in question."""
     totals, places = details.totals, {node: at for at, node in enumerate(details.totals)}
     best = sorted(totals, key=lambda node: (node != attempt.node, -totals[node], node))
-    shown = best[:SCORES_MAX] + [node for node in best[SCORES_MAX:] if node == asked]
+    names = best[:SCORES_MAX] + [node for node in best[SCORES_MAX:] if node == node_name]
     return tuple(
         NodeScore(node, totals[node], {plugin: values[places[node]] for plugin, values in details.plugins.items()})
-        for node in shown
+        for node in names
     )

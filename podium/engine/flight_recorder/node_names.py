@@ -1,4 +1,4 @@
-"""The names of nodes by row, which recorded attempts refer to."""
+"""The names of nodes by row, to which recorded attempts refer."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class NodeNames:
         self.nbytes = 0
 
     def learn(self, names: list[str]) -> bool:
-        """Add the names of rows that had none; False if a row has another name now.
+        """Add the names of rows that had none; return False if a row has another name now.
 
         Args:
             names: by row; "" for a row without a node.
         """
-        known = self.names
-        if any(old and new and old != new for old, new in zip(known, names, strict=False)):
+        current = self.names
+        if any(old and new and old != new for old, new in zip(current, names, strict=False)):
             return False
-        known[:] = [
-            new or (known[row] if row < len(known) else "") for row, new in enumerate(names + known[len(names) :])
+        current[:] = [
+            new or (current[row] if row < len(current) else "") for row, new in enumerate(names + current[len(names) :])
         ]
-        self.nbytes = sum(57 + len(name) for name in known)
+        self.nbytes = sum(57 + len(name) for name in current)
         return True

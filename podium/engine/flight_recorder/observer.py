@@ -1,4 +1,4 @@
-"""What the scheduler reports about its attempts."""
+"""The interface by which the scheduler reports its attempts."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Seconds: TypeAlias = float
 class AttemptObserver:
     """Receives reports of attempts as they happen. Methods must be quick and must not raise.
 
-    Methods do nothing by default: an observer overrides what it wants. The duration is that of the decision, or of the
-    attempt from its start to the end of its binding.
+    Methods do nothing by default; an observer overrides those that it needs. `seconds` is the duration of the decision,
+    or that of the attempt from its start to the end of its binding.
     """
 
-    def decided(
+    def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
     ) -> None:
-        """An attempt has reached its decision, which is now carried out. `started_s` is on the monotonic clock.
+        """Report a decision that is about to be carried out. `started_s` is on the monotonic clock.
 
-        An observer that sets `cycle.measures_plugins` has every plugin of the binding cycle reported by itself.
+        An observer may set `cycle.measures_plugins` to have each plugin of the binding cycle reported separately.
         """
 
-    def bound(self, pod: Pod, seconds: Seconds) -> None:
-        """The pod of the last decision was bound."""
+    def on_bound(self, pod: Pod, seconds: Seconds) -> None:
+        """Report that the pod of the last decision was bound."""
 
-    def failed(self, pod: Pod, result: str, message: str, seconds: Seconds) -> None:
-        """The pod of the last decision was not scheduled: `result` is "unschedulable" or "error"."""
+    def on_failure(self, pod: Pod, result: str, message: str, seconds: Seconds) -> None:
+        """Report that the pod of the last decision was not scheduled; `result` is "unschedulable" or "error"."""

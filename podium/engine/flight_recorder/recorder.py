@@ -1,4 +1,4 @@
-"""Notes down every attempt, and finds those that somebody asks about."""
+"""Records every attempt, and finds recorded ones by pod."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OPEN_MAX: Final = 10_000
 _MESSAGE_MAX: Final = 4000
 """Longer messages are cut: a plugin's reason has no length limit."""
 _encode_into: Final = msgspec.msgpack.Encoder().encode_into
-_NUMBER_OF: Final = {each.value: number for number, each in enumerate(RESULTS)}
+_NUMBER_OF: Final = {result.value: number for number, result in enumerate(RESULTS)}
 
 
 class FlightRecorder(AttemptObserver):
@@ -40,7 +40,7 @@ class FlightRecorder(AttemptObserver):
     Attempts that found a node and those that did not are kept apart, each within half of the memory: thousands of
     scheduled pods must not displace the only attempt at a pending one.
 
-    Cost: one call for a decision, which encodes what it was, and one for its end. The scores are referred to.
+    Cost: one call for a decision, which encodes it, and one for its end. Scores are referred to, not copied.
     """
 
     def __init__(self, memory_bytes: int) -> None:
@@ -53,49 +53,49 @@ class FlightRecorder(AttemptObserver):
 
     @property
     def attempts(self) -> int:
-        """How many attempts are kept."""
+        """The number of attempts that are kept."""
         return self._placed.attempts + self._rejected.attempts
 
     @property
     def newest_sequence(self) -> int:
-        """How many attempts this process has decided, and the number of the last one."""
+        """The number of attempts that this process has decided, which is also the number of the last one."""
         return self._sequence
 
     @property
     def nbytes(self) -> int:
-        """How many bytes they take."""
+        """The size of all kept attempts."""
         return self._placed.nbytes + self._rejected.nbytes
 
-    # ------------------------------------------------------------ hearing of attempts
+    # ------------------------------------------------------------ recording
 
-    def decided(
+    def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: Seconds
     ) -> None:
-        """Note down the decision. If the pod was placed, this calls at most two functions unless a node was added."""
+        """Record the decision. For a placed pod this calls at most two functions, unless a node was added."""
         snapshot = cycle.snapshot
         if snapshot.order is not self._order and not snapshot.is_fork:
             self._learn_names(snapshot)
         diagnosis, meta = cycle.diagnosis, cycle.pod.metadata
         if decision.__class__ is Suggested:
-            ring, scored, node_name = self._placed, cycle.scored, decision.node_name
-            examined, feasible = decision.evaluated_nodes, decision.feasible_nodes
+            ring, record, node_name = self._placed, cycle.scored, decision.node_name
+            examined_count, feasible = decision.evaluated_nodes, decision.feasible_nodes
         else:
-            ring, scored, node_name = self._rejected, None, ""
-            examined, feasible = diagnosis.rejected_count, 0
+            ring, record, node_name = self._rejected, None, ""
+            examined_count, feasible = diagnosis.rejected_count, 0
         history: ScoreHistory | None = None
         score_bytes = history_bytes = rejection_bytes = 0
-        if scored is not None:
-            history, score_bytes = scored.history, SCORED_BYTES
+        if record is not None:
+            history, score_bytes = record.history, SCORED_BYTES
             history_bytes = 0 if history is None else history.nbytes
-            if scored.rows.base is None:
-                score_bytes += scored.rows.nbytes
-            if scored.computed or scored.extended is not None:
-                score_bytes += _bytes_computed(scored)
+            if record.rows.base is None:
+                score_bytes += record.rows.nbytes
+            if record.computed or record.extended is not None:
+                score_bytes += _bytes_computed(record)
         if diagnosis.rejections:
             rejection_bytes = _bytes_rejected(diagnosis)
         has_details = self._names.names and score_bytes + history_bytes + rejection_bytes <= ring.pending_bytes_max
         if not has_details:
-            scored = history = None
+            record = history = None
             score_bytes = history_bytes = rejection_bytes = 0
         segment, size = ring.newest, FIXED_BYTES + score_bytes + rejection_bytes
         added_bytes = 0 if history in segment.histories else history_bytes
@@ -107,13 +107,13 @@ class FlightRecorder(AttemptObserver):
             size += added_bytes
         position = segment.count
         if has_details and (diagnosis.rejections or diagnosis.single or not node_name):
-            known = -1 if node_name else self._number_of_same(cycle.pod, diagnosis)
-            if known < 0:
-                known = len(segment.diagnoses)
+            number = -1 if node_name else self._number_of_same(cycle.pod, diagnosis)
+            if number < 0:
+                number = len(segment.diagnoses)
                 segment.diagnoses.append(diagnosis)
             else:
                 size -= rejection_bytes
-            segment.diagnosis_of[position] = known
+            segment.diagnosis_of[position] = number
         self._sequence += 1
         _encode_into(
             (
@@ -126,7 +126,7 @@ class FlightRecorder(AttemptObserver):
                 started_s,
                 seconds,
                 node_name,
-                examined,
+                examined_count,
                 feasible,
                 snapshot.order.size,
                 info.transitions.raw,
@@ -134,34 +134,34 @@ class FlightRecorder(AttemptObserver):
             segment.heads,
             -1,
         )
-        segment.scored[position] = scored
+        segment.scored[position] = record
         segment.score_bytes += score_bytes
         segment.count, segment.last = position + 1, self._sequence
         ring.pending_bytes += size
         self._open[meta.uid] = ring, segment, position
 
-    def bound(self, pod: Pod, seconds: Seconds) -> None:
-        """Note that the pod was bound."""
+    def on_bound(self, pod: Pod, seconds: Seconds) -> None:
+        """Record that the pod was bound."""
         uid = pod.metadata.uid
         if uid in self._open:
             _, segment, position = self._open[uid]
             del self._open[uid]
             segment.results[position], segment.total_s[position] = SCHEDULED, seconds
 
-    def failed(self, pod: Pod, result: str, message: str, seconds: Seconds) -> None:
-        """Note why the pod was not scheduled."""
+    def on_failure(self, pod: Pod, result: str, message: str, seconds: Seconds) -> None:
+        """Record why the pod was not scheduled."""
         if pod.uid in self._open:
             ring, segment, position = self._open.pop(pod.uid)
             ring.end(segment, position, _NUMBER_OF[result], seconds, message[:_MESSAGE_MAX])
 
     def _number_of_same(self, pod: Pod, diagnosis: Diagnosis) -> int:
-        """The number of a diagnosis that replicas share because they were rejected alike; -1 if there is none yet."""
+        """Return the number of an equal diagnosis of a replica; -1 if no replica has one yet."""
         segment, spec = self._rejected.newest, pod.spec
         if not segment.count:
             self._last_rejected.clear()
-        known = self._last_rejected.get(id(spec))
-        if known is not None and _is_same(segment.diagnoses[known[1]], diagnosis):
-            return known[1]
+        entry = self._last_rejected.get(id(spec))
+        if entry is not None and _is_same(segment.diagnoses[entry[1]], diagnosis):
+            return entry[1]
         self._last_rejected[id(spec)] = spec, len(segment.diagnoses)
         return -1
 
@@ -172,7 +172,7 @@ class FlightRecorder(AttemptObserver):
             self._open.clear()
 
     def _learn_names(self, snapshot: Snapshot) -> None:
-        """Note the names of the nodes by row; attempts before a row changed hands keep the names that they saw."""
+        """Note the names of the nodes by row. Attempts before a row got another node keep the old names."""
         self._order = snapshot.order
         names = ["" if node is None else node.name for node in snapshot.nodes]
         if not self._names.learn(names):
@@ -181,7 +181,7 @@ class FlightRecorder(AttemptObserver):
             self._names = NodeNames()
             self._names.learn(names)
         if self._names.nbytes > self._placed.limit_bytes // 2:
-            # Without the names of its nodes an attempt is kept without what it found out about them.
+            # The names would take too much memory; without them an attempt is kept without details on nodes.
             self._names = NodeNames()
         self._placed.use(self._names, snapshot.order.nbytes)
         self._rejected.use(self._names, 0)
@@ -189,38 +189,38 @@ class FlightRecorder(AttemptObserver):
     # ------------------------------------------------------------ reading
 
     def newest_first(self, namespace: str = "", name: str = "", result: str = "") -> Iterator[RecordedAttempt]:
-        """The recorded attempts at such pods; "" for any."""
-        found = [ring.newest_first(namespace, name, result) for ring in (self._placed, self._rejected)]
-        return heapq.merge(*found, key=lambda each: -each.sequence)
+        """Return the recorded attempts at the pods with these values, the newest first; "" matches any."""
+        attempts_by_ring = [ring.newest_first(namespace, name, result) for ring in (self._placed, self._rejected)]
+        return heapq.merge(*attempts_by_ring, key=lambda attempt: -attempt.sequence)
 
     def details(self, attempt: RecordedAttempt) -> Details | None:
-        """What the attempt found out about nodes; None if that is no longer kept."""
+        """Return the attempt's verdicts and scores; None if they are no longer kept."""
         return (self._placed if attempt.node else self._rejected).details(attempt.sequence)
 
 
 def _bytes_rejected(diagnosis: Diagnosis) -> int:
-    return sum(each.rows.nbytes + each.verdicts.nbytes for each in diagnosis.rejections)
+    return sum(rejection.rows.nbytes + rejection.verdicts.nbytes for rejection in diagnosis.rejections)
 
 
-def _bytes_computed(scored: Scored) -> int:
-    """What the scores take that the attempt has computed or been told."""
-    nbytes = len(scored.computed) * (SCORED_BYTES + scored.rows.size)
-    return nbytes if scored.extended is None else nbytes + scored.extended.nbytes
+def _bytes_computed(record: Scored) -> int:
+    """Return the size of the scores that the attempt itself has computed or received from extenders."""
+    nbytes = len(record.computed) * (SCORED_BYTES + record.rows.size)
+    return nbytes if record.extended is None else nbytes + record.extended.nbytes
 
 
-def _is_same(one: Diagnosis, other: Diagnosis) -> bool:
+def _is_same(first: Diagnosis, second: Diagnosis) -> bool:
     return (
-        not one.single
-        and not other.single
-        and one.absent == other.absent
-        and len(one.rejections) == len(other.rejections)
-        and all(_are_same(a, b) for a, b in zip(one.rejections, other.rejections, strict=True))
+        not first.single
+        and not second.single
+        and first.absent == second.absent
+        and len(first.rejections) == len(second.rejections)
+        and all(_are_same(a, b) for a, b in zip(first.rejections, second.rejections, strict=True))
     )
 
 
-def _are_same(one: Rejection, other: Rejection) -> bool:
+def _are_same(first: Rejection, second: Rejection) -> bool:
     return (
-        np.array_equal(one.rows, other.rows)
-        and np.array_equal(one.verdicts, other.verdicts)
-        and (one.meanings is other.meanings or one.counted() == other.counted())
+        np.array_equal(first.rows, second.rows)
+        and np.array_equal(first.verdicts, second.verdicts)
+        and (first.meanings is second.meanings or first.counted() == second.counted())
     )

@@ -24,8 +24,8 @@ class Ring:
 
     Attributes:
         newest: the segment that is not sealed yet.
-        pending_bytes: what it takes, arrays included, by a generous count.
-        pending_bytes_max: beyond this it is sealed.
+        pending_bytes: the estimated size of that segment, arrays included, rounded up.
+        pending_bytes_max: the size beyond which it is sealed.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -40,12 +40,12 @@ class Ring:
 
     @property
     def attempts(self) -> int:
-        """How many attempts are kept."""
+        """The number of attempts that are kept."""
         return self._sealed_count + self.newest.count
 
     @property
     def nbytes(self) -> int:
-        """What is kept takes so many bytes."""
+        """The size of all kept attempts."""
         return self._heads_bytes + self._details_bytes + self._names_bytes + self.pending_bytes
 
     def seal(self) -> None:
@@ -64,7 +64,7 @@ class Ring:
         self._prune()
 
     def use(self, names: NodeNames, order_bytes: int) -> None:
-        """Have the attempts from now on refer to these names, or to what was added to them, and to a new order."""
+        """Let new attempts refer to these names, which may have grown, and to a new order of nodes."""
         if names is not self.newest.names:
             self.seal()
             self.newest.names = names
@@ -77,7 +77,7 @@ class Ring:
         self.pending_bytes += self._order_bytes
 
     def end(self, segment: Segment, position: int, result: int, total_s: float, message: str) -> None:
-        """Note the end of an attempt, whose message is known only now."""
+        """Record the end of an attempt, with its message."""
         nbytes = segment.end(position, result, total_s, message)
         if segment is self.newest:
             self.pending_bytes += nbytes
@@ -97,26 +97,26 @@ class Ring:
             oldest.drop_details()
             self._names_bytes = self._count_names()
         while self._segments and self._heads_bytes + self._details_bytes + self._names_bytes > limit:
-            dropped = self._segments.popleft()
-            self._heads_bytes -= dropped.head_bytes
-            self._sealed_count -= dropped.count
-            dropped.drop()
+            expired = self._segments.popleft()
+            self._heads_bytes -= expired.head_bytes
+            self._sealed_count -= expired.count
+            expired.drop()
 
     def _count_names(self) -> int:
-        """The bytes of all names. Neighbouring segments share theirs, unless a row has changed hands between them."""
-        used = [each.names for each in self._with_details] + [self.newest.names]
-        return sum([b.nbytes for a, b in zip([None, *used[:-1]], used, strict=True) if a is not b])
+        """Return the size of all names. Neighbouring segments share theirs, unless a row got another node between."""
+        names = [segment.names for segment in self._with_details] + [self.newest.names]
+        return sum([b.nbytes for a, b in zip([None, *names[:-1]], names, strict=True) if a is not b])
 
     # ------------------------------------------------------------ reading
 
     def newest_first(self, namespace: str, name: str, result: str) -> Iterator[RecordedAttempt]:
-        """The attempts at such pods; "" for any."""
+        """Yield the attempts at the pods with these values, the newest first; "" matches any."""
         for segment in self._from_newest():
             yield from segment.newest_first(namespace, name, result)
 
     def details(self, sequence: int) -> Details | None:
-        """The details of that attempt; None if they are not kept."""
-        up_to_it = [each for each in self._from_newest() if each.last >= sequence]
+        """Return the details of that attempt; None if they are not kept."""
+        up_to_it = [segment for segment in self._from_newest() if segment.last >= sequence]
         return up_to_it[-1].details(sequence) if up_to_it else None
 
     def _from_newest(self) -> Iterator[Segment]:

@@ -1,7 +1,7 @@
-"""A number of attempts, as they are noted down and as they are kept: nothing is made of them until somebody reads.
+"""A segment of recorded attempts, which are decoded only on read.
 
-Owns the form of an attempt: its head is encoded at once, so that none of its objects lives on, and its scores stay
-where scoring has them, in the history that the attempts at one signature share. Only verdicts, which may be about all
+Owns the form of an attempt: its head is encoded at once, so that none of its objects is kept alive. Its scores stay
+where scoring keeps them, in the history that the attempts at one signature share. Only verdicts, which may concern all
 nodes, are put into columns when the segment is sealed.
 """
 
@@ -31,16 +31,16 @@ BINDING, SCHEDULED, UNSCHEDULABLE, ERROR = range(4)
 """Positions in `RESULTS`."""
 ATTEMPTS_MAX: Final = 128
 FIXED_BYTES: Final = 2048
-"""What an attempt is counted as before its segment is sealed, beside its arrays."""
+"""The estimated size of an attempt before its segment is sealed, without its arrays."""
 SCORED_BYTES: Final = 384
-"""What the scores of one attempt, or of a plugin in it, are counted as, beside their arrays."""
+"""The estimated size of one attempt's scores, or of one plugin's scores in it, without their arrays."""
 _OBJECT_BYTES: Final = 10_240
-"""A segment and what it consists of, beside its heads, messages and arrays."""
+"""The estimated size of a segment without its heads, messages and arrays."""
 _SIGNATURE_BYTES: Final = 1024
-"""The weights and constant scores that attempts at pods of one signature share."""
+"""The estimated size of the weights and constant scores that attempts at pods of one signature share."""
 _STATUS_BYTES: Final = 512
-"""A status with its verdict and its reasons, which many attempts may share."""
-_NUMBER_OF: Final = {each.value: number for number, each in enumerate(RESULTS)}
+"""The estimated size of a status with its verdict and its reasons, which many attempts may share."""
+_NUMBER_OF: Final = {result.value: number for number, result in enumerate(RESULTS)}
 _ORDERS_MAX: Final = 3
 _UNKNOWN_S: Final = -1.0
 _KINDS: Final = [
@@ -50,7 +50,7 @@ _KINDS: Final = [
 
 
 class _Head(msgspec.Struct, array_like=True):
-    """What is encoded of an attempt, in the order in which the recorder notes it."""
+    """The encoded part of an attempt, in the order in which the recorder writes it."""
 
     sequence: int
     namespace: str
@@ -61,7 +61,7 @@ class _Head(msgspec.Struct, array_like=True):
     started_s: float
     decision_s: float
     node: str
-    examined: int
+    examined_count: int
     feasible: int
     node_count: int
     story: list[tuple[float, str, str, str, str]]
@@ -76,12 +76,12 @@ class Segment:
     Attributes:
         names: the names of nodes that the details need.
         count, last: the number of attempts, and the sequence of the last one.
-        heads: what was encoded of each, one after the other.
-        results, total_s, messages: how each has ended, by its position.
+        heads: the encoded attempts, one after the other.
+        results, total_s, messages: the end of each attempt, by its position.
         scored, diagnosis_of: its scores, and the number of its diagnosis; -1 if nothing was rejected.
-        histories: where scores of these attempts are; None if they have none.
-        score_bytes: what the scores take; until the segment is sealed, without the histories.
-        order_bytes, order_count: what the orders of nodes take that the scores may refer to, and how many there are.
+        histories: the score histories of these attempts, with None for attempts without a history.
+        score_bytes: the size of the scores; until the segment is sealed, without the histories.
+        order_bytes, order_count: the size and number of the node orders to which the scores may refer.
     """
 
     def __init__(self, names: NodeNames) -> None:
@@ -101,16 +101,16 @@ class Segment:
 
     @property
     def head_bytes(self) -> int:
-        """What the attempts take without their details."""
+        """The size of the attempts without their details."""
         return _OBJECT_BYTES + len(self.heads) + self._text_bytes
 
     @property
     def detail_bytes(self) -> int:
-        """What the verdicts and scores take."""
+        """The size of the verdicts and scores."""
         return self.score_bytes + (0 if self._verdicts is None else self._verdicts.nbytes)
 
     def seal(self) -> None:
-        """Make the details smaller; no attempt follows."""
+        """Compress the details, once no attempt follows."""
         self.heads = bytearray(self.heads)  # no larger than needed
         if self.order_count > _ORDERS_MAX:
             self._copy_rows()
@@ -120,27 +120,27 @@ class Segment:
             self._verdicts, self.diagnoses = _Verdicts(self.diagnoses), []
 
     def refer_to(self, order_bytes: int) -> None:
-        """The scores of new attempts may refer to an order of nodes of this size."""
+        """Count an order of nodes of this size, to which the scores of new attempts may refer."""
         self.order_bytes += order_bytes
         self.order_count += 1
 
     def _copy_rows(self) -> None:
-        """Refer to no order: there were many, since nodes come and go."""
+        """Copy the rows, so that the scores refer to no order of nodes, of which there were many."""
         self.order_bytes = 0
-        for each in self.scored:
-            if each is not None and each.rows.base is not None:
-                each.rows = each.rows.astype(np.uint32)
-                self.score_bytes += each.rows.nbytes
+        for record in self.scored:
+            if record is not None and record.rows.base is not None:
+                record.rows = record.rows.astype(np.uint32)
+                self.score_bytes += record.rows.nbytes
 
     def _leave_large_histories(self) -> None:
-        """Refer to no history that takes more than the scores that these attempts have from it."""
+        """Copy the scores out of histories that are larger than these attempts' scores in them."""
         nbytes: Counter[ScoreHistory] = Counter()
-        for each in self.scored:
-            if each is not None and each.history is not None:
-                nbytes[each.history] += each.rows.size * each.history.table.shape[1]
-        for each in self.scored:
-            if each is not None and each.history is not None and nbytes[each.history] < each.history.nbytes:
-                each.leave_history()
+        for record in self.scored:
+            if record is not None and record.history is not None:
+                nbytes[record.history] += record.rows.size * record.history.table.shape[1]
+        for record in self.scored:
+            if record is not None and record.history is not None and nbytes[record.history] < record.history.nbytes:
+                record.leave_history()
         self.score_bytes += sum(_SIGNATURE_BYTES + min(own, history.nbytes) for history, own in nbytes.items())
         self.histories.clear()
 
@@ -150,11 +150,11 @@ class Segment:
         self.score_bytes = 0
 
     def drop(self) -> None:
-        """Forget everything: an attempt whose end is awaited still refers to this."""
+        """Forget everything, because an attempt that has not ended may still refer to this segment."""
         self.count, self.heads, self.messages, self._texts = 0, bytearray(), {}, {}
 
     def end(self, position: int, result: int, total_s: float, message: str) -> int:
-        """Note how an attempt has ended. Returns the bytes that this takes."""
+        """Record the end of an attempt, and return the bytes that this takes."""
         if position >= self.count:
             return 0
         self.results[position], self.total_s[position] = result, total_s
@@ -168,12 +168,12 @@ class Segment:
     # ------------------------------------------------------------ reading
 
     def newest_first(self, namespace: str, name: str, result: str) -> Iterator[RecordedAttempt]:
-        """The attempts at such pods; "" for any."""
+        """Yield the attempts at the pods with these values, the newest first; "" matches any."""
         if any(text.encode(errors="replace") not in self.heads for text in (namespace, name)):
             return
         if result and _NUMBER_OF[result] not in self.results[: self.count]:
             return
-        for position, head in reversed(list(enumerate(self._decoded()))):
+        for position, head in reversed(list(enumerate(self._decode_heads()))):
             if (
                 namespace in ("", head.namespace)
                 and name in ("", head.name)
@@ -182,13 +182,13 @@ class Segment:
                 yield self._attempt(position, head)
 
     def details(self, sequence: int) -> Details | None:
-        """The verdicts and scores of the attempt with that number; None if they are not kept here."""
-        heads = self._decoded() if self.scored else []
+        """Return the verdicts and scores of the attempt with that number; None if they are not kept here."""
+        heads = self._decode_heads() if self.scored else []
         position = next((at for at, head in enumerate(heads) if head.sequence == sequence), None)
         return None if position is None else self._details(position)
 
-    def _decoded(self) -> list[_Head]:
-        # The head of a list of so many, in MessagePack.
+    def _decode_heads(self) -> list[_Head]:
+        # MessagePack's header of an array with this many elements.
         return _decode(b"\xdd" + self.count.to_bytes(4, "big") + self.heads)
 
     def _attempt(self, position: int, head: _Head) -> RecordedAttempt:
@@ -207,7 +207,7 @@ class Segment:
             node=head.node,
             message=self.messages.get(position, ""),
             node_count=head.node_count,
-            examined=head.examined,
+            examined=head.examined_count,
             feasible=head.feasible,
             story=tuple(Transition(*line) for line in head.story),
         )
@@ -219,44 +219,48 @@ class Segment:
         if number >= 0:
             verdicts = self._verdicts or _Verdicts(self.diagnoses)
             by_row, absent = verdicts.of(number)
-        rejected = {names[row]: _told(status) for row, status in by_row.items()}
+        rejections = {names[row]: _plugin_and_message(status) for row, status in by_row.items()}
         totals, plugins = _scores(self.scored[position], names)
-        return Details(rejected, None if absent is None else _told(absent), totals, plugins)
+        return Details(rejections, None if absent is None else _plugin_and_message(absent), totals, plugins)
 
 
-def _scores(scored: Scored | None, names: Sequence[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
-    """The total of each node that was compared, and the weighted scores behind it by plugin."""
-    if scored is None:
+def _scores(record: Scored | None, names: Sequence[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
+    """Return the total score of each node that was compared, and the weighted scores by plugin."""
+    if record is None:
         return {}, {}
-    cached = scored.cached()
-    found: dict[str, _Column] = {
+    cached_scores = record.cached()
+    scores_by_plugin: dict[str, _Column] = {
         plugin: np.multiply(scores, weight, dtype=np.int64)
-        for (plugin, weight), scores in zip(scored.weights.items(), () if cached is None else cached.T, strict=True)
+        for (plugin, weight), scores in zip(
+            record.weights.items(), () if cached_scores is None else cached_scores.T, strict=True
+        )
     }
-    for plugin, (weight, scores) in scored.computed.items():
-        found[plugin] = np.multiply(scores, weight, dtype=np.int64)
-    for plugin, score in scored.constant.items():
-        found[plugin] = np.full(len(scored.rows), score)
-    sums = np.sum([*found.values(), np.zeros(len(scored.rows), np.int64)], axis=0)
-    totals = sums if scored.extended is None else scored.extended
-    nodes = [names[row] for row in scored.rows.tolist()]
-    return dict(zip(nodes, totals.tolist(), strict=True)), {plugin: each.tolist() for plugin, each in found.items()}
+    for plugin, (weight, scores) in record.computed.items():
+        scores_by_plugin[plugin] = np.multiply(scores, weight, dtype=np.int64)
+    for plugin, score in record.constant.items():
+        scores_by_plugin[plugin] = np.full(len(record.rows), score)
+    sums = np.sum([*scores_by_plugin.values(), np.zeros(len(record.rows), np.int64)], axis=0)
+    totals = sums if record.extended is None else record.extended
+    nodes = [names[row] for row in record.rows.tolist()]
+    return dict(zip(nodes, totals.tolist(), strict=True)), {
+        plugin: values.tolist() for plugin, values in scores_by_plugin.items()
+    }
 
 
 class _Verdicts:
-    """Diagnoses, with the rejections of all of them in one array."""
+    """Several diagnoses, with all their rejections in one array."""
 
     def __init__(self, diagnoses: Sequence[Diagnosis]) -> None:
-        owned = [(number, part) for number, each in enumerate(diagnoses) for part in each.rejections]
-        rejections = [part for _, part in owned]
-        owners = np.array([number for number, _ in owned], np.intp)
+        entries = [(number, part) for number, diagnosis in enumerate(diagnoses) for part in diagnosis.rejections]
+        rejections = [part for _, part in entries]
+        owners = np.array([number for number, _ in entries], np.intp)
         self._ends = np.cumsum(np.bincount(owners, minlength=len(diagnoses)))
-        self._rejected = _Pieces([each.rows for each in rejections])
-        self._verdicts = _Pieces([each.verdicts for each in rejections])
-        self._meanings = [each.meanings for each in rejections]
-        self._single = [each.single or None for each in diagnoses]
-        self._absent = [each.absent if each.absent.reasons else None for each in diagnoses]
-        statuses = sum(map(len, [*self._meanings, *[each for each in self._single if each]]))
+        self._rejected = _Pieces([rejection.rows for rejection in rejections])
+        self._verdicts = _Pieces([rejection.verdicts for rejection in rejections])
+        self._meanings = [rejection.meanings for rejection in rejections]
+        self._single = [diagnosis.single or None for diagnosis in diagnoses]
+        self._absent = [diagnosis.absent if diagnosis.absent.reasons else None for diagnosis in diagnoses]
+        statuses = sum(map(len, [*self._meanings, *[single for single in self._single if single]]))
         self.nbytes = (
             self._rejected.nbytes
             + self._verdicts.nbytes
@@ -266,18 +270,18 @@ class _Verdicts:
         )
 
     def of(self, number: int) -> tuple[dict[int, Status], Status | None]:
-        """The status of each rejected row, and of all others if PreFilter rejected the pod there."""
-        found: dict[int, Status] = {}
+        """Return the status of each rejected row, and of all others if PreFilter rejected the pod there."""
+        statuses: dict[int, Status] = {}
         for part in range(int(self._ends[number - 1]) if number else 0, int(self._ends[number])):
-            found.update(Rejection(self._rejected.of(part), self._verdicts.of(part), self._meanings[part]).by_row())
-        return found | (self._single[number] or {}), self._absent[number]
+            statuses.update(Rejection(self._rejected.of(part), self._verdicts.of(part), self._meanings[part]).by_row())
+        return statuses | (self._single[number] or {}), self._absent[number]
 
 
 class _Pieces:
     """Arrays of different sizes, one after the other in one array of the smallest type."""
 
     def __init__(self, pieces: Sequence[_Column]) -> None:
-        self._ends = np.cumsum(np.array([each.size for each in pieces], np.int64))
+        self._ends = np.cumsum(np.array([piece.size for piece in pieces], np.int64))
         self._values = _smallest(np.concatenate(pieces)) if pieces else np.zeros(0, np.uint8)
         self.nbytes = self._ends.nbytes + self._values.nbytes
 
@@ -287,7 +291,7 @@ class _Pieces:
 
 
 def _smallest(values: _Column) -> _Column:
-    """The same integers in the smallest type that holds them all."""
+    """Return the same integers in the smallest type that holds them all."""
     if not values.size:
         return values.astype(np.uint8)
     least, greatest = int(values.min()), int(values.max())
@@ -297,10 +301,10 @@ def _smallest(values: _Column) -> _Column:
     return values
 
 
-def _told(status: Status) -> tuple[str, str]:
+def _plugin_and_message(status: Status) -> tuple[str, str]:
     return status.plugin, status.message
 
 
 def _text_bytes(text: str) -> int:
-    """At most four bytes for a character, and what every text has beside them."""
+    """Return the greatest possible size of the text: up to four bytes for a character, and the object itself."""
     return 64 + (len(text) if text.isascii() else 4 * len(text))

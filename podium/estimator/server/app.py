@@ -1,28 +1,24 @@
-"""The assembled server: members, gRPC port, health and metrics, start and stop.
+"""The estimator as a process: members, the gRPC port, and what else it adds to the shell (`server.process`).
 
-Tasks: one for each live member (its informers), or one for the directory of kubeconfigs · `signals`. Start:
-certificates → credentials of every member → gRPC port and endpoints → informers. Stop on SIGTERM or SIGINT: informers
-end → endpoints close → running requests end (5 s at most) → connections close.
+Tasks: one for each live member (its informers), or one for the directory of kubeconfigs. Start: certificates →
+credentials of every member → gRPC port and endpoints → informers. Stop: informers end → endpoints close → running
+requests end (5 s at most).
 
 Source: karmada cmd/scheduler-estimator/app, v1.18.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from typing import Final
 
 import anyio
 import grpc
 import grpc.aio
 
-from podium.client.credentials import load
-from podium.client.outage import Outage
-from podium.client.session import ApiSession
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.server.folder import Folder
 from podium.estimator.server.live import LiveMember
@@ -30,15 +26,13 @@ from podium.estimator.server.members import Members, OnUnsynced, Served, StaticM
 from podium.estimator.server.metrics import EstimatorMetrics
 from podium.estimator.server.service import EstimatorService
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
-from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.descriptors import inbound_connections_max
 from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
-from podium.lib.system_clock import SystemClock
-from podium.server.serving import ServingError, serve_health_and_metrics
-from podium.server.signals import stop_on_signal
-from podium.server.supervision import Supervisor
+from podium.server.process import Parts, Process, connect
+from podium.server.serving import ServingError
+from podium.server.supervision import Tasks
 
 log = get_logger("estimator")
 
@@ -74,7 +68,7 @@ class Options:
     look_s: float = 5.0
 
 
-class EstimatorApp:
+class EstimatorApp(Process):
     """One estimator server.
 
     Args:
@@ -88,19 +82,15 @@ class EstimatorApp:
         sources: Sequence[Source] = (),
         still: Mapping[str, MemberCluster] | None = None,
         folder: Path | None = None,
+        *,
+        clock: Clock | None = None,
     ) -> None:
+        self.metrics = EstimatorMetrics()
+        super().__init__(log, "estimator", self.metrics, clock=clock)
         self._options = options
         self._sources = sources
         self._still = still or {}
         self._folder = folder
-        self._clock: Clock = SystemClock()
-        self._random = Random()
-        self._metrics = EstimatorMetrics()
-        self._stop = anyio.Event()
-
-    def stop(self) -> None:
-        """Begin to stop."""
-        self._stop.set()
 
     async def run(self, started: Callable[[int], None] = lambda _: None) -> None:
         """Serve until SIGTERM, SIGINT or `stop`.
@@ -113,7 +103,7 @@ class EstimatorApp:
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         options = self._options
-        garbage_collection.settle()
+        self._log_start("Starting podium's estimator")
         credentials = ReloadingCertificates(options.tls).credentials() if options.tls is not None else None
         live = [await self._live(source) for source in self._sources]
         served: dict[str, Served] = {name: StaticMember(cluster) for name, cluster in self._still.items()}
@@ -124,40 +114,40 @@ class EstimatorApp:
             folder = Folder(self._folder, members, self._from_file, options.look_s)
             await folder.look()
             follows["directory of kubeconfigs"] = folder.run
-        service = EstimatorService(members, self._metrics, self._clock)
+        service = EstimatorService(members, self.metrics, self._clock)
 
         def not_listed() -> str | None:
             missing = members.unsynced()
             return f"not listed yet: {missing}" if missing else None
 
-        addresses = options.health_address, options.metrics_address
         async with (
             _grpc_server(service, options.address, credentials) as port,
-            serve_health_and_metrics(*addresses, self._metrics.render, not_ready=not_listed),
+            self._serving(options.health_address, options.metrics_address, not_listed),
         ):
-            mode = "accurate, sets of components as in parity mode" if options.is_accurate else "parity"
-            log.info("Serving estimates", address=options.address, port=port, clusters=len(members), mode=mode)
-            async with anyio.create_task_group() as group:
-                supervisor = Supervisor(group, "estimator")
-                supervisor.start(follows)
-                supervisor.start({"signals": lambda: stop_on_signal(self.stop, self._stop.is_set)})
+
+            def begin() -> Iterable[Tasks]:
+                mode = "accurate, sets of components as in parity mode" if options.is_accurate else "parity"
+                log.info("Serving estimates", address=options.address, port=port, clusters=len(members), mode=mode)
                 started(port)
-                await self._stop.wait()
-                log.info("Stopping")
-                group.cancel_scope.cancel()
+                return ()
+
+            await self._run_parts(Parts(begin=begin, tasks=[follows]))
+        log.info("Stopped")
 
     async def _from_file(self, name: str, kubeconfig: Path) -> LiveMember:
         return await self._live(Source(name, str(kubeconfig)))
 
     async def _live(self, source: Source) -> LiveMember:
-        credentials = await load(source.kubeconfig, self._clock, context=source.context, master=source.master)
+        connection = await connect(self._clock, source.kubeconfig, context=source.context, master=source.master)
+        session = connection.session()
         options = self._options
         return LiveMember(
             source.name,
-            ApiSession(credentials, outage=Outage(credentials.base_url)),
+            session,
+            self._informer_set(session),
             options.gates,
-            clock=self._clock,
-            random=self._random,
+            self._clock,
+            self._random,
             is_accurate=options.is_accurate,
         )
 

@@ -68,15 +68,16 @@ class LiveMember:
         self,
         name: str,
         session: ApiSession,
+        informers: InformerSet,
         gates: Gates,
-        *,
         clock: Clock,
         random: Random,
-        is_accurate: bool = False,
+        *,
+        is_accurate: bool,
     ) -> None:
         self._name = name
         self._session = session
-        self._informers = informers = InformerSet(session, clock=clock, random=random)
+        self._informers = informers
         view = None
         if is_accurate:
             # Register these before the plugins ask for the same kinds without templates.

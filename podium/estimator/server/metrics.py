@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Literal
 
 from podium.telemetry.families import counter, exponential, histogram
-from podium.telemetry.metrics import log_lines_lost
+from podium.telemetry.process_metrics import ProcessMetrics
 
 Question = Literal["MaxAvailableReplicas", "MaxAvailableComponentSets", "GetUnschedulableReplicas"]
 
 _PREFIX = "karmada_scheduler_estimator"
 
 
-class EstimatorMetrics:
+class EstimatorMetrics(ProcessMetrics):
     """The metric families of one server."""
 
     def __init__(self) -> None:
@@ -31,15 +31,10 @@ class EstimatorMetrics:
             "type",
             "step",
         )
-        self.families = (self._requests, self._duration_s, log_lines_lost())
+        super().__init__(self._requests, self._duration_s)
 
     def answered(self, question: Question, seconds: float, *, is_error: bool) -> None:
         """Record one answered request."""
         result = "error" if is_error else "success"
         self._requests[result, question].add()
         self._duration_s[result, question, "Total"].observe(seconds)
-
-    def render(self) -> bytes:
-        """All metrics in the Prometheus text format."""
-        lines = [line for family in self.families for line in family.lines()]
-        return "\n".join(lines).encode() + b"\n"

@@ -30,9 +30,9 @@ from msgspec.structs import replace
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import DynamicResourcesArgs
-from podium.devices import AllocationError, Allocator, BrokenPoolError, Refusal, StepsExceededError
+from podium.devices import AllocationError, Allocator, StepsExceededError
 from podium.devices.availability import is_bound_or_may_be
-from podium.devices.extended_resources import RequestMapping, extended_requests
+from podium.devices.extended_resources import extended_requests
 from podium.devices.interruptible import Interruptible, uninterrupted
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests, unreadable_claim
 from podium.devices.refusals import NodeRefusal
@@ -55,17 +55,18 @@ from podium.framework.contract.post_filter import FilteredNodes, PostFilterPlugi
 from podium.framework.contract.score import ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.framework.contract.writing import BindingInDoubt, ObjectWrite, WritingPlugin
-from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
+from podium.objects.claims import ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Pod, PodSpec
 from podium.objects.resource_types import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
 from podium.objects.selectors import compile_node_selector
 from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
+from podium.plugins.dynamic_resources.node_search import NodeSearch, status_after
 from podium.plugins.dynamic_resources.offline_writes import written_claims
-from podium.plugins.dynamic_resources.pod_devices import NO_CLAIMS, SPECIAL_NAME, NodeDevices, PodDevices
+from podium.plugins.dynamic_resources.pod_devices import NO_CLAIMS, SPECIAL_NAME, PodDevices
 from podium.plugins.dynamic_resources.refused_nodes import explain_nodes
-from podium.plugins.dynamic_resources.special_claim import new_special_claim, special_claim_on
+from podium.plugins.dynamic_resources.special_claim import new_special_claim
 from podium.plugins.shared.cluster_devices import ClusterDevices, Holders
 from podium.plugins.shared.hints import is_about, queue_if
 from podium.plugins.shared.normalize import default_normalize
@@ -73,9 +74,6 @@ from podium.plugins.shared.normalize import default_normalize
 _STEPS_PER_S: Final = 50_000
 _FILTER_TIMEOUT_S: Final = 10.0
 _NO_CLAIMS_TO_TAKE: Final = unschedulable("no new claims to deallocate")
-_UNAVAILABLE: Final = unresolvable("resourceclaim not available on the node")
-
-_REFUSED: Final = {refusal: unresolvable(refusal.value) for refusal in Refusal}
 
 
 class DynamicResources(
@@ -98,6 +96,7 @@ class DynamicResources(
         self._devices = handle.shared(ClusterDevices)
         if args.has_taint_rules:
             self._devices.follow_taint_rules(handle.lister(DEVICE_TAINT_RULES))
+        self._search = NodeSearch(self._devices, handle.clock, args.binding_timeout_s)
         self._steps_max = int((args.filter_timeout_s or _FILTER_TIMEOUT_S) * _STEPS_PER_S)
         self._binding_timeout_s = args.binding_timeout_s
         self._writer = ClaimWriter(handle, self._devices)
@@ -209,7 +208,7 @@ class DynamicResources(
         turn, steps = state.find(Turn), found.interrupted
         found.interrupted = None
         if steps is None:
-            steps = self._filter_rows(found, pod, snapshot, rows)
+            steps = self._search.on_rows(found, pod, snapshot, rows)
         try:
             while True:
                 work = next(steps)
@@ -219,53 +218,6 @@ class DynamicResources(
         except StopIteration as end:
             numbers: IntArray = end.value
             return numbers
-
-    def _filter_rows(self, found: PodDevices, pod: Pod, snapshot: Snapshot, rows: Rows) -> Interruptible[IntArray]:
-        """As `filter_rows`. Shape: one entry per row of `rows`."""
-        numbers: IntArray = np.zeros(len(rows), np.int64)
-        has_short_way = found.needs_devices_only and not found.ways_max
-        for position, row in enumerate(rows.tolist()):
-            status = found.error
-            if status is None:
-                try:
-                    if has_short_way:
-                        status = yield from self._filter_by_devices(found, snapshot, row)
-                    else:
-                        status = yield from self._filter(found, pod, snapshot.node(row))
-                except BrokenPoolError as error:
-                    if found.is_elsewhere is None:
-                        found.is_elsewhere = yield from self._is_elsewhere(found, pod, snapshot)
-                    status = _status_after(found, snapshot.name(row), error)
-                except (StepsExceededError, AllocationError, ValueError) as error:
-                    status = _status_after(found, snapshot.name(row), error)
-            if status is not None:
-                numbers[position] = found.number_of(status)
-            yield None
-        return numbers
-
-    def _is_elsewhere(self, found: PodDevices, pod: Pod, snapshot: Snapshot) -> Interruptible[bool]:
-        """Whether any node has the devices, so that nodes with broken pools are not needed."""
-        for row in snapshot.order.tolist():
-            try:
-                if (yield from self._filter(found, pod, snapshot.node(row))) is None:
-                    return True
-            except BrokenPoolError:
-                continue
-            except (StepsExceededError, AllocationError, ValueError):
-                return False
-        return False
-
-    def _filter_by_devices(self, found: PodDevices, snapshot: Snapshot, row: int) -> Interruptible[Status | None]:
-        """As `_filter`, for a pod whose claims all need devices and nothing else."""
-        node = snapshot.nodes[row]
-        assert node is not None
-        assert found.allocator is not None
-        name = node.metadata.name
-        allocated = yield from found.allocator.allocate_interruptibly(name, node.metadata.labels, found.fresh)
-        if isinstance(allocated, Refusal):
-            return _REFUSED[allocated]
-        found.by_node[name] = NodeDevices(allocated)
-        return None
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
         """The status of that number."""
@@ -304,49 +256,9 @@ class DynamicResources(
         if found.error is not None:
             return found.error
         try:
-            return uninterrupted(self._filter(found, pod, node))
+            return uninterrupted(self._search.on_node(found, pod, node))
         except (StepsExceededError, AllocationError, ValueError) as error:
-            return _status_after(found, node.name, error)
-
-    def _filter(self, found: PodDevices, pod: Pod, node: NodeInfo) -> Interruptible[Status | None]:
-        """The status of a node.
-
-        Raises: AllocationError, StepsExceededError, ValueError.
-        """
-        special = found.special
-        own: ResourceClaim | None = None
-        mappings: tuple[RequestMapping, ...] = ()
-        if special is not None:
-            answer = special_claim_on(
-                node, special, pod, found.requests, bool(found.user_count), self._devices.class_for
-            )
-            if isinstance(answer, Status):
-                return answer
-            own, mappings = answer
-            if own is None and not found.user_count:
-                return None
-        unavailable = [index for index in range(len(found.claims)) if not self._is_available(found, index, node)]
-        ways: Sequence[tuple[AllocationResult, ...]] = ()
-        if found.allocator is not None:
-            fresh = found.fresh
-            if own is not None and fresh and fresh[-1] is special:
-                fresh = [*fresh[:-1], own]
-            if found.ways_max:
-                ways = yield from found.allocator.allocations(node.name, node.labels, fresh, found.ways_max)
-                if not ways:
-                    return _REFUSED[Refusal.NOT_FOUND]
-            else:
-                allocated = yield from found.allocator.allocate_interruptibly(node.name, node.labels, fresh)
-                if isinstance(allocated, Refusal):
-                    return _REFUSED[allocated]
-                ways = (allocated,)
-        if unavailable:
-            found.unavailable.update(unavailable)
-            return _UNAVAILABLE
-        if ways:
-            found.ways[node.name] = [NodeDevices(found.completed(way), own, mappings) for way in ways]
-            found.by_node[node.name] = found.ways[node.name][0]
-        return None
+            return status_after(found, node.name, error)
 
     def ways(self, state: CycleState, node_name: str) -> int:
         """How many sets of devices the pod may get on the node."""
@@ -367,15 +279,6 @@ class DynamicResources(
             for index, allocation in zip(found.wanted, chosen.results, strict=True)
             if index not in found.pending
         )
-
-    def _is_available(self, found: PodDevices, index: int, node: NodeInfo) -> bool:
-        """Whether the node can use the claim, if it is allocated."""
-        claim, selector = found.claims[index], found.selectors.get(index)
-        if selector is not None and not selector.matches(node.labels, node.name):
-            return False
-        if claim.status.allocation is None or self._binding_timeout_s is None:
-            return True
-        return is_bound_or_may_be(claim, self._handle.clock.now(), self._binding_timeout_s)
 
     def post_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
@@ -561,16 +464,6 @@ class DynamicResources(
         del old
         is_own = new is not None and is_about(pod, new)
         return queue_if(is_own and new is not None and not isinstance(self._claims_of(new), ClaimProblem))
-
-
-def _status_after(found: PodDevices, node_name: str, error: Exception) -> Status:
-    """The status of a node on which the search failed: an error ends the attempt, unless other nodes have devices."""
-    if isinstance(error, BrokenPoolError) and found.is_elsewhere:
-        return _REFUSED[Refusal.INVALID_POOLS]
-    is_late = isinstance(error, StepsExceededError)
-    text = f"node {node_name}: timed out trying to allocate devices" if is_late else str(error)
-    found.error = error_status(text)
-    return found.error
 
 
 def _is_simulated(state: CycleState) -> bool:

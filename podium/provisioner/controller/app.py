@@ -1,41 +1,29 @@
-"""The assembled provisioner: connection, watches, leader election, loops, health and metrics, start and stop.
+"""The provisioner as a process: its loops, and what else it adds to the shell (`server.process`).
 
-Start: credentials → endpoints (not ready) → informers → all synced (ready) → the lease is ours → loops.
-Stop on SIGTERM or SIGINT: loops end → Events are written → the lease is released → connections close. What a loop had
-begun is continued by the next process. Losing the lease ends everything at once.
+When it stops, what a loop had begun is continued by the next process.
 
 Source: karpenter pkg/operator/operator.go, v1.15.0.
 """
 
 from __future__ import annotations
 
-import platform
 import socket
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Literal, TypeVar
-from uuid import UUID
 
-import anyio
 import anyio.to_thread
 
-import podium
 from podium.binder import ApiClient, EventRecorder
-from podium.binder.events.event import leader_election
 from podium.client.backoff import Backoff, BackoffPolicy
-from podium.client.credentials import Credentials, load
 from podium.client.dispatcher import Dispatcher
 from podium.client.informer_set import InformerSet
-from podium.client.outage import Outage
 from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.framework.contract.plugin import Plugin
-from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
-from podium.lib.system_clock import SuspendAwareClock, SystemClock
 from podium.provisioner.apis.objects import NodePool
 from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.controller.disruption import DisruptionLoop
@@ -56,17 +44,9 @@ from podium.provisioner.planners.placing_planner import OTHERS, PlacingPlanner
 from podium.provisioner.planners.planner import Planner
 from podium.provisioner.provisioning.batching import IDLE_S, MAX_S, BatchingWindow
 from podium.provisioner.state.settings import Settings
-from podium.server.election import (
-    Elector,
-    LeaseLock,
-    Term,
-    Timings,
-    ending_if_stopped_for_too_long,
-    request_deadline_s,
-)
-from podium.server.serving import serve_health_and_metrics
-from podium.server.signals import stop_on_signal
-from podium.server.supervision import Supervisor
+from podium.server.election import Timings
+from podium.server.process import Connection, Election, Parts, Process, connect
+from podium.server.supervision import Tasks
 
 log = get_logger("provisioner")
 
@@ -78,8 +58,6 @@ PERIOD_S: Final = 10.0
 NAME: Final = "podium-provisioner"
 """Of the Lease, of the ConfigMap, and of the election in metrics."""
 
-_EVENTS_S_MAX: Final = 2.0
-_LEASE_CONNECTIONS_MAX: Final = 2
 _WRITES_MAX: Final = 32
 _CONNECTIONS_FOR_READS: Final = 16
 _BACKOFF: Final = BackoffPolicy(first_s=0.5, longest_s=60.0)
@@ -130,21 +108,14 @@ class Options:
     metrics_address: tuple[str, int] | None = None
 
 
-class ProvisionerApp:
+class ProvisionerApp(Process):
     """One provisioner, which runs until stopped."""
 
     def __init__(self, options: Options, *, clock: Clock | None = None, random: Random | None = None) -> None:
-        self._options = options
-        self._clock = clock or SystemClock()
-        self._random = random or Random()
-        self._stop = anyio.Event()
-        self._is_synced = False
         self.metrics = ProvisionerMetrics()
-        self._term = None if options.timings is None else self._new_term(options.timings)
-
-    def stop(self) -> None:
-        """Begin to stop."""
-        self._stop.set()
+        election = None if options.timings is None else _election(options, options.timings)
+        super().__init__(log, "provisioner", self.metrics, clock=clock, random=random, election=election)
+        self._options = options
 
     async def run(self, started: Callable[[], None] = lambda: None) -> None:
         """Provision until SIGTERM, SIGINT or `stop`.
@@ -158,78 +129,36 @@ class ProvisionerApp:
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         options = self._options
-        log.info("Starting podium's provisioner", version=podium.__version__, python=platform.python_version())
-        garbage_collection.settle()
-        credentials = await load(options.kubeconfig, self._clock, context=options.context)
-        outage = Outage(credentials.base_url)
-        async with AsyncExitStack() as stack:
-            session = await stack.enter_async_context(
-                ApiSession(
-                    credentials,
-                    connections_max=_WRITES_MAX + _CONNECTIONS_FOR_READS,
-                    may_write=None if self._term is None else self._term.may_write,
-                    outage=outage,
-                )
-            )
+        self._log_start("Starting podium's provisioner")
+        connection = await connect(self._clock, options.kubeconfig, context=options.context)
+        connections_max = _WRITES_MAX + _CONNECTIONS_FOR_READS
+        async with connection.session(connections_max=connections_max, may_write=self._may_write) as session:
             if options.provider == "karpenter":
                 await demand_node_claims(session)
-            parts = _Parts(options, session, self._clock, self._random, self.metrics, self._is_muted)
-            addresses = options.health_address, options.metrics_address
-            await stack.enter_async_context(
-                serve_health_and_metrics(
-                    *addresses,
-                    self.metrics.render,
-                    not_ready=lambda: None if self._is_synced else "not synced yet",
-                    not_live=lambda: None if self._term is None else self._term.health(),
-                )
-            )
-            elector = None
-            if self._term is not None:
-                stack.enter_context(ending_if_stopped_for_too_long(self._term))
-                # A session of its own, so that other requests cannot delay a renewal of the lease.
-                own = ApiSession(credentials, connections_max=_LEASE_CONNECTIONS_MAX, outage=outage)
-                elector = self._elector(self._term, await stack.enter_async_context(own), parts.recorder)
-            await self._run_tasks(credentials, parts, elector, started)
+            informers = self._informer_set(session)
+            loops = _Loops(options, session, informers, self._clock, self.metrics, self._is_muted)
+            async with self._serving(options.health_address, options.metrics_address):
+                await self._run_parts(self._parts(connection, informers, loops, started))
         log.info("Stopped")
 
-    async def _run_tasks(
-        self, credentials: Credentials, parts: _Parts, elector: Elector | None, started: Callable[[], None]
-    ) -> None:
-        async with anyio.create_task_group() as group:
-            supervisor = Supervisor(
-                group, "provisioner", lambda part: self.metrics.count_unexpected_error("task", part)
-            )
+    def _parts(
+        self, connection: Connection, informers: InformerSet, loops: _Loops, started: Callable[[], None]
+    ) -> Parts:
+        def begin() -> Iterable[Tasks]:
+            log.info("Provisioning", provider=self._options.provider)
+            started()
+            return [
+                {f"{name} loop": self._loop(name, step) for name, step in loops.steps.items()},
+                {"status": loops.status.run},
+            ]
 
-            async def lead() -> None:
-                log.info("Waiting for the caches to sync", server=credentials.base_url)
-                await parts.informers.wait_synced()
-                self._is_synced = True
-                garbage_collection.exempt_present_objects()
-                if elector is not None:
-                    await elector.acquire()
-                    supervisor.start({"leader election": elector.renew})
-                    await parts.informers.wait_connected()
-                supervisor.start({f"{name} loop": self._loop(name, step) for name, step in parts.loops.items()})
-                supervisor.start({"status": parts.status.run})
-                log.info("Provisioning", provider=self._options.provider)
-                started()
-
-            supervisor.start(
-                {
-                    "signals": lambda: stop_on_signal(self.stop, self._stop.is_set),
-                    "event recorder": parts.recorder.run,
-                    "informers": parts.informers.run,
-                    "start": lead,
-                }
-            )
-            await self._stop.wait()
-            log.info("Stopping")
-            if elector is not None:
-                elector.stopped()
-            await parts.recorder.aclose(_EVENTS_S_MAX)
-            group.cancel_scope.cancel()
-        if elector is not None:
-            await elector.release()
+        return Parts(
+            begin=begin,
+            connection=connection,
+            informers=informers,
+            recorder=loops.recorder,
+            unfinished=lambda: {"writes": loops.dispatcher.statistics().in_flight},
+        )
 
     def _loop(self, name: str, step: Step) -> Callable[[], Awaitable[None]]:
         backoff = Backoff(_BACKOFF, self._random, self._clock)
@@ -238,41 +167,33 @@ class ProvisionerApp:
     def _is_muted(self) -> bool:
         return self._term is not None and not self._term.is_holding
 
-    def _new_term(self, timings: Timings) -> Term:
-        identity = f"{socket.gethostname()}_{UUID(int=self._random.getrandbits(128), version=4)}"
-        return Term(identity, timings, SuspendAwareClock())
 
-    def _elector(self, term: Term, session: ApiSession, recorder: EventRecorder) -> Elector:
-        options = self._options
-        lock = LeaseLock(session, options.namespace, options.name, request_deadline_s(term.timings.renew_deadline_s))
-
-        def tell(note: str) -> None:
-            recorder.record(leader_election(CONTROLLER, lock.reference, note))
-
-        return Elector(term, lock, SuspendAwareClock(), self._random, self.metrics, tell, NAME)
+def _election(options: Options, timings: Timings) -> Election:
+    return Election(
+        namespace=options.namespace,
+        name=options.name,
+        timings=timings,
+        activity="Provisioning",
+        controller=CONTROLLER,
+        metrics_name=NAME,
+    )
 
 
-class _Parts:
-    """What a provisioner consists of, wired to an API server. Starts nothing."""
+class _Loops:
+    """The loops of a provisioner and what they work with, wired to an API server. Starts nothing."""
 
     def __init__(
         self,
         options: Options,
         session: ApiSession,
+        informers: InformerSet,
         clock: Clock,
-        random: Random,
         metrics: ProvisionerMetrics,
         is_muted: Callable[[], bool],
     ) -> None:
-        dispatcher = Dispatcher(session, clock, in_flight_max=_WRITES_MAX)
-        client = ApiClient(dispatcher, clock)
-        self.recorder = EventRecorder(dispatcher, clock, hostname=socket.gethostname(), is_muted=is_muted)
-        self.informers = InformerSet(
-            session,
-            clock=clock,
-            random=random,
-            on_handler_error=lambda resource, _: metrics.count_unexpected_error("handler", resource),
-        )
+        self.dispatcher = Dispatcher(session, clock, in_flight_max=_WRITES_MAX)
+        client = ApiClient(self.dispatcher, clock)
+        self.recorder = EventRecorder(self.dispatcher, clock, hostname=socket.gethostname(), is_muted=is_muted)
         placing = options.placing
         in_own_words = placing is not None
         by_karpenter = Planner(options.catalogue, options.settings, in_own_words=in_own_words)
@@ -280,7 +201,7 @@ class _Parts:
         if placing is not None:
             planner = PlacingPlanner(by_karpenter, placing.config, placing.classes, placing.any_scheduler)
         others = OTHERS if placing is not None else ()
-        watched = WatchedCluster(self.informers, clock, options.node_pools, others)
+        watched = WatchedCluster(informers, clock, options.node_pools, others)
         record = self.recorder.record
         drains: Mapping[str, Step] = {}
         provider: Provider
@@ -314,7 +235,7 @@ class _Parts:
             period_s=options.period_s,
             validated_after_s=options.validated_after_s,
         )
-        self.loops: Mapping[str, Step] = {
+        self.steps: Mapping[str, Step] = {
             "provisioning": provisioning.step,
             "disruption": disruption.step,
             **drains,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podium.binder.events.event import Event, ObjectReference, reference_to, truncated
+from podium.binder.events.event import Event, ObjectReference, reference_to, truncate
 from podium.objects.core import Pod
 from podium.provisioner.apis.objects import ProvidedNode
 from podium.provisioner.provisioning.planned_nodes import PlannedNode
@@ -48,9 +48,9 @@ def removing(node: ProvidedNode, reason: str, *, in_own_words: bool = False) -> 
 
 
 def _about_pod(pod: Pod, kind: str, reason: str, note: str) -> Event:
-    return Event(CONTROLLER, reference_to(pod), kind, reason, _ACTION, truncated(note))
+    return Event(CONTROLLER, reference_to(pod), kind, reason, _ACTION, truncate(note))
 
 
 def _about_node(node: ProvidedNode, reason: str, note: str) -> Event:
     regarding = ObjectReference("v1", "Node", node.name, uid=node.metadata.uid)
-    return Event(CONTROLLER, regarding, _NORMAL, reason, "Disruption", truncated(note))
+    return Event(CONTROLLER, regarding, _NORMAL, reason, "Disruption", truncate(note))

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from podium.provisioner.planners.planner import Purchases, Removal
 from podium.provisioner.provisioning.planned_nodes import PlannedNode
 from podium.telemetry.families import counter, exponential, gauge, histogram
-from podium.telemetry.metrics import log_lines_lost
+from podium.telemetry.process_metrics import ProcessMetrics
 
 _PREFIX = "podium_provisioner"
 
 
-class ProvisionerMetrics:
+class ProvisionerMetrics(ProcessMetrics):
     """The metric families of one provisioner."""
 
     def __init__(self) -> None:
@@ -26,22 +26,7 @@ class ProvisionerMetrics:
         self._bought = counter(f"{_PREFIX}_nodes_created_total", "Nodes that were bought.", "nodepool")
         self._removed = counter(f"{_PREFIX}_nodes_removed_total", "Nodes whose removal has begun.", "reason")
         self._staying = gauge(f"{_PREFIX}_unschedulable_pods", "Pods that no node which can be bought would help.")
-        self._leader = gauge("leader_election_master_status", "1 while this process leads, otherwise 0.", "name")
-        self._slowpath = counter(
-            "leader_election_slowpath_total", "Renewals that had to read the lease before they wrote it.", "name"
-        )
-        self._failures = counter("podium_unexpected_errors_total", "Unexpected errors.", "where", "name")
-        self.families = (
-            self._steps_s,
-            self._errors,
-            self._bought,
-            self._removed,
-            self._staying,
-            self._leader,
-            self._slowpath,
-            self._failures,
-            log_lines_lost(),
-        )
+        super().__init__(self._steps_s, self._errors, self._bought, self._removed, self._staying, elects=True)
 
     def stepped(self, loop: str, seconds: float, *, is_error: bool) -> None:
         """A step of a loop has ended."""
@@ -58,20 +43,3 @@ class ProvisionerMetrics:
     def removed(self, removal: Removal) -> None:
         """The removal of nodes has begun."""
         self._removed[(removal.reason,)].add(len(removal.nodes))
-
-    def set_leader(self, name: str, *, leads: bool) -> None:
-        """Record whether this process holds the lease of that name."""
-        self._leader[(name,)].set(int(leads))
-
-    def count_election_slowpath(self, name: str) -> None:
-        """A leader had to read the lease of that name before it could renew it."""
-        self._slowpath[(name,)].add()
-
-    def count_unexpected_error(self, where: str, name: str) -> None:
-        """An unexpected exception was caught."""
-        self._failures[where, name].add()
-
-    def render(self) -> bytes:
-        """All metrics in the Prometheus text format."""
-        lines = [line for family in self.families for line in family.lines()]
-        return "\n".join(lines).encode() + b"\n"

@@ -267,7 +267,7 @@ class _Search:
         for _ in range(ROUNDS_MAX):
             trial = self._trial(chosen, preempt=False)
             more: dict[str, Launch] = {}
-            for placement in self._limit.taken(trial.placements):
+            for placement in self._limit.take(trial.placements):
                 if placement.node is None and _placed(trial.world, placement.pod).node is None:
                     more |= self._one_more(trial.world, placement.pod, {**chosen, **more})
             if not more:

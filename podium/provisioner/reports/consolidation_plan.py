@@ -190,7 +190,7 @@ def plan_consolidation(
     # Of equal plans, the one of the simplest search.
     commands, last = max(plans, key=lambda found: summed(each.savings for each in found[0]))
     worded = in_own_words if options.in_own_words else in_karpenters_words
-    blockers = {name: tuple(map(worded, texts)) for name, texts in limit.taken(_blockers(last, rules))}
+    blockers = {name: tuple(map(worded, texts)) for name, texts in limit.take(_blockers(last, rules))}
     if limit.is_noticed or limit.is_over():
         limit.is_noticed = True
         blockers = {}

@@ -1,12 +1,12 @@
-"""The assembled shadow: connection, watches, health and metrics, start and stop.
+"""The shadow as a process: comparison, files, and what else it adds to the shell (`server.process`).
 
-Tasks: `signals` · `informers` · `start` · `disagreements` (looks at them again once they are due) · with a time limit
-`end`. It only reads: the session refuses to send anything that would change an object.
+Its task `disagreements` looks at them again once they are due. It only reads: the session refuses to send anything that
+would change an object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from errno import ENOSPC
@@ -19,20 +19,14 @@ import anyio
 import anyio.lowlevel
 import orjson
 
-import podium
-from podium.client.credentials import load
 from podium.client.informer_set import InformerSet
-from podium.client.outage import Outage
-from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ManifestError
 from podium.framework.contract.plugin import Plugin
-from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
-from podium.lib.system_clock import SystemClock
 from podium.objects.core import Pod
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.wire import BrokenObject
@@ -41,9 +35,8 @@ from podium.recording.shadow.metrics import ShadowMetrics
 from podium.recording.shadow.report import Disagreement, Report
 from podium.recording.shadow.scenarios import scenario_of
 from podium.recording.shadow.shadow import SETTLED_S, Shadow
-from podium.server.serving import serve_health_and_metrics
-from podium.server.signals import stop_on_signal
-from podium.server.supervision import Supervisor, Tasks
+from podium.server.process import Parts, Process, connect
+from podium.server.supervision import Tasks
 
 log = get_logger("shadow")
 
@@ -52,7 +45,7 @@ _LOOK_S: Final = 0.1
 _IDLE_S: Final = 0.5
 """Watches that have shown nothing for that long have shown everything that happened before."""
 
-_CATCH_UP_S_MAX: Final = 10.0
+CATCH_UP_S_MAX: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,20 +74,13 @@ class Options:
     told: Collection[Told] = ()
 
 
-class ShadowApp:
+class ShadowApp(Process):
     """One shadow, which runs until stopped."""
 
     def __init__(self, options: Options, *, clock: Clock | None = None, random: Random | None = None) -> None:
-        self._options = options
-        self._clock = clock or SystemClock()
-        self._random = random or Random()
-        self._stop = anyio.Event()
-        self._is_synced = False
         self.metrics = ShadowMetrics()
-
-    def stop(self) -> None:
-        """Begin to stop."""
-        self._stop.set()
+        super().__init__(log, "shadow", self.metrics, clock=clock, random=random)
+        self._options = options
 
     async def run(self, started: Callable[[], None] = lambda: None) -> Report:
         """Compare until SIGTERM, SIGINT, `stop` or the time limit, and return what has come out.
@@ -107,113 +93,55 @@ class ShadowApp:
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         options = self._options
-        log.info("Starting podium's shadow", version=podium.__version__)
-        garbage_collection.settle()
-        credentials = await load(options.kubeconfig, self._clock, context=options.context)
+        self._log_start("Starting podium's shadow")
+        connection = await connect(self._clock, options.kubeconfig, context=options.context)
         async with AsyncExitStack() as stack:
-            session = await stack.enter_async_context(
-                ApiSession(credentials, may_write=lambda: False, outage=Outage(credentials.base_url))
-            )
+            session = await stack.enter_async_context(connection.session(may_write=lambda: False))
             listeners: list[Any] = [self.metrics, _Log()]
             if options.scenarios is not None:
                 listeners.append(_ScenarioFile(stack.enter_context(options.scenarios.open("wb", buffering=0)), options))
             shadow = Shadow(options.config, options.classes, self._clock, listeners, options.settled_s)
             self.metrics.read_unsettled(lambda: shadow.unsettled)
-            informers = InformerSet(
-                session,
-                clock=self._clock,
-                random=self._random,
-                on_handler_error=lambda resource, _: self.metrics.count_unexpected_error("handler", resource),
-            )
+            informers = self._informer_set(session)
             for resource in shadow.resources:
                 for told in (shadow, *options.told):
                     informers.informer(resource).add_handler(Teller(told, resource, informers))
-            addresses = options.health_address, options.metrics_address
-            await stack.enter_async_context(
-                serve_health_and_metrics(
-                    *addresses,
-                    self.metrics.render,
-                    not_ready=lambda: None if self._is_synced else "not synced yet",
-                )
+
+            def begin() -> Iterable[Tasks]:
+                shadow.synced()
+                log.info("Comparing", schedulers=sorted(each.scheduler_name for each in options.config.profiles))
+                started()
+                return ()
+
+            await stack.enter_async_context(self._serving(options.health_address, options.metrics_address))
+            parts = Parts(
+                begin=begin,
+                tasks=[{"disagreements": lambda: _settle_again(shadow)}],
+                connection=connection,
+                informers=informers,
+                run_s_max=options.for_s,
+                drain=lambda: catch_up(informers),
+                drain_s_max=CATCH_UP_S_MAX,
             )
-            await self._run_tasks(shadow, informers, started)
+            await self._run_parts(parts)
             for _ in shadow.settle(all_of_them=True):
                 pass
         log.info("Stopped", compared=shadow.report.compared, agreed=shadow.report.agreed)
         return shadow.report
 
-    async def _run_tasks(self, shadow: Shadow, informers: InformerSet, started: Callable[[], None]) -> None:
-        def synced() -> None:
-            self._is_synced = True
-            garbage_collection.exempt_present_objects()
-            shadow.synced()
-            log.info("Comparing", schedulers=sorted(each.scheduler_name for each in self._options.config.profiles))
-            started()
 
-        async def look_again() -> None:
-            while True:
-                for _ in shadow.settle():
-                    await anyio.lowlevel.checkpoint()
-                await anyio.sleep(_LOOK_S)
-
-        await watch_until(
-            self._stop,
-            "shadow",
-            informers,
-            synced,
-            for_s=self._options.for_s,
-            more={"disagreements": look_again},
-            on_error=lambda part: self.metrics.count_unexpected_error("task", part),
-        )
-        log.info("Stopping")
+async def _settle_again(shadow: Shadow) -> None:
+    while True:
+        for _ in shadow.settle():
+            await anyio.lowlevel.checkpoint()
+        await anyio.sleep(_LOOK_S)
 
 
-async def watch_until(
-    stop: anyio.Event,
-    name: str,
-    informers: InformerSet,
-    synced: Callable[[], None],
-    *,
-    for_s: float | None,
-    more: Tasks | None = None,
-    on_error: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Run the informers until `stop` is set, and until they have taken in what happened before.
-
-    Args:
-        stop: set by a signal, by the time limit, or by the caller.
-        synced: called once all objects are known; the time limit counts from then.
-        more: what else runs meanwhile.
-        on_error: called with the name of each task that fails.
-    """
-    async with anyio.create_task_group() as group:
-
-        async def start() -> None:
-            await informers.wait_synced()
-            synced()
-            if for_s is not None:
-                await anyio.sleep(for_s)
-                stop.set()
-
-        Supervisor(group, name, on_error).start(
-            {
-                "signals": lambda: stop_on_signal(stop.set, stop.is_set),
-                "informers": informers.run,
-                "start": start,
-                **(more or {}),
-            }
-        )
-        await stop.wait()
-        await _catch_up(informers)
-        group.cancel_scope.cancel()
-
-
-async def _catch_up(informers: InformerSet) -> None:
+async def catch_up(informers: InformerSet) -> None:
     """Wait until the watches have nothing more to show: changes may come faster than they are compared."""
-    with anyio.move_on_after(_CATCH_UP_S_MAX):
-        count = -1
-        while count != (count := informers.events_total):  # noqa: ASYNC110 - idleness is no event
-            await anyio.sleep(_IDLE_S)
+    count = -1
+    while count != (count := informers.events_total):  # noqa: ASYNC110 - idleness is no event
+        await anyio.sleep(_IDLE_S)
 
 
 class Told(Protocol):

@@ -9,12 +9,12 @@ from podium.objects.core import Pod
 from podium.recording.shadow.comparison import Comparison
 from podium.recording.shadow.report import Disagreement
 from podium.telemetry.families import counter, exponential, histogram, read_gauge
-from podium.telemetry.metrics import log_lines_lost
+from podium.telemetry.process_metrics import ProcessMetrics
 
 _PREFIX = "podium_shadow"
 
 
-class ShadowMetrics:
+class ShadowMetrics(ProcessMetrics):
     """The metric families of one shadow. Implements `podium.recording.shadow.shadow.Listener`."""
 
     def __init__(self) -> None:
@@ -47,16 +47,13 @@ class ShadowMetrics:
         self._unsettled = read_gauge(
             f"{_PREFIX}_unsettled_disagreements", "Disagreements that are still to be looked at again."
         )
-        self._failures = counter("podium_unexpected_errors_total", "Unexpected errors.", "where", "name")
-        self.families = (
+        super().__init__(
             self._compared,
             self._not_compared,
             self._disagreements,
             self._evaluation_s,
             self._binding_s,
             self._unsettled,
-            self._failures,
-            log_lines_lost(),
         )
 
     def read_unsettled(self, read: Callable[[], float]) -> None:
@@ -77,12 +74,3 @@ class ShadowMetrics:
         """A disagreement was looked at again."""
         del pod, states
         self._disagreements[disagreement.reason.value, disagreement.comparison.plugin].add()
-
-    def count_unexpected_error(self, where: str, name: str) -> None:
-        """An unexpected exception was caught."""
-        self._failures[where, name].add()
-
-    def render(self) -> bytes:
-        """All metrics in the Prometheus text format."""
-        lines = [line for family in self.families for line in family.lines()]
-        return "\n".join(lines).encode() + b"\n"

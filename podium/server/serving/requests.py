@@ -14,19 +14,19 @@ log = get_logger("serving")
 class RequestLog(RequestObserver):
     """Logs at debug level what any client can cause."""
 
-    def dropped(self, reason: str) -> None:
+    def connection_dropped(self, reason: str) -> None:
         """Log a connection that was closed early."""
         log.debug("Connection dropped", reason=reason)
 
-    def malformed(self, remote: object, kind: str) -> None:
+    def request_malformed(self, remote: object, kind: str) -> None:
         """Log a malformed request. Logged at debug level only: any client can send as many as it likes."""
         log.debug("Malformed request", remote=remote, error=kind)
 
-    def failed(self, remote: object, error: object) -> None:
+    def request_failed(self, remote: object, error: object) -> None:
         """Log a handler that raised an exception, which is a bug."""
         log.error("A request could not be answered", remote=remote, exc_info=error)
 
-    def answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float) -> None:
+    def request_answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float) -> None:
         """Log the request."""
         log.debug(
             "Request",
@@ -44,11 +44,11 @@ class CountingRequestLog(RequestLog):
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
-    def dropped(self, reason: str) -> None:
+    def connection_dropped(self, reason: str) -> None:
         """Count a connection that was closed early."""
         self._metrics.count_dropped_connection(reason)
 
-    def malformed(self, remote: object, kind: str) -> None:
+    def request_malformed(self, remote: object, kind: str) -> None:
         """Count and log a malformed request."""
         self._metrics.count_malformed_request()
-        super().malformed(remote, kind)
+        super().request_malformed(remote, kind)

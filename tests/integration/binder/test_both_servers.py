@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from podium.binder import EventRecorder, failed_scheduling, not_scheduled, scheduled
+from podium.binder import EventRecorder, failed_scheduling, not_scheduled, scheduled_event
 from podium.framework.contract.status import error_status, unschedulable
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import Conflict, Invalid, NotFound
@@ -104,7 +104,7 @@ async def test_events_are_taken_and_become_a_series(cluster: Cluster) -> None:
     recorder = EventRecorder(cluster.dispatcher, SystemClock(), hostname="host-1")
     async with anyio.create_task_group() as group:
         group.start_soon(recorder.run)
-        recorder.record(scheduled(pod, "n1"))
+        recorder.record(scheduled_event(pod, "n1"))
         recorder.record(failed_scheduling(pod, "no room: " + "é" * 1000))
         with anyio.fail_after(PATIENCE_S):
             while recorder.statistics().open:  # noqa: ASYNC110
@@ -127,7 +127,7 @@ async def test_an_event_whose_answer_was_lost_is_there_once(cluster: Cluster) ->
     cluster.session.to_lose = 1
     async with anyio.create_task_group() as group:
         group.start_soon(recorder.run)
-        recorder.record(scheduled(pod, "n1"))
+        recorder.record(scheduled_event(pod, "n1"))
         assert await recorder.aclose(10.0) == 0
     assert recorder.statistics().written_total == 1
     assert len(await events_of(cluster, pod)) == 1

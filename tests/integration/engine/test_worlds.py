@@ -72,7 +72,7 @@ def test_a_changed_fork_equals_a_fresh_build_and_changes_nothing_else(part: int)
         random = Random(seed)
         drawn = random_cluster(random)
         asked = [ours(each) for each in drawn.incoming[:2]]
-        parent = built(tuple(map(sized, drawn.nodes)), tuple(ours(each) for each in drawn.placed))
+        parent = built(tuple(map(sized, drawn.nodes)), tuple(ours(each) for each in drawn.existing_pods))
         before = answers(parent, asked)
         fork, sibling = parent.fork(), parent.fork()
         forks = [fork]

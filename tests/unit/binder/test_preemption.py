@@ -412,7 +412,7 @@ def test_nobody_is_spared_or_held_back_unless_that_is_asked_for() -> None:
     under_way = PreemptionBench().under_way
     assert not under_way.is_protected(URGENT)
     assert not under_way.held_back_from(URGENT)
-    assert not under_way.released()
+    assert not under_way.pop_released()
 
 
 def test_a_preemption_that_begins_is_looked_at_for_a_loop() -> None:
@@ -431,7 +431,7 @@ async def test_a_pod_that_was_held_back_in_a_loop_is_tried_again_when_that_is_ov
     loops = PreemptionLoops(LoopClock(), lambda _: (), lambda _: None, PreemptionObserver())
     bench.under_way._loops = loops
     for number in range(LOOP_AT + 1):
-        loops.begun(URGENT, "n1", [pod("back", uid=f"uid-{number}")])
+        loops.begin(URGENT, "n1", [pod("back", uid=f"uid-{number}")])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bench.executor.wake_released)
         assert set(bench.under_way.held_back_from(URGENT)) == {"n1"}

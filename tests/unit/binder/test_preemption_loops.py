@@ -34,7 +34,7 @@ class PreemptionLoopsBench:
         self.loops = PreemptionLoops(self.clock, lambda _: self.pods, self.told.append, PreemptionMetrics(self.metrics))
 
     def preempt(self, *victims: Pod, by: Pod = URGENT, name: str = "n1") -> None:
-        self.loops.begun(by, name, victims)
+        self.loops.begin(by, name, victims)
         self.pods = [each for each in self.pods if each not in victims]
 
     def again_and_again(self, times: int, *, by: Pod = URGENT, owner: str = "web") -> None:
@@ -100,10 +100,10 @@ def test_a_loop_that_has_been_over_for_long_is_forgotten(bench: PreemptionLoopsB
 def test_who_asked_while_held_back_is_named_once_when_that_is_over(bench: PreemptionLoopsBench) -> None:
     bench.again_and_again(LOOP_AT + 1)
     assert bench.holds_back(URGENT)
-    assert bench.loops.released() == []
+    assert bench.loops.pop_released() == []
     bench.clock.advance(1.0)
-    assert bench.loops.released() == [URGENT]
-    assert bench.loops.released() == []
+    assert bench.loops.pop_released() == [URGENT]
+    assert bench.loops.pop_released() == []
 
 
 def test_victims_that_come_back_beside_preemptors_that_got_their_place_are_no_loop(bench: PreemptionLoopsBench) -> None:

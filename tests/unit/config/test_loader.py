@@ -328,7 +328,7 @@ extenders:
 def test_what_the_file_sets_is_known_apart_from_the_defaults():
     loaded = load(HEAD + "parallelism: 16\nprofiles:\n- schedulerName: a\n")
     assert loaded.present == {"parallelism": 3, "profiles": 4, "profiles[0].schedulerName": 5}
-    assert loaded.written.profiles[0].plugin_config == ()
+    assert loaded.file_config.profiles[0].plugin_config == ()
 
 
 def test_good_file_may_still_deserve_a_warning():

@@ -1,6 +1,6 @@
 import pytest
 
-from podium.config import IN_TREE_PLUGINS, ExtensionPoint, default_configuration, load, to_yaml, unsupported
+from podium.config import IN_TREE_PLUGINS, ExtensionPoint, default_configuration, load, to_yaml, unsupported_features
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 QUIET = "leaderElection: {leaderElect: false}\n"
@@ -8,8 +8,8 @@ EVERYTHING = frozenset(IN_TREE_PLUGINS)
 
 
 def verdict(text, implemented=EVERYTHING, registry=IN_TREE_PLUGINS):
-    found = unsupported(load(HEAD + text, registry=registry), implemented, registry)
-    return [error.text for error in found.refused], list(found.warnings)
+    found = unsupported_features(load(HEAD + text, registry=registry), implemented, registry)
+    return [error.text for error in found.refusals], list(found.warnings)
 
 
 @pytest.mark.parametrize(
@@ -62,16 +62,16 @@ def test_field_that_asks_for_what_podium_does_anyway_is_fine(text):
 
 
 def test_extenders_are_called_but_questions_are_not_answered_with_them():
-    found = unsupported(load(HEAD + QUIET + "extenders: [{urlPrefix: http://x}]"), EVERYTHING)
-    assert (found.refused, found.warnings) == ((), ())
+    found = unsupported_features(load(HEAD + QUIET + "extenders: [{urlPrefix: http://x}]"), EVERYTHING)
+    assert (found.refusals, found.warnings) == ((), ())
     assert [error.text for error in found.undecidable] == [
         "extenders: Forbidden: extenders are not asked here, so leave them out to see what the plugins alone decide"
     ]
 
 
 def test_leader_election_does_not_keep_questions_from_being_answered():
-    found = unsupported(load(HEAD + "leaderElection: {retryPeriod: 9s}"), EVERYTHING)
-    assert (len(found.refused), found.undecidable) == (1, ())
+    found = unsupported_features(load(HEAD + "leaderElection: {retryPeriod: 9s}"), EVERYTHING)
+    assert (len(found.refusals), found.undecidable) == (1, ())
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_missing_default_plugin_that_the_file_disables_is_no_matter():
 
 def test_missing_plugin_that_the_file_enables_is_refused_with_its_line():
     text = QUIET + "profiles:\n- plugins:\n    score:\n      enabled:\n      - name: ImageLocality\n"
-    found = unsupported(load(HEAD + text), EVERYTHING - {"ImageLocality"})
-    assert [(error.text, error.line) for error in found.refused] == [
+    found = unsupported_features(load(HEAD + text), EVERYTHING - {"ImageLocality"})
+    assert [(error.text, error.line) for error in found.refusals] == [
         (
             "profiles[0].plugins.score.enabled[0].name: Forbidden: podium does not have the plugin ImageLocality yet",
             8,
@@ -117,8 +117,8 @@ def test_missing_plugin_that_the_file_enables_is_refused_with_its_line():
 
 def test_default_file_written_out_asks_for_no_more_than_an_empty_one():
     written = to_yaml(default_configuration()).replace("leaderElect: true", "leaderElect: false")
-    found = unsupported(load(written), EVERYTHING - {"VolumeZone"})
-    assert found.refused == ()
+    found = unsupported_features(load(written), EVERYTHING - {"VolumeZone"})
+    assert found.refusals == ()
     assert found.warnings[-1].endswith("are left out: VolumeZone")
 
 

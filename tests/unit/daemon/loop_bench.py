@@ -32,10 +32,11 @@ from podium.daemon.boundary import Boundary
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
-from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler, ResourceHandler
+from podium.daemon.handlers import BrokenObjects, NodeHandler, ResourceHandler
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import Observers, PreemptionMetrics, QueueMetrics
 from podium.daemon.pod_groups import PodGroupAttempts
+from podium.daemon.pod_handler import PodHandler
 from podium.daemon.status_writes import StatusWrites
 from podium.engine.flight_recorder import FlightRecorder
 from podium.engine.flight_recorder.recorder import MEMORY_BYTES_MIN

@@ -148,7 +148,7 @@ async def test_what_a_filter_adds_to_its_reason_is_for_the_log_and_the_queue_pag
         async with bench.running():
             assert bench.recorder.told == [("FailedScheduling", "0/2 nodes are available: 2 too small.")]
             (info,) = bench.queue.listing.infos()
-            listed = bench.queue.listing.listed(info)
+            listed = bench.queue.listing.describe(info)
     told = "untolerated taint team=a:NoSchedule on 2 node(s)"
     assert (listed.reason, listed.details) == ("0/2 nodes are available: 2 too small.", told)
     (line,) = [each for each in logs if each["event"].startswith("Unable to schedule pod")]
@@ -165,7 +165,7 @@ async def test_a_filter_that_cannot_add_anything_is_left_out() -> None:
     bench.put(node("n1"), pod("web-1"))
     async with bench.running():
         (info,) = bench.queue.listing.infos()
-        assert bench.queue.listing.listed(info).details == ""
+        assert bench.queue.listing.describe(info).details == ""
         assert bench.place(pod("web-1")) is QueueState.UNSCHEDULABLE
 
 
@@ -174,7 +174,7 @@ async def test_the_text_of_a_plugins_failure_is_on_the_queue_page() -> None:
     bench.put(node("n1"), pod("web-1"))
     async with bench.running():
         (info,) = bench.queue.listing.infos()
-        assert "out of order" in bench.queue.listing.listed(info).reason
+        assert "out of order" in bench.queue.listing.describe(info).reason
 
 
 async def test_without_nodes_the_pod_is_unschedulable_but_backs_off_as_after_an_error() -> None:

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.binder import EventRecorder
-from podium.binder.events.event import scheduled
+from podium.binder.events.event import scheduled_event
 from podium.client.dispatcher import Dispatcher, Priority
 from podium.client.informer_set import InformerSet
 from podium.daemon.observers import Observers, PluginMetrics, QueueMetrics, RequestMetrics, read_statistics
@@ -125,7 +125,7 @@ async def test_what_others_count_is_read_when_somebody_asks() -> None:
 
     assert metrics.values("podium_events_total") == {("written",): 0, ("dropped",): 0, ("given_up",): 0}
     for name in ("web-1", "web-2", "web-3"):
-        recorder.record(scheduled(pod(name), "n1"))
+        recorder.record(scheduled_event(pod(name), "n1"))
     assert metrics.value("podium_events_total", result="dropped") == 2
     assert metrics.value("podium_events_waiting") == 1
 

@@ -55,7 +55,7 @@ def hold(seed):
     """Compare on one random cluster; returns the estimate."""
     drawn = random_cluster(Random(seed))
     template, *waiting = map(ours, drawn.incoming)
-    objects = [*drawn.nodes, *drawn.placed]
+    objects = [*drawn.nodes, *drawn.existing_pods]
     answer = estimate(still(*objects), template, waiting)
     assert bound(objects, waiting, template, answer + 1) == answer
     return answer

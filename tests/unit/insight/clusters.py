@@ -29,7 +29,7 @@ def manifest(item: Node | Pod) -> dict[str, Any]:
 def drawn(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The nodes and running pods of a random cluster, and three pending pods."""
     made = random_cluster(Random(seed))
-    return [manifest(each) for each in (*made.nodes, *made.placed)], [manifest(each) for each in made.incoming]
+    return [manifest(each) for each in (*made.nodes, *made.existing_pods)], [manifest(each) for each in made.incoming]
 
 
 def copies(pod: dict[str, Any], count: int) -> list[dict[str, Any]]:

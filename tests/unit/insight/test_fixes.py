@@ -8,7 +8,7 @@ import pytest
 from podium.engine.manifests import read_manifest
 from podium.insight import Cluster
 from podium.insight.edits import EditKind
-from podium.insight.node_edits import added_node, eviction, label_changes, with_labels, without_taints
+from podium.insight.node_edits import added_node, eviction, label_changes, label_edits, taint_edits
 from podium.insight.pod_edits import wishes
 from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.resource_types import NODES, PODS
@@ -32,7 +32,11 @@ def universe(objects, wanted):
     names = [each.name for each in nodes]
     found = [each.relaxed for each in wishes(asked, cluster.engine.cache.snapshot())]
     for each in nodes:
-        found += [*without_taints(asked, each), *(with_labels(asked, each) or ()), added_node(each, names)[1]]
+        found += [
+            *taint_edits(asked, each),
+            *label_edits(each, label_changes(asked, each) or {}),
+            added_node(each, names)[1],
+        ]
     found += [eviction(each) for each in cluster.store.objects(PODS).values()]
     return found
 

@@ -1,6 +1,6 @@
 import pytest
 
-from podium.insight.json_patch import operation, patched, pointer
+from podium.insight.json_patch import apply_patch, operation, pointer
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from podium.insight.json_patch import operation, patched, pointer
 )
 def test_operations_change_a_copy(change, after):
     before = {"a": {"c/d": 1}, "l": [1, 2]}
-    assert patched(before, [change]) == after
+    assert apply_patch(before, [change]) == after
     assert before == {"a": {"c/d": 1}, "l": [1, 2]}
 
 
@@ -25,7 +25,7 @@ def test_operations_change_a_copy(change, after):
 )
 def test_a_path_that_does_not_exist_is_an_error(change):
     with pytest.raises(KeyError):
-        patched({}, [change])
+        apply_patch({}, [change])
 
 
 def test_pointers_escape_slashes_and_tildes():

@@ -21,7 +21,7 @@ def test_broken_objects_are_named_and_the_rest_is_loaded():
     broken["status"]["allocatable"]["cpu"] = "many"
     loaded = loader().read(found(node("n1"), broken, pod("web", priority="high")))
     assert [each.name for each in loaded.cluster.nodes] == ["n1"]
-    first, second = loaded.broken
+    first, second = loaded.read_errors
     assert first.startswith("dump: items[1]: Node n2: status.allocatable")
     assert second.startswith("dump: items[2]: Pod default/web: spec.priority")
 
@@ -45,7 +45,7 @@ def test_without_a_configuration_one_profile_decides_for_every_scheduler():
 def test_kinds_that_the_answer_depends_on_are_told():
     loaded = loader().read(found(node("n1"), pod("web", scheduler=None)))
     loaded.cluster.evaluate(pod("new", scheduler=None))
-    assert "services" in loaded.missed()
+    assert "services" in loaded.missing_kinds()
 
 
 def test_names_that_do_not_exist_are_told_with_the_nearest_ones():

@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
-from podium.insight.json_patch import patched
-from podium.insight.requests import least_request, resized
+from podium.insight.json_patch import apply_patch
+from podium.insight.requests import least_request, resize
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
@@ -14,7 +14,7 @@ def containers(**amounts):
 
 
 def after(item, resource, total):
-    return msgspec.convert(patched(msgspec.to_builtins(item), resized(item, resource, total)), Pod)
+    return msgspec.convert(apply_patch(msgspec.to_builtins(item), resize(item, resource, total)), Pod)
 
 
 @pytest.mark.parametrize("total", [0, 1, 499, 500, 1200, 2999, 3000, 5000])
@@ -27,7 +27,7 @@ def test_the_pod_requests_the_total_afterwards(total):
 
 def test_a_reduction_takes_from_the_largest_container_first():
     item = pod("web", spec={"containers": containers(a="1", b="2")})
-    assert resized(item, "cpu", 2500) == (
+    assert resize(item, "cpu", 2500) == (
         {"op": "add", "path": "/spec/containers/1/resources/requests/cpu", "value": "1500m"},
     )
 
@@ -43,7 +43,7 @@ def test_sidecars_count_beside_the_init_containers_after_them():
 def test_overhead_cannot_be_reduced():
     item = pod("web", spec={"containers": containers(a="1"), "overhead": {"cpu": "500m"}})
     assert filter_requests(after(item, "cpu", 700).spec)["cpu"] == 700
-    assert resized(item, "cpu", 400) is None
+    assert resize(item, "cpu", 400) is None
 
 
 def test_requests_of_the_pod_as_a_whole_are_changed_with_those_of_its_containers():
@@ -59,15 +59,15 @@ def test_limits_of_resources_that_cannot_be_overcommitted_follow():
     amounts = {"example.com/gpu": "2", "memory": "1Gi"}
     container = {"name": "a", "resources": {"requests": amounts, "limits": amounts}}
     item = pod("web", spec={"containers": [container]})
-    assert [each["path"] for each in resized(item, "example.com/gpu", 1)] == [
+    assert [each["path"] for each in resize(item, "example.com/gpu", 1)] == [
         "/spec/containers/0/resources/requests/example.com~1gpu",
         "/spec/containers/0/resources/limits/example.com~1gpu",
     ]
-    assert len(resized(item, "memory", 1 << 20)) == 1
+    assert len(resize(item, "memory", 1 << 20)) == 1
 
 
 def test_nothing_can_be_added_where_nothing_is_requested():
-    assert resized(pod("web"), "cpu", 100) is None
+    assert resize(pod("web"), "cpu", 100) is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from podium.engine.files import Found
 from podium.insight import Cluster
-from podium.insight.steps import Apply, Drain, Remove, Scale, carried_out
+from podium.insight.steps import Apply, Drain, Remove, Scale, carry_out_steps
 from podium.lib.time_limit import UNLIMITED
 from tests.looks import after_looks
 from tests.manifests import ZONE, node, pod
@@ -35,7 +35,7 @@ def _workload(kind, replicas, **pod_spec):
 
 
 def _after(objects, *steps, limit=UNLIMITED):
-    return carried_out(Cluster.load(objects), steps, limit)
+    return carry_out_steps(Cluster.load(objects), steps, limit)
 
 
 def _apply(*manifests):
@@ -147,8 +147,8 @@ def test_claims_and_devices_stay_with_a_pod_until_it_has_ended():
     bound = {**named, "spec": claim}
     cluster = [_node("n1", "a"), _node("n2", "a"), *storage("10Gi"), bound]
     running = _after(cluster, _apply(_workload("ReplicaSet", 1, **volume))).world
-    (where,) = _nodes(carried_out(running, []))
-    assert _nodes(carried_out(running, [Drain(where)])) == [{"n1": "n2", "n2": "n1"}[where]]
+    (where,) = _nodes(carry_out_steps(running, []))
+    assert _nodes(carry_out_steps(running, [Drain(where)])) == [{"n1": "n2", "n2": "n1"}[where]]
 
 
 def test_budgets_look_at_replacements_that_are_ready_and_not_at_pods_that_end():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.insight import Cluster
-from podium.insight.steps import AddNodes, carried_out
+from podium.insight.steps import AddNodes, carry_out_steps
 from podium.insight.what_if import outcome_of
 from podium.lib.time_limit import UNLIMITED
 from tests.looks import after_looks
@@ -71,12 +71,12 @@ def test_sizes_found_in_time_are_told():
 def test_steps_end_with_what_was_placed_in_time(looks):
     cluster = Cluster.load([node("n1", "1"), *(web(f"web-{number}") for number in range(9))])
     limit = after_looks(looks)
-    trial = carried_out(cluster, [AddNodes(9, "n1")], limit)
+    trial = carry_out_steps(cluster, [AddNodes(9, "n1")], limit)
     found = outcome_of(trial)
     assert (found.is_partial, limit.is_noticed, found.as_dict()["partial"]) == (True, True, True)
     assert len(found.placed) <= looks
     assert len(found.placed) + len(found.still_pending) == 9
-    whole = outcome_of(carried_out(cluster, [AddNodes(9, "n1")]))
+    whole = outcome_of(carry_out_steps(cluster, [AddNodes(9, "n1")]))
     assert "partial" not in whole.as_dict()
     assert len(whole.placed) == 9
 

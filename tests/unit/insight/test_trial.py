@@ -4,7 +4,7 @@ from podium.engine.derivation.admission import RefusedError
 from podium.engine.files import Found
 from podium.insight import Cluster
 from podium.insight.loading import node_named
-from podium.insight.steps import AddNodes, Apply, Drain, Remove, Scale, carried_out
+from podium.insight.steps import AddNodes, Apply, Drain, Remove, Scale, carry_out_steps
 from podium.insight.trial import Trial
 from tests.device_manifests import device_class, devices, exactly, resource_slice
 from tests.manifests import node, nodes, pod
@@ -34,7 +34,7 @@ def _web(name, of="web", kind="ReplicaSet", **fields):
 
 
 def _after(objects, *steps):
-    return carried_out(Cluster.load(objects), steps)
+    return carry_out_steps(Cluster.load(objects), steps)
 
 
 def _apply(*manifests):

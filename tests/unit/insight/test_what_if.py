@@ -11,7 +11,7 @@ from podium.insight.steps import (
     Remove,
     Scale,
     UseProfiles,
-    carried_out,
+    carry_out_steps,
     read_steps,
     remove_of,
     scale_of,
@@ -38,7 +38,7 @@ def zoned(name, zone, cpu="4"):
 def after(objects, *steps):
     cluster = Cluster.load(objects)
     before = [(each.key, each.node_name) for each in cluster.pods]
-    found = outcome_of(carried_out(cluster, steps))
+    found = outcome_of(carry_out_steps(cluster, steps))
     assert [(each.key, each.node_name) for each in cluster.pods] == before
     return found
 

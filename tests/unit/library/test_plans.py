@@ -81,7 +81,7 @@ def test_fields_that_only_a_plan_reads_are_kept_when_an_object_changes():
     cluster = Cluster.load([machine])
     cluster.patch("Node", "n1", {"spec": {"unschedulable": True}})
     (found,) = [
-        each.manifest for each in objects_to_plan(cluster, cluster._state.kept) if each.manifest["kind"] == "Node"
+        each.manifest for each in objects_to_plan(cluster, cluster._state.originals) if each.manifest["kind"] == "Node"
     ]
     assert (found["spec"]["providerID"], found["spec"]["unschedulable"]) == ("kwok://n1", True)
     assert "unschedulable" not in machine["spec"]

@@ -1,6 +1,6 @@
 import pytest
 
-from podium.objects.amounts import readable
+from podium.objects.amounts import distinct_texts
 
 
 @pytest.mark.parametrize(
@@ -15,4 +15,4 @@ from podium.objects.amounts import readable
     ],
 )
 def test_amounts_are_readable_and_told_apart(resource, amounts, texts):
-    assert readable(resource, *amounts) == texts
+    assert distinct_texts(resource, *amounts) == texts

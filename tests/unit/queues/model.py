@@ -53,7 +53,7 @@ class ModelPod:
     has_gates: bool
     in_status: str
     timestamp_s: float
-    place: QueueState = QueueState.GONE
+    state: QueueState = QueueState.GONE
     attempts: int = 0
     rejections: int = 0
     errors: int = 0
@@ -81,8 +81,8 @@ class Model:
         self.preempting: set[int] = set()
         self.entered: Counter[tuple[str, str]] = Counter()
 
-    def at(self, *places: QueueState) -> list[ModelPod]:
-        return [pod for pod in self.pods.values() if pod.place in places]
+    def at(self, *states: QueueState) -> list[ModelPod]:
+        return [pod for pod in self.pods.values() if pod.state in states]
 
     # ------------------------------------------------------------ operations
 
@@ -98,13 +98,13 @@ class Model:
             pod.has_gates = False
         pod.priority = priority
         had_status, pod.in_status = pod.in_status, in_status
-        if pod.place is QueueState.IN_FLIGHT:
+        if pod.state is QueueState.IN_FLIGHT:
             for happening in happenings:
                 self._remember(happening)
             return
         if had_status or in_status:
             self.nominate(pod, None)
-        if pod.place not in WAITING:
+        if pod.state not in WAITING:
             return
         for happening in happenings:
             worth = self._worth(pod, happening)
@@ -126,20 +126,20 @@ class Model:
         return [pod for pod in waiting if (pod.backoff_ends_s, pod.order) == soonest]
 
     def pop(self, pod: ModelPod) -> None:
-        if pod.place is QueueState.BACKOFF:
+        if pod.state is QueueState.BACKOFF:
             self.entered["active", "PopFromBackoffQ"] += 1
-        pod.place, pod.seen = QueueState.IN_FLIGHT, []
+        pod.state, pod.seen = QueueState.IN_FLIGHT, []
         pod.attempts += 1
 
     def fail(self, pod: ModelPod, rejectors: Iterable[str], pending: Iterable[str], *, in_flight: bool) -> None:
         pod.rejectors, pod.pending, pod.gate = set(rejectors), set(pending), ""
         pod.timestamp_s = self.now_s
-        pod.place = QueueState.GONE
+        pod.state = QueueState.GONE
         is_rejected = bool(pod.rejectors or pod.pending)
         pod.rejections, pod.errors = (pod.rejections + 1, 0) if is_rejected else (pod.rejections, pod.errors + 1)
         worth = {self._worth(pod, happening) for happening in pod.seen} if is_rejected and in_flight else {"later"}
         if worth <= {"never"}:
-            pod.place = QueueState.UNSCHEDULABLE
+            pod.state = QueueState.UNSCHEDULABLE
             self.entered["unschedulable", FAILED] += 1
         else:
             self._requeue(pod, "at once" if "at once" in worth else "later", FAILED)
@@ -158,11 +158,11 @@ class Model:
         self._remember(happening)
 
     def activate(self, pod: ModelPod) -> None:
-        if pod.place is QueueState.IN_FLIGHT:
+        if pod.state is QueueState.IN_FLIGHT:
             self._remember(Happening(ACTIVATED, pod.index))
-        elif pod.place in BACKING_OFF:
+        elif pod.state in BACKING_OFF:
             self._enter_active(pod, ACTIVATED)
-        elif pod.place in WAITING:
+        elif pod.state in WAITING:
             self._to_active(pod, ACTIVATED)
 
     def advance(self, seconds: float) -> None:
@@ -201,7 +201,7 @@ class Model:
             return self._to_active(pod, event)
         if not self._passes_gates(pod, event):
             return False
-        pod.place = QueueState.BACKOFF if pod.rejectors or pod.pending else QueueState.ERROR_BACKOFF
+        pod.state = QueueState.BACKOFF if pod.rejectors or pod.pending else QueueState.ERROR_BACKOFF
         self.entered["backoff", event] += 1
         return True
 
@@ -212,7 +212,7 @@ class Model:
         return passes
 
     def _enter_active(self, pod: ModelPod, event: str) -> None:
-        pod.place = QueueState.ACTIVE
+        pod.state = QueueState.ACTIVE
         self.entered["active", event] += 1
         if event in (NEW, UPDATED):
             self.nominate(pod, None)
@@ -229,9 +229,9 @@ class Model:
         # The gate that held it the last time is tried first, then in the order of the profile.
         pod.gate = pod.gate if pod.gate in closed else min(closed, key=["Preempting", "Gates"].index)
         pod.rejectors.add(pod.gate)
-        if pod.place not in WAITING:
+        if pod.state not in WAITING:
             self.entered["unschedulable", event] += 1
-        pod.place = QueueState.GATED
+        pod.state = QueueState.GATED
         return False
 
 

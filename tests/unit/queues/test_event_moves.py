@@ -210,7 +210,7 @@ def test_asking_about_one_of_each_kind_gives_the_answers_of_asking_about_every_p
     random = Random(seed)
     clusters = [random_cluster(random) for _ in range(6)]
     nodes = [each for cluster in clusters for each in cluster.nodes]
-    placed = [each for cluster in clusters for each in cluster.placed]
+    placed = [each for cluster in clusters for each in cluster.existing_pods]
     templates = [each for cluster in clusters for each in cluster.incoming]
     plugins = in_tree_plugins()
     names = sorted(build_hint_map(plugins))
@@ -227,9 +227,9 @@ def test_asking_about_one_of_each_kind_gives_the_answers_of_asking_about_every_p
         for event, old, new in some_event(random, nodes, placed, waiting):
             for queue in queues:
                 queue.move_all(event, old, new)
-            places = [[queue.state_of(each) for each in waiting] for queue in queues]
-            assert places[0] == places[1], (event, old, new)
-            moved += sum(place is QueueState.BACKOFF for place in places[0])
+            states = [[queue.state_of(each) for each in waiting] for queue in queues]
+            assert states[0] == states[1], (event, old, new)
+            moved += sum(state is QueueState.BACKOFF for state in states[0])
     assert moved > 0
     asked = [len(queue._observer.hints) for queue in queues]  # type: ignore[attr-defined]
     assert asked[0] < asked[1]

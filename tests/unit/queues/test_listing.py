@@ -21,7 +21,7 @@ class AnyUpdateGates(Gates):
 
 
 def everything(bench: QueueBench) -> list[ListedPod]:
-    return [bench.queue.listing.listed(info) for info in bench.queue.listing.infos()]
+    return [bench.queue.listing.describe(info) for info in bench.queue.listing.infos()]
 
 
 def listed(bench: QueueBench, item: Pod) -> ListedPod:
@@ -34,7 +34,7 @@ def test_an_active_pod_is_tried_now() -> None:
     bench.add(web := pod(nominated="n1"))
     bench.clock.advance(2)
     found = listed(bench, web)
-    assert (found.place, found.attempts, found.nominated_node_name) == (QueueState.ACTIVE, 0, "n1")
+    assert (found.state, found.attempts, found.nominated_node_name) == (QueueState.ACTIVE, 0, "n1")
     assert (found.queued_s, found.first_tried_s) == (1000, 1000)
     assert found.next_try == NextTry(1002, {})
 
@@ -56,7 +56,7 @@ def test_a_gated_pod_waits_for_its_gate_alone() -> None:
     bench = QueueBench(FIT, AnyUpdateGates())
     bench.add(web := pod(gates=["a"]))
     found = listed(bench, web)
-    assert (found.place, found.gating_plugin, found.first_tried_s) == (QueueState.GATED, "Gates", None)
+    assert (found.state, found.gating_plugin, found.first_tried_s) == (QueueState.GATED, "Gates", None)
     assert found.next_try is not None
     assert found.next_try.at_s is None
     assert list(found.next_try.events) == ["Gates"]
@@ -85,7 +85,7 @@ def test_a_pod_that_is_being_tried_has_no_next_try() -> None:
     bench = QueueBench()
     bench.add(web := pod())
     bench.pop()
-    assert (listed(bench, web).place, listed(bench, web).next_try) == (QueueState.IN_FLIGHT, None)
+    assert (listed(bench, web).state, listed(bench, web).next_try) == (QueueState.IN_FLIGHT, None)
 
 
 def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
@@ -93,7 +93,7 @@ def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
     bench.add(pod(uid="old"))
     bench.pop()
     bench.add(pod(uid="new"))
-    assert [(each.pod.uid, each.place) for each in everything(bench)] == [
+    assert [(each.pod.uid, each.state) for each in everything(bench)] == [
         ("new", QueueState.ACTIVE),
         ("old", QueueState.IN_FLIGHT),
     ]
@@ -106,8 +106,8 @@ def test_a_pod_that_has_gone_since_is_told_of_as_gone() -> None:
     bench.queue.delete(web)
     bench.pop()
     bench.queue.done(other.uid)
-    assert [bench.queue.listing.listed(each).place for each in (first, second)] == [QueueState.GONE, QueueState.GONE]
-    assert bench.queue.listing.listed(first).next_try is None
+    assert [bench.queue.listing.describe(each).state for each in (first, second)] == [QueueState.GONE, QueueState.GONE]
+    assert bench.queue.listing.describe(first).next_try is None
 
 
 def test_times_are_shown_by_the_wall_clock_as_it_is_set_now() -> None:

@@ -109,7 +109,7 @@ def test_every_move_is_told_in_the_pods_story() -> None:
     web = info("web")
     pods.move(web, QueueEvent.ENQUEUE, "Add")
     pods.move(web, QueueEvent.POP, "Pop")
-    assert [(line.event, line.before, line.after) for line in web.transitions.entries] == [
+    assert [(line.event, line.old_state, line.new_state) for line in web.transitions.entries] == [
         ("Add", "gone", "active"),
         ("Pop", "active", "in flight"),
     ]

@@ -277,7 +277,7 @@ def test_the_story_tells_the_whole_way() -> None:
     bench.queue.move_all(NODE_ADD)
     bench.pop()
     bench.queue.done(web.uid)
-    assert [(line.event, line.after) for line in info.transitions.entries] == [
+    assert [(line.event, line.new_state) for line in info.transitions.entries] == [
         ("UnschedulablePodAdd", "active"),
         ("Pop", "in flight"),
         ("ScheduleAttemptFailure", "unschedulable"),

@@ -142,8 +142,8 @@ class Simulation:
             except Exception as problem:
                 raise AssertionError("\n".join([*self.story[-25:], operation.__name__])) from problem
 
-    def some(self, *places: QueueState) -> ModelPod | None:
-        pods = self.model.at(*places) if places else list(self.model.pods.values())
+    def some(self, *states: QueueState) -> ModelPod | None:
+        pods = self.model.at(*states) if states else list(self.model.pods.values())
         return self.random.choice(pods) if pods else None
 
     def often(self, probability: float) -> bool:
@@ -361,17 +361,17 @@ class Simulation:
 
     def check_places(self) -> None:
         """Every pod in exactly one place, where the rules put it, and backing off until they let it go."""
-        expected = Counter((index, pod.place) for index, pod in self.model.pods.items())
+        expected = Counter((index, pod.state) for index, pod in self.model.pods.items())
         listing = self.queue.listing
         infos = listing.infos()
         assert Counter((index_of(info.pod), listing.state_of(info)) for info in infos) == expected
         for info in infos:
             known = self.model.pods[index_of(info.pod)]
-            assert info.rejector_plugins == known.rejectors | known.pending or known.place is QueueState.IN_FLIGHT
+            assert info.rejector_plugins == known.rejectors | known.pending or known.state is QueueState.IN_FLIGHT
             assert info.gating_plugin == known.gate
-            assert self.queue.state_of(self.objects[known.index]) is known.place
-            if known.place in model.BACKING_OFF:
-                next_try = listing.listed(info).next_try
+            assert self.queue.state_of(self.objects[known.index]) is known.state
+            if known.state in model.BACKING_OFF:
+                next_try = listing.describe(info).next_try
                 assert next_try is not None
                 assert next_try.at_s == known.backoff_ends_s + 1
                 assert self.model.now_s < known.backoff_ends_s + 1
@@ -383,15 +383,15 @@ class Simulation:
 
     def check_metrics(self) -> None:
         """What Prometheus would read is what the model counts."""
-        places = Counter(each.place for each in self.model.pods.values())
+        states = Counter(each.state for each in self.model.pods.values())
         assert self.read("scheduler_pending_pods") == {
-            ("active",): places[QueueState.ACTIVE],
-            ("backoff",): places[QueueState.BACKOFF] + places[QueueState.ERROR_BACKOFF],
-            ("unschedulable",): places[QueueState.UNSCHEDULABLE],
-            ("gated",): places[QueueState.GATED],
+            ("active",): states[QueueState.ACTIVE],
+            ("backoff",): states[QueueState.BACKOFF] + states[QueueState.ERROR_BACKOFF],
+            ("unschedulable",): states[QueueState.UNSCHEDULABLE],
+            ("gated",): states[QueueState.GATED],
         }
         assert self.read("scheduler_queue_incoming_pods_total") == self.model.entered
-        waiting = (each for each in self.model.pods.values() if each.place is not QueueState.IN_FLIGHT)
+        waiting = (each for each in self.model.pods.values() if each.state is not QueueState.IN_FLIGHT)
         rejected = Counter((name, PROFILE) for each in waiting for name in each.rejectors | each.pending)
         assert +Counter(self.read("scheduler_unschedulable_pods")) == rejected
         flying = self.model.at(QueueState.IN_FLIGHT)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from podium.server.election import LeadershipLostError
+from podium.lib.log import get_logger
+from podium.server.election import LeadershipLostError, LeaseTakenError
 from podium.server.supervision import ComponentFailedError, Supervisor
 
 pytestmark = pytest.mark.anyio
@@ -18,20 +21,30 @@ async def lose_the_lease() -> None:
     raise LeadershipLostError("another replica leads")
 
 
+async def find_the_lease_taken() -> None:
+    raise LeaseTakenError("kube-scheduler holds it")
+
+
 async def test_a_part_that_fails_is_logged_and_counted_by_name_and_cancels_the_others() -> None:
     counted: list[str] = []
     with capture_logs() as logs, pytest.RaisesGroup(pytest.RaisesExc(ComponentFailedError, match="the reader failed")):
         async with anyio.create_task_group() as group:
-            Supervisor(group, "estimator", counted.append).start({"sleeper": anyio.sleep_forever, "reader": fail})
+            supervisor = Supervisor(group, "estimator", get_logger("estimator"), counted.append)
+            supervisor.start({"sleeper": anyio.sleep_forever, "reader": fail})
     assert counted == ["reader"]
-    assert [(each["event"], each["part"]) for each in logs] == [
-        ("A part of the estimator has failed, exiting", "reader")
+    assert [(line["component"], line["event"], line["part"]) for line in logs] == [
+        ("estimator", "A part of the estimator has failed, exiting", "reader")
     ]
 
 
-async def test_a_lost_lease_ends_the_process_but_is_no_failure() -> None:
+@pytest.mark.parametrize(
+    ("task", "error"), [(lose_the_lease, LeadershipLostError), (find_the_lease_taken, LeaseTakenError)]
+)
+async def test_a_lease_that_another_holds_ends_the_process_but_is_no_failure(
+    task: Callable[[], Awaitable[None]], error: type[Exception]
+) -> None:
     counted: list[str] = []
-    with pytest.RaisesGroup(LeadershipLostError):
+    with pytest.RaisesGroup(error):
         async with anyio.create_task_group() as group:
-            Supervisor(group, "scheduler", counted.append).start({"leader election": lose_the_lease})
+            Supervisor(group, "scheduler", get_logger("daemon"), counted.append).start({"leader election": task})
     assert counted == []

@@ -4,7 +4,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from podium.telemetry import Metrics
-from podium.telemetry.metrics import pod_exemplar
+from podium.telemetry.subsystems.attempts import pod_exemplar
 from tests.builders import pod
 
 # name → type, labels, number of finite buckets; as kube-scheduler 1.36.2 has them

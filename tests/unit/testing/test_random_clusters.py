@@ -28,7 +28,7 @@ def test_the_clusters_that_plugins_are_checked_on_give_every_filter_something_to
     for number in range(30):
         cluster = random_cluster(Random(f"0/{number}"))
         for pod in cluster.incoming:
-            result = schedule_once(pod, cluster.nodes, cluster.placed)
+            result = schedule_once(pod, cluster.nodes, cluster.existing_pods)
             rejections.update(status.plugin for status in result.rejected.values())
             fitting += result.node_name is not None
     assert rejections.keys() >= FILTERS

@@ -144,8 +144,7 @@ async def test_an_estimate_that_takes_long_is_logged_with_its_steps(
         return estimate(*args)
 
     monkeypatch.setattr(MemberCluster, "max_available_replicas", slowly)
-    monkeypatch.setattr("podium.estimator.server.app.SystemClock", lambda: clock)
-    app = EstimatorApp(QUIET, still={case.id: member_of(case.objects, Gates(), case.id)})
+    app = EstimatorApp(QUIET, still={case.id: member_of(case.objects, Gates(), case.id)}, clock=clock)
     with capture_logs() as logs:
         async with serving(app) as asked:
             await asked.replicas(row["id"], row["requirements"])

@@ -10,16 +10,16 @@ from podium.binder.events.event import (
     encodable,
     failed_scheduling,
     plugin_event,
-    preempted,
+    preempted_event,
     reference_to,
-    scheduled,
-    truncated,
+    scheduled_event,
+    truncate,
 )
 from tests.builders import pod
 
 
 def test_a_bound_pod_is_told_where_it_went() -> None:
-    event = scheduled(pod(metadata={"resourceVersion": "7"}), "n1")
+    event = scheduled_event(pod(metadata={"resourceVersion": "7"}), "n1")
     assert event.note == "Successfully assigned default/web-1 to n1"
     assert (event.type, event.reason, event.action) == ("Normal", "Scheduled", "Binding")
     assert event.reporting_controller == "podium"
@@ -40,7 +40,7 @@ def test_a_pod_being_deleted_is_skipped_with_a_warning() -> None:
 
 def test_a_victim_is_told_by_whom_and_where() -> None:
     preemptor = pod("urgent", uid="u2", scheduler="other")
-    event = preempted(pod(), preemptor, "n1")
+    event = preempted_event(pod(), preemptor, "n1")
     assert event.note == "Preempted by pod u2 on node n1"
     assert (event.type, event.reason, event.action) == ("Normal", "Preempted", "Preempting")
     assert event.related == reference_to(preemptor)
@@ -56,24 +56,24 @@ def test_repetitions_differ_in_their_notes_only() -> None:
 
 
 def test_a_long_note_is_cut_to_1020_bytes_and_marked() -> None:
-    assert truncated("x" * 1024) == "x" * 1024
-    assert truncated("x" * 1025) == "x" * 1020 + " ..."
+    assert truncate("x" * 1024) == "x" * 1024
+    assert truncate("x" * 1025) == "x" * 1020 + " ..."
 
 
 def test_a_long_note_is_cut_between_characters() -> None:
-    assert truncated("x" + "é" * 600) == "x" + "é" * 509 + " ..."
+    assert truncate("x" + "é" * 600) == "x" + "é" * 509 + " ..."
 
 
 @given(st.text(st.characters(), max_size=2000))
 @example("\ud800" * 1025)
 def test_every_note_fits_and_is_utf8(note: str) -> None:
-    assert len(truncated(note).encode()) <= 1024
+    assert len(truncate(note).encode()) <= 1024
     encodable(note).encode()
 
 
 @given(st.text(max_size=250))
 def test_what_fits_is_not_touched(note: str) -> None:
-    assert truncated(note) == note
+    assert truncate(note) == note
     assert encodable(note) == note
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from podium.binder import Event, EventRecorder, ObjectReference, failed_scheduling, preempted, scheduled
+from podium.binder import Event, EventRecorder, ObjectReference, failed_scheduling, preempted_event, scheduled_event
 from podium.client.dispatcher import Dispatcher
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import AlreadyExists, ApiError, Forbidden, InternalError, NotFound, Unreachable
@@ -52,7 +52,7 @@ async def test_an_event_is_written_as_the_api_wants_it() -> None:
     async with running(recorder(wire)) as events:
         await anyio.sleep(1.0)
         moment_s, moment = LoopClock().now(), now()
-        events.record(scheduled(pod(metadata={"resourceVersion": "7"}), "n1"))
+        events.record(scheduled_event(pod(metadata={"resourceVersion": "7"}), "n1"))
     assert wire.calls == [f"POST {EVENTS}"]
     assert wire.requests[0].body == {
         "apiVersion": "events.k8s.io/v1",
@@ -79,7 +79,7 @@ async def test_an_event_is_written_as_the_api_wants_it() -> None:
 async def test_a_victims_event_names_the_preemptor() -> None:
     wire = Wire()
     async with running(recorder(wire)) as events:
-        events.record(preempted(pod(), pod("urgent", uid="u2"), "n1"))
+        events.record(preempted_event(pod(), pod("urgent", uid="u2"), "n1"))
     assert wire.requests[0].body["related"]["name"] == "urgent"
 
 
@@ -96,7 +96,7 @@ async def test_an_event_about_a_cluster_scoped_object_lies_in_the_default_namesp
 async def test_two_events_in_the_same_instant_have_different_names() -> None:
     wire = Wire()
     async with running(recorder(wire)) as events:
-        events.record(scheduled(pod(), "n1"))
+        events.record(scheduled_event(pod(), "n1"))
         events.record(failed())
     assert len({request.body["metadata"]["name"] for request in wire.requests}) == 2
 
@@ -104,7 +104,7 @@ async def test_two_events_in_the_same_instant_have_different_names() -> None:
 async def test_names_and_instances_stay_within_the_apis_limits() -> None:
     wire = Wire()
     async with running(recorder(wire)) as events:
-        events.record(scheduled(pod("x" * 250, uid="u1", scheduler="s" * 150), "n1"))
+        events.record(scheduled_event(pod("x" * 250, uid="u1", scheduler="s" * 150), "n1"))
     body = wire.requests[0].body
     assert body["metadata"]["name"].startswith("u1.")
     assert len(body["reportingInstance"]) == 128
@@ -226,8 +226,8 @@ async def test_an_event_that_the_server_refuses_is_not_tried_again(error: ApiErr
 
     wire = Wire(answer)
     async with running(recorder(wire)) as events:
-        events.record(scheduled(pod(), "n1"))
-        events.record(scheduled(pod(), "n2"))
+        events.record(scheduled_event(pod(), "n1"))
+        events.record(scheduled_event(pod(), "n2"))
         await anyio.sleep(600.0)
     assert len(wire.requests) == 2
     assert events.statistics().given_up_total == 2
@@ -241,7 +241,7 @@ async def test_an_event_that_is_there_already_has_been_written() -> None:
 
     wire = Wire(answer)
     async with running(recorder(wire)) as events:
-        events.record(scheduled(pod(), "n1"))
+        events.record(scheduled_event(pod(), "n1"))
     assert events.statistics().written_total == 1
 
 
@@ -249,7 +249,7 @@ async def test_an_event_that_is_there_already_has_been_written() -> None:
 async def test_an_event_that_is_not_answered_by_itself_is_tried_again(senseless: object) -> None:
     wire = Wire(lambda _: senseless if len(wire.requests) == 1 else {})
     async with running(recorder(wire)) as events:
-        events.record(scheduled(pod(), "n1"))
+        events.record(scheduled_event(pod(), "n1"))
         await anyio.sleep(60.0)
         assert events.statistics().written_total == 1
     assert len(wire.requests) == 2
@@ -266,7 +266,7 @@ async def test_events_of_a_namespace_that_is_slow_or_out_of_reach_hold_no_others
     async with running(recorder(wire)) as events:
         for namespace in ("slow", "lost", "quick"):
             for index in range(100):
-                events.record(scheduled(in_namespace(namespace, f"{namespace}-{index}"), "n1"))
+                events.record(scheduled_event(in_namespace(namespace, f"{namespace}-{index}"), "n1"))
         await anyio.sleep(1.0)
         assert events.statistics().written_total == 100
         # All are written in the end, by a third of the writers where nobody else needs them.
@@ -283,7 +283,7 @@ async def test_a_full_queue_drops_and_counts() -> None:
     wire = Wire()
     events = recorder(wire, queue_max=1000)
     for index in range(1005):
-        events.record(scheduled(pod(f"p{index}", uid=str(index)), "n1"))
+        events.record(scheduled_event(pod(f"p{index}", uid=str(index)), "n1"))
     assert events.statistics().dropped_total == 5
     async with running(events):
         await anyio.sleep(1.0)
@@ -293,7 +293,7 @@ async def test_a_full_queue_drops_and_counts() -> None:
 async def test_a_dropped_event_is_not_remembered_as_the_start_of_a_series() -> None:
     wire = Wire()
     events = recorder(wire, queue_max=1)
-    events.record(scheduled(pod(), "n1"))
+    events.record(scheduled_event(pod(), "n1"))
     events.record(failed())
     async with running(events):
         await settle()
@@ -305,7 +305,7 @@ async def test_a_dropped_event_is_not_remembered_as_the_start_of_a_series() -> N
 async def test_series_that_have_ended_are_forgotten_and_unique_events_never_remembered() -> None:
     async with running(recorder(Wire())) as events:
         events.record(failed())
-        events.record(scheduled(pod(), "n1"))
+        events.record(scheduled_event(pod(), "n1"))
         assert events.statistics().series == 1
         await anyio.sleep(7 * 60.0 + 1.0)
         assert events.statistics().series == 0
@@ -329,9 +329,9 @@ async def test_closing_writes_what_is_queued_and_the_counts_not_yet_written() ->
             events.record(failed())
             await anyio.sleep(1.0)
         for index in range(100):
-            events.record(scheduled(pod(f"p{index}", uid=str(index)), "n1"))
+            events.record(scheduled_event(pod(f"p{index}", uid=str(index)), "n1"))
         assert await events.aclose(5.0) == 0
-        events.record(scheduled(pod(), "n1"))
+        events.record(scheduled_event(pod(), "n1"))
     assert len(wire.requests) == 1 + 1 + 100 + 1
     assert wire.requests[-1].body["series"]["count"] == 3
     assert events.statistics().dropped_total == 1
@@ -345,7 +345,7 @@ async def test_closing_gives_up_at_the_deadline_and_says_how_many_are_left() -> 
         events = recorder(Wire(answer))
         group.start_soon(events.run)
         for index in range(20):
-            events.record(scheduled(pod(f"p{index}", uid=str(index)), "n1"))
+            events.record(scheduled_event(pod(f"p{index}", uid=str(index)), "n1"))
         started_s = LoopClock().monotonic()
         assert await events.aclose(2.0) == 20
         assert LoopClock().monotonic() - started_s == pytest.approx(2.0)
@@ -356,7 +356,7 @@ async def test_no_more_than_sixteen_events_are_written_at_once() -> None:
     wire.latency_s = 1.0
     async with running(recorder(wire)) as events:
         for index in range(40):
-            events.record(scheduled(pod(f"p{index}", uid=str(index)), "n1"))
+            events.record(scheduled_event(pod(f"p{index}", uid=str(index)), "n1"))
         await anyio.sleep(0.5)
         assert len(wire.requests) == 16
     assert len(wire.requests) == 40

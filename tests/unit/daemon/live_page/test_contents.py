@@ -88,7 +88,7 @@ def test_an_attempt_is_shown_as_it_is_decided_and_again_when_it_has_ended() -> N
     decided = rows.read()
     assert decided is not None
     assert told(DECISION_COLUMNS, decided["1"])["result"] == "binding"
-    recorder.bound(pod("web"), 0.25)
+    recorder.on_bound(pod("web"), 0.25)
     ended = rows.read()
     assert ended is not None
     assert told(DECISION_COLUMNS, ended["1"]).items() >= {"result": "scheduled", "node": "n1", "total": 0.25}.items()

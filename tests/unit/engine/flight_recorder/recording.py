@@ -69,15 +69,15 @@ def place(
 ) -> None:
     """The pod is to go to the node of that row."""
     decision = Suggested(cluster.snapshot.nodes[row].name, row, len(cluster.snapshot.order), 1)
-    recorder.decided(queued(pod), cycle(cluster, pod, *rejections, scored=scored), decision, at_s, 0.001)
+    recorder.on_decision(queued(pod), cycle(cluster, pod, *rejections, scored=scored), decision, at_s, 0.001)
 
 
 def reject(recorder: FlightRecorder, cluster: Cluster, pod: Pod, *rejections: Rejection, at_s: float = 1.0) -> None:
     """The pod fits on no node."""
     asked = cycle(cluster, pod, *rejections)
     error = FitError(len(cluster.snapshot.order), asked.diagnosis)
-    recorder.decided(queued(pod), asked, DoesNotFit(error, None), at_s, 0.001)
-    recorder.failed(pod, "unschedulable", error.message, 0.002)
+    recorder.on_decision(queued(pod), asked, DoesNotFit(error, None), at_s, 0.001)
+    recorder.on_failure(pod, "unschedulable", error.message, 0.002)
 
 
 def named(number: int) -> Pod:

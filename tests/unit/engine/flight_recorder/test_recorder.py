@@ -42,18 +42,18 @@ def test_scheduled_pod_keeps_its_node_its_scores_and_how_it_came_through_the_que
     place(recorder, THREE, pod("web"), 1, rejection([0], TAINTED), scored=found, at_s=7.0)
     if is_sealed:
         seal(recorder)
-    recorder.bound(pod("web"), 0.25)
+    recorder.on_bound(pod("web"), 0.25)
     (attempt,) = recorder.newest_first("default", "web")
     assert (attempt.result, attempt.node, attempt.total_s) == (Result.SCHEDULED, "n1", 0.25)
     assert (attempt.started_s, attempt.attempt, attempt.node_count) == (7.0, 1, 3)
-    assert [(line.event, line.after) for line in attempt.story] == [
+    assert [(line.event, line.new_state) for line in attempt.story] == [
         ("UnschedulablePodAdd", "active"),
         ("Pop", "in flight"),
     ]
     details = recorder.details(attempt)
     assert details.totals == {"n1": 170, "n2": 140}
     assert details.plugins == {"Fit": [70, 50], "Spread": [100, 90]}
-    assert details.rejected == {"n0": ("TaintToleration", "had taints")}
+    assert details.rejections == {"n0": ("TaintToleration", "had taints")}
     told = explain_attempt(attempt, details)
     assert told.verdict == "n1 beats n2 by 30: Fit +20, Spread +10"
 
@@ -141,7 +141,7 @@ def test_binding_that_fails_after_its_attempt_was_sealed_says_why():
     seal(recorder)
     (attempt,) = recorder.newest_first()
     assert (attempt.result, attempt.total_s) == (Result.BINDING, None)
-    recorder.failed(pod("web"), "error", "no such node", 0.5)
+    recorder.on_failure(pod("web"), "error", "no such node", 0.5)
     (attempt,) = recorder.newest_first()
     assert (attempt.result, attempt.message, attempt.total_s) == (Result.ERROR, "no such node", 0.5)
 
@@ -168,7 +168,7 @@ def test_row_that_another_node_takes_keeps_its_former_name_for_former_attempts()
     reject(recorder, cluster, pod("between"), rejection([0], FULL))
     cluster.change("n0", "n9", "n3")
     reject(recorder, cluster, pod("after"), rejection([1, 2], FULL))
-    nodes = {each.name: set(recorder.details(each).rejected) for each in recorder.newest_first()}
+    nodes = {each.name: set(recorder.details(each).rejections) for each in recorder.newest_first()}
     assert nodes == {"before": {"n0", "n1"}, "between": {"n0"}, "after": {"n9", "n3"}}
 
 
@@ -182,7 +182,7 @@ def test_replicas_that_are_rejected_alike_share_their_verdicts():
         reject(recorder, cluster, replica, rejection(range(5000), FULL))
     seal(recorder)
     assert recorder._rejected._details_bytes < 25_000
-    assert all(len(recorder.details(each).rejected) == 5000 for each in recorder.newest_first(name="web-7"))
+    assert all(len(recorder.details(each).rejections) == 5000 for each in recorder.newest_first(name="web-7"))
 
 
 def test_scheduled_pods_do_not_displace_the_only_attempt_at_a_pending_one():
@@ -190,7 +190,7 @@ def test_scheduled_pods_do_not_displace_the_only_attempt_at_a_pending_one():
     reject(recorder, THREE, pod("pending"), rejection([0, 1, 2], FULL))
     for number in range(ATTEMPTS_MAX * 40):
         place(recorder, THREE, named(number), scored=scores([0, 1], Fit=[1, 2]))
-        recorder.bound(named(number), 0.1)
+        recorder.on_bound(named(number), 0.1)
     assert len(list(recorder.newest_first("default", "pending"))) == 1
     assert not list(recorder.newest_first("default", "web-0"))
 
@@ -199,7 +199,7 @@ def test_names_that_do_not_fit_leave_the_attempts_without_their_details():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     reject(recorder, Cluster(*(f"{number:0200}" for number in range(5000))), pod("web"), rejection([0], FULL))
     (attempt,) = recorder.newest_first()
-    assert recorder.details(attempt).rejected == {}
+    assert recorder.details(attempt).rejections == {}
     assert recorder.nbytes <= MEMORY_BYTES_MIN
 
 
@@ -226,7 +226,7 @@ def test_the_bytes_are_the_sum_of_what_is_kept_and_never_above_the_limit(seed, n
         elif names[0]:
             place(recorder, cluster, named(number), 0, scored=scores(rows, Fit=rows, Spread=rows))
             if random.random() < 0.9:
-                recorder.bound(named(number), 1.0)
+                recorder.on_bound(named(number), 1.0)
         for ring in (recorder._placed, recorder._rejected):
             assert ring.nbytes == counted(ring) <= ring.limit_bytes
     assert recorder.attempts == len(list(recorder.newest_first()))

@@ -8,6 +8,7 @@ import yaml
 
 from podium.cli.estimator import serve
 from podium.client.credentials import load
+from podium.client.informer_set import InformerSet
 from podium.client.session import ApiSession
 from podium.estimator.member import Gates
 from podium.estimator.server.live import LiveMember
@@ -53,14 +54,11 @@ def _allowed(name):
 
 
 async def _read(*, is_accurate):
-    live = LiveMember(
-        "m1",
-        ApiSession(await load(None, ManualClock(), master="http://127.0.0.1:1")),
-        Gates(resource_quota_estimate=True),
-        clock=ManualClock(),
-        random=Random(1),
-        is_accurate=is_accurate,
-    )
+    clock, random = ManualClock(), Random(1)
+    session = ApiSession(await load(None, clock, master="http://127.0.0.1:1"))
+    informers = InformerSet(session, clock=clock, random=random)
+    gates = Gates(resource_quota_estimate=True)
+    live = LiveMember("m1", session, informers, gates, clock, random, is_accurate=is_accurate)
     return {(resource.group, resource.plural) for resource in live.resources}
 
 

@@ -1,0 +1,309 @@
+"""The objects of a cluster in memory: loaded from manifests, read, changed, and forked.
+
+Owns the objects, the pods that count on nodes, and the profiles that decide. A change of one cluster never affects
+another. Never does I/O except reading given files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, Self, cast
+from weakref import ref
+
+from podium.cluster import CacheError
+from podium.config import KubeSchedulerConfiguration
+from podium.engine.cluster_state import ClusterState
+from podium.engine.configurations import Config, read_config
+from podium.engine.derivation.admission import Admission
+from podium.engine.derivation.volumes import bound_at_once
+from podium.engine.errors import ClusterError, ManifestError
+from podium.engine.files import Found
+from podium.engine.generated_names import with_free_name
+from podium.engine.manifests import Manifest, as_manifest, is_namespaced, read_manifest, resource_of
+from podium.engine.object_files import Objects, objects_given
+from podium.engine.placing import Engine
+from podium.engine.plugin_writes import carry_out
+from podium.engine.store import ObjectStore
+from podium.framework.contract.plugin import Plugin
+from podium.framework.profile.runtime import Framework
+from podium.lib.garbage_collection import collection_disabled
+from podium.lib.nearest import nearest
+from podium.objects.core import Node, Pod, PodStatus
+from podium.objects.resource_types import (
+    ALL,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    ResourceType,
+)
+from podium.plugins import IN_TREE
+
+_NO_CLASSES: Final = Admission(())
+_KINDS: Final[Mapping[str, ResourceType[Any]]] = {each.kind: each for each in ALL}
+
+
+class ClusterObjects:
+    """The objects of one cluster, and the profiles of one configuration; `Cluster` places pods there.
+
+    Raises:
+        ManifestError, CacheError: an object has a field that cannot be read, or contradicts another.
+        PluginError, ConfigError: a profile cannot be built.
+    """
+
+    def __init__(
+        self,
+        config: KubeSchedulerConfiguration,
+        store: ObjectStore,
+        classes: Mapping[str, type[Plugin]] = IN_TREE,
+        asked: Collection[str] = (),
+        admission: Admission = _NO_CLASSES,
+    ) -> None:
+        self._state = ClusterState(config, classes, store, admission)
+        self._origin: ref[ClusterObjects] | None = None
+        self._forked: ClusterState | None = None
+        self._state.fill(asked)
+        # Built now, so that the caller gets the errors of the configuration at once.
+        self._state.frameworks  # noqa: B018
+
+    @classmethod
+    def load(cls, objects: Objects, config: Config | None = None, plugins: Sequence[type[Plugin]] = ()) -> Self:
+        """Load a cluster from manifests. Missing fields are filled in as an API server does.
+
+        Args:
+            objects: files and directories of what `kubectl get -o yaml` or `-o json` prints, or manifests as parsed
+                from it. Kinds that a scheduler does not read are ignored, as are pods that have ended.
+            config: kube-scheduler's defaults unless given.
+            plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
+
+        Raises:
+            ManifestError: an object cannot be read. The message names the object and the field.
+            ConfigError, PluginError: the configuration cannot be read, or a profile cannot be built.
+            OSError: a file cannot be read.
+        """
+        classes = {**IN_TREE, **{each.name: each for each in plugins}}
+        configuration = read_config(config, classes, plugins)
+        with collection_disabled():
+            found = objects_given(objects)
+            admission = Admission(each.manifest for each in found)
+            try:
+                cluster = cls(configuration, ObjectStore(read_all(found, admission)), classes, admission=admission)
+            except CacheError as error:
+                raise ManifestError(str(error)) from error
+        cluster._keep(found)
+        return cluster
+
+    def _keep(self, found: Sequence[Found]) -> None:
+        """For subclasses that answer questions about more than a scheduler reads: the objects as they were loaded."""
+
+    # ------------------------------------------------------------ forks and changes
+
+    def fork(self) -> Self:
+        """A copy of this cluster that can be changed independently.
+
+        Cost: 2 us and 100 bytes. The first change of either copies what both share: 4 to 7 ms and 5 MB at 5,000 nodes
+        and 50,000 pods.
+        """
+        twin = object.__new__(type(self))
+        twin._state = self._state
+        twin._origin, twin._forked = ref(self), self._state
+        self._state.is_shared = True
+        return twin
+
+    def commit(self) -> None:
+        """Let the cluster that this one was forked from be as this one is.
+
+        Raises:
+            ClusterError: this is no fork, or the other cluster has changed since, or is gone.
+        """
+        origin = self._origin() if self._origin is not None else None
+        if self._forked is None or origin is None:
+            raise ClusterError("there is no cluster to commit to: this one was not forked from any that still exists")
+        if origin._state is not self._forked:
+            raise ClusterError("the cluster has changed since this one was forked from it: fork it again")
+        self._state.is_shared = True
+        origin._state = self._forked = self._state
+
+    def discard(self) -> None:
+        """Forget every change since this cluster was forked, or since its last `commit`.
+
+        Raises:
+            ClusterError: this is no fork.
+        """
+        if self._forked is None:
+            raise ClusterError("there is nothing to go back to: this cluster is not a fork")
+        self._state = self._forked
+
+    def add(self, manifest: Manifest) -> None:
+        """Add an object. A pod that names a node counts there, any other pod is pending.
+
+        Raises:
+            ManifestError: the object cannot be read, a scheduler does not read its kind, or its name is taken.
+        """
+        resource, item = self.read(manifest)
+        if self._state.store.get(resource, item.key) is not None:
+            raise ManifestError(f"{resource.kind} {item.key} already exists")
+        self.put(resource, item)
+
+    def replace(self, manifest: Manifest) -> None:
+        """Replace the object of the same name.
+
+        Raises:
+            ManifestError: the object cannot be read, or no object has its name.
+        """
+        resource, item = self.read(manifest)
+        self._demand(resource, item.key)
+        self.put(resource, item)
+
+    def manifest_of(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+        """An object as a manifest with the fields that a scheduler reads.
+
+        Args and Raises: as `remove`.
+        """
+        return as_manifest(*self._named(kind, name, namespace))
+
+    def remove(self, kind: str, name: str, namespace: str = "") -> None:
+        """Remove an object.
+
+        Args:
+            kind: as manifests write it, such as `Pod`.
+            namespace: `default` unless given, for kinds that have one.
+
+        Raises:
+            ManifestError: a scheduler does not read the kind, or there is no such object.
+        """
+        resource, found = self._named(kind, name, namespace)
+        self._own().drop(resource, found)
+
+    def _named(self, kind: str, name: str, namespace: str) -> tuple[ResourceType[Any], Any]:
+        resource = _KINDS.get(kind)
+        if resource is None:
+            raise ManifestError(f"kind: no scheduler reads objects of kind {kind!r}; known are {', '.join(_KINDS)}")
+        if namespace and not is_namespaced(resource):
+            raise ManifestError(f"namespace: objects of kind {kind} have none")
+        key = f"{namespace or 'default'}/{name}" if is_namespaced(resource) else name
+        return resource, self._demand(resource, key)
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes, by name."""
+        return tuple(self._state.store.objects(NODES).values())
+
+    @property
+    def pods(self) -> Sequence[Pod]:
+        """The pods on nodes and the pending pods, by namespace and name."""
+        return tuple(self._state.store.objects(PODS).values())
+
+    # ------------------------------------------------------------ for the command line and other packages
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that makes this cluster's decisions. Do not keep it beyond the next change."""
+        return self._own().engine
+
+    @property
+    def engine_to_ask(self) -> Engine:
+        """As `engine`, but only for attempts that place nothing. Cost: none, where `engine` copies what is shared."""
+        return self._state.engine
+
+    @property
+    def profiles(self) -> Collection[str]:
+        """The scheduler names that the profiles serve."""
+        return self._state.frameworks.keys()
+
+    def framework_for(self, pod: Pod) -> Framework:
+        """The profile that the pod asks for.
+
+        Raises:
+            ClusterError: there is no such profile.
+            ManifestError: the pod's requests cannot be parsed.
+        """
+        return self._state.framework_for(pod)
+
+    def put_pending(self, pod: Pod) -> None:
+        """Add a pod without a node, or replace the one of its name. Of its status it keeps only its claims."""
+        self.put(PODS, unbound(pod))
+
+    def put(self, resource: ResourceType[Any], item: Any) -> None:
+        """Add a typed object, or replace the one of its name.
+
+        Raises:
+            ManifestError: the object cannot be added.
+        """
+        try:
+            self._own().put(resource, item)
+        except CacheError as error:
+            raise ManifestError(str(error)) from error
+
+    def drop(self, resource: ResourceType[Any], item: Any) -> None:
+        """Remove a typed object, which must be there."""
+        self._own().drop(resource, item)
+
+    def create(self, resource: ResourceType[Any], item: Any) -> None:
+        """As `put`, for an object that did not exist: a claim that does not wait is bound if a volume suits it."""
+        self.put(resource, item)
+        if resource is PERSISTENT_VOLUME_CLAIMS:
+            carry_out(self._own().store, bound_at_once(self._state.store, item))
+
+    @property
+    def store(self) -> ObjectStore:
+        """The objects. Do not change them."""
+        return self._state.store
+
+    @property
+    def admission(self) -> Admission:
+        """What the API server does to objects on their creation."""
+        return self._state.admission
+
+    def admit_by(self, admission: Admission) -> None:
+        """Let objects be created with this admission from now on."""
+        self._own().admission = admission
+
+    def read(self, manifest: object) -> tuple[ResourceType[Any], Any]:
+        """The typed object, with missing fields filled in, and its resource type.
+
+        Raises:
+            ManifestError: it cannot be read, or a scheduler does not read its kind.
+        """
+        resource = resource_of(manifest) if isinstance(manifest, Mapping) else None
+        if resource is None:
+            raise ManifestError("expected an object of a kind that schedulers read, with apiVersion and kind")
+        named = with_free_name(cast(Manifest, manifest), resource, self._state.store)
+        return resource, read_manifest(self._state.admission.admit(named, resource), resource)
+
+    def _own(self) -> ClusterState:
+        """The state, copied first if another cluster or an evaluation still reads it."""
+        if self._state.is_shared or self._state.evaluations:
+            self._state = self._state.fork()
+        return self._state
+
+    def _demand(self, resource: ResourceType[Any], key: str) -> Any:
+        found = self._state.store.get(resource, key)
+        if found is None:
+            raise ManifestError(f"there is no {resource.kind} {key}{nearest(key, self._state.store.objects(resource))}")
+        return found
+
+
+def read_all(found: Iterable[Found], admission: Admission) -> Iterable[tuple[ResourceType[Any], Any]]:
+    """The typed objects of the kinds that schedulers read, with missing fields filled in.
+
+    Raises:
+        ManifestError: an object cannot be read. The message says where it is.
+    """
+    for each in found:
+        resource = resource_of(each.manifest)
+        if resource is not None:
+            yield resource, read_object(each, resource, admission)
+
+
+def read_object(found: Found, resource: ResourceType[Any], admission: Admission) -> Any:
+    """As `read_all`, for one object."""
+    try:
+        return read_manifest(admission.admit(found.manifest, resource), resource)
+    except ManifestError as error:
+        raise ManifestError(f"{found.where}: {error}") from None
+
+
+def unbound(pod: Pod) -> Pod:
+    """The pod without a node, and of its status only the claims that were made for it."""
+    status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
+    return Pod(metadata=pod.metadata, spec=pod.spec, status=status)

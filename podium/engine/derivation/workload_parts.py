@@ -1,0 +1,82 @@
+"""What the controller manager reads off workloads and their pods: owners, selectors, templates and revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from podium.engine.derivation.control_objects import items_at, mapping_at
+from podium.engine.derivation.pods import TEMPLATE_HASH
+from podium.engine.manifests import Manifest, as_manifest
+from podium.objects.core import LabelSelector, OwnerReference, Pod
+from podium.objects.errors import FieldError
+from podium.objects.resource_types import PODS
+from podium.objects.selectors import NOTHING, Selector, compile_selector, selector_of_labels
+
+_REVISION: Final = "deployment.kubernetes.io/revision"
+WorkloadId = tuple[str, str]
+"""Kind and key."""
+
+
+def template_from(kind: str, pod: Pod) -> dict[str, Any]:
+    """A pod template that makes pods like this one."""
+    manifest = as_manifest(PODS, pod)
+    spec = {name: value for name, value in mapping_at(manifest, "spec").items() if name != "nodeName"}
+    if kind == "DaemonSet":
+        spec.pop("affinity", None)
+    labels = {key: value for key, value in pod.metadata.labels.items() if key != "controller-revision-hash"}
+    metadata = {"labels": labels, "annotations": dict(pod.metadata.annotations)}
+    return {"metadata": metadata, "spec": spec}
+
+
+def selector_of(workload: Manifest) -> Selector:
+    """The selector of the workload; one that matches nothing if it has none, or a broken one."""
+    selector = mapping_at(workload, "spec").get("selector")
+    if not isinstance(selector, Mapping) or not selector:
+        return NOTHING
+    if workload.get("kind") == "ReplicationController":
+        return selector_of_labels(selector)
+    try:
+        return compile_selector(msgspec.convert(selector, LabelSelector))
+    except (msgspec.ValidationError, FieldError):
+        return NOTHING
+
+
+def owner_id(pod: Pod) -> WorkloadId | None:
+    """The workload that controls the pod; None if there is none."""
+    owner: OwnerReference | None = pod.metadata.controller
+    return None if owner is None else (owner.kind, f"{pod.metadata.namespace}/{owner.name}")
+
+
+def controller_of(workload: Manifest) -> str | None:
+    """The name of what controls the workload."""
+    return next(
+        (
+            str(reference.get("name"))
+            for reference in items_at(workload, "metadata", "ownerReferences")
+            if reference.get("controller")
+        ),
+        None,
+    )
+
+
+def revision_of(replica_set: Manifest) -> tuple[int, str]:
+    """The order of the ReplicaSets of a Deployment, by their revisions."""
+    metadata = mapping_at(replica_set, "metadata")
+    text = str(mapping_at(metadata, "annotations").get(_REVISION) or "")
+    is_old = bool(metadata.get("uid"))
+    return (int(text) if text.isdecimal() else 0 if is_old else 1 << 31), str(metadata.get("creationTimestamp") or "")
+
+
+def without_hash(template: Mapping[str, Any]) -> dict[str, Any]:
+    """The template without the label that its ReplicaSet has added."""
+    metadata = mapping_at(template, "metadata")
+    labels = {key: value for key, value in mapping_at(metadata, "labels").items() if key != TEMPLATE_HASH}
+    return {**template, "metadata": {**metadata, "labels": labels}}
+
+
+def only(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The fields of these names, as far as they are set."""
+    return {name: content[name] for name in names if name in content}

@@ -1,0 +1,58 @@
+"""Events and other writes to the API server, and what comes from its lists and watches."""
+
+from __future__ import annotations
+
+from podium.telemetry.families import (
+    ReadValue,
+    ReadValues,
+    read_counter,
+    read_gauge,
+)
+
+
+class TrafficMetrics:
+    """Events and other writes to the API server, and what comes from its lists and watches."""
+
+    def __init__(self) -> None:
+        self._events = read_counter(
+            "podium_events_total",
+            "Events that were written to the API server, dropped because the queue was full, or given up after errors.",
+            "result",
+        )
+        self._events_waiting = read_gauge("podium_events_waiting", "Events that are not written yet.")
+        self._writes_in_flight = read_gauge("podium_writes_in_flight", "Writes that the API server has not answered.")
+        self._writes_waiting = read_gauge(
+            "podium_writes_waiting", "Writes that are queued and not sent yet, by priority.", "priority"
+        )
+        self._writes_throttled = read_counter(
+            "podium_writes_throttled_total", "Writes that the API server refused with status 429."
+        )
+        self._reflector_lists = read_counter("podium_reflector_lists_total", "Lists that were completed.", "resource")
+        self._reflector_watches = read_counter(
+            "podium_reflector_watches_total", "Watches that were opened.", "resource"
+        )
+        self._reflector_events = read_counter(
+            "podium_reflector_events_total", "Object changes received from watches.", "resource"
+        )
+        self._reflector_failures = read_counter(
+            "podium_reflector_failures_total", "Lists and watches that failed and were retried.", "resource"
+        )
+        super().__init__()
+
+    def read_events(self, results: ReadValues, waiting: ReadValue) -> None:
+        """Set the sources of the Event counts: written, dropped, given_up → count, and the number not written yet."""
+        self._events.read_from(results)
+        self._events_waiting.read_from(waiting)
+
+    def read_writes(self, in_flight: ReadValue, waiting: ReadValues, throttled: ReadValue) -> None:
+        """Set the sources of the write counts: in flight, waiting by priority, and refused with status 429."""
+        self._writes_in_flight.read_from(in_flight)
+        self._writes_waiting.read_from(waiting)
+        self._writes_throttled.read_from(throttled)
+
+    def read_reflectors(self, lists: ReadValues, watches: ReadValues, events: ReadValues, failures: ReadValues) -> None:
+        """Set the sources of the reflectors' counts, each resource → count."""
+        self._reflector_lists.read_from(lists)
+        self._reflector_watches.read_from(watches)
+        self._reflector_events.read_from(events)
+        self._reflector_failures.read_from(failures)
