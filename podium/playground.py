@@ -22,8 +22,8 @@ from podium.engine.derivation.workload_kinds import template_of
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import Found
 from podium.engine.object_files import Source, objects_of
-from podium.evaluate import Question
 from podium.framework.contract.status import PluginError, ScheduleError
+from podium.insight.evaluate import Question
 from podium.insight.loading import Loader, LoadResult, pod_named
 from podium.insight.pod_answer import pod_answer
 from podium.lib.bounded_read import read_all

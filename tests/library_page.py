@@ -34,7 +34,7 @@ from podium.insight import (
 from podium.insight.trial import Blocked, Preemption, Refused
 from podium.insight.what_if import Move, Outcome, Pending, Spread, Usage
 from podium.library import Cluster
-from podium.provisioner.reports.purchase_plans import PlacedPurchases, PurchasePlan
+from podium.provisioner.reports.plan import PlanReport
 
 PAGE = Path(__file__).parents[1] / "docs" / "library-reference.md"
 
@@ -60,7 +60,7 @@ VALUES = (
     *(DeviceGroup, NodeRefusal, UnmetRequest, Mismatch, Holder, GangStory),
     *(Fixes, Fix, Edit, EditKind, GangFix, GangEdit),
     *(Capacity, NodeCapacity, GangCapacity, Headroom),
-    *(Usage, Outcome, Move, Pending, Preemption, Blocked, Refused, Spread, PurchasePlan, PlacedPurchases),
+    *(Usage, Outcome, Move, Pending, Preemption, Blocked, Refused, Spread, PlanReport),
 )
 _HEAD = """\
 # Reference of the library

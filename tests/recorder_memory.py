@@ -15,7 +15,16 @@ import numpy as np
 from podium.engine.flight_recorder import FlightRecorder
 from podium.framework.cycle.scored import Scored
 from podium.framework.profile.score_history import ScoreHistory
-from tests.unit.engine.flight_recorder.recording import FULL, TAINTED, Cluster, named, place, reject, rejection, scores
+from tests.unit.engine.flight_recorder.recording import (
+    FULL,
+    TAINTED,
+    Cluster,
+    numbered_pod,
+    place,
+    reject,
+    rejection,
+    scores,
+)
 
 _LOOKED_AT_EVERY = 1_000
 _NODES_FOUND = 100
@@ -51,7 +60,7 @@ def measure(
             if random.random() < 0.001:
                 names[random.randrange(1, nodes)] = f"new-{number}"
                 cluster.change(*names)
-            pod, first = named(number), random.randrange(nodes)
+            pod, first = numbered_pod(number), random.randrange(nodes)
             if random.random() < 0.2:
                 reject(recorder, cluster, pod, rejection(all_rows[:first], FULL), rejection(all_rows[first:], TAINTED))
             else:

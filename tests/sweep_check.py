@@ -60,7 +60,7 @@ def _on_dask(combinations: list[Combination]) -> Iterator[Result]:
                 yield executor
 
         victim = next(iter(cluster.workers.values())).pid
-        for number, result in enumerate(sweep(combinations, connected, {}, lost=(KilledWorker,)), 1):
+        for number, result in enumerate(sweep(combinations, connected, {}, loss_errors=(KilledWorker,)), 1):
             if number == AFTER:
                 threading.Thread(target=os.kill, args=(victim, signal.SIGKILL)).start()
                 click.echo(f"killed the worker {victim} after {number} results")

@@ -35,7 +35,8 @@ from podium.objects.api_errors import (
     Unavailable,
     Unreachable,
 )
-from podium.objects.core import ObjectMeta, Pod, PodCondition
+from podium.objects.core import Pod, PodCondition
+from podium.objects.meta import ObjectMeta
 from podium.objects.pod_groups import PodGroup
 from podium.objects.resource_types import PODS, ObjectT, ResourceType
 

@@ -15,7 +15,7 @@ import msgspec
 from podium.client.answers import check_deleted, check_object
 from podium.client.dispatcher import Dispatcher, Priority
 from podium.objects.api_errors import AlreadyExists, ApiError, Conflict, Malformed, NotFound
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import KubeObject, ObjectT, ResourceType
 from podium.objects.wire import without_nulls
 

@@ -105,13 +105,13 @@ def _plan(
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.disruption.disruption_state import DisruptionState
     from podium.provisioner.disruption.simulation import Simulator
-    from podium.provisioner.planners.placed_plans import settled
+    from podium.provisioner.planners.placed_plans import settled_objects
     from podium.provisioner.planners.placing_simulator import PlacingSimulator
     from podium.provisioner.reports.consolidation_plan import plan_consolidation
 
     objects, catalogue = question.cluster(found)
     if cluster is not None:
-        objects = settled(objects, cluster)
+        objects = settled_objects(objects, cluster)
     make_simulator = Simulator if cluster is None else partial(PlacingSimulator, cluster)
     state = DisruptionState.of(objects, catalogue, question.settings(), SystemClock().now(), make_simulator)
     return plan_consolidation(state, options, current_time_limit())

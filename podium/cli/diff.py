@@ -57,7 +57,7 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], html: Path | None,
 
         damages = "; ".join(each.damage for each in both if each.damage)
         write_page(html, page_of((str(one), str(other)), found, scores, damages))
-    sides = () if found is None else (found.one, found.other)
+    sides = () if found is None else found.decisions
     if output != TEXT:
         value = [
             _as_value(directory, side, table)
@@ -69,7 +69,7 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], html: Path | None,
     else:
         say(f"The first difference is at attempt {found.attempt}.")
         for directory, side, table in zip((one, other), sides, scores, strict=True):
-            say(f"  {directory}: {'the recording has ended' if side is None else told(side.decided)}")
+            say(f"  {directory}: {'the recording has ended' if side is None else told(side.decision)}")
             if side is not None:
                 say(f"    after this: {side.event}")
             print_scores(str(directory), table)
@@ -86,7 +86,7 @@ def _scores(segments: Segments, found: Difference | None, plugins: tuple[str, ..
         return {}
     try:
         good = made_with(segments.description, plugins)
-        return replay(segments.directory, good.config, good.plugins, keep_scores=found.attempt).kept_scores
+        return replay(segments.directory, good.config, good.plugins, scores_attempt=found.attempt).scores
     except (RecordingError, BadConfiguration) as error:
         tell_missing_scores(segments.directory, error)
         return {}
@@ -97,7 +97,7 @@ def _as_value(directory: Path, side: RecordedDecision | None, scores: Scores) ->
         return {"recording": str(directory), "decision": None}
     return {
         "recording": str(directory),
-        "decision": side.decided._asdict(),
+        "decision": side.decision._asdict(),
         "event": side.event,
         "scores": scores,
     }

@@ -20,7 +20,7 @@ from podium.cli.options.time_limit import current_time_limit, note_size, warn_of
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 
 if TYPE_CHECKING:
-    from podium.evaluate import PodAnswer
+    from podium.insight.evaluate import PodAnswer
 
 TOP: Final = 10
 """How many rows a table has unless told otherwise."""
@@ -98,7 +98,7 @@ def command(
 
 
 def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
-    from podium.evaluate import Evaluator
+    from podium.insight.evaluate import Evaluator
 
     evaluator = Evaluator(good.plugins, good.config)
     for name in names:
@@ -158,7 +158,7 @@ def _answer_to(
 ) -> PodAnswer:
     """Read the cluster and the pod, and answer where it would go."""
     from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_missing
-    from podium.evaluate import Question
+    from podium.insight.evaluate import Question
     from podium.objects import resource_types
     from podium.objects.resource_types import NODES, PODS
 

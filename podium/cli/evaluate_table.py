@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from podium.cli.plain_text import PlainConsole, console, heading, plain
-from podium.evaluate import PodAnswer
 from podium.framework.cycle.scoring import Scores
+from podium.insight.evaluate import PodAnswer
 
 _NAMES_MAX = 3
 _DETAILS_MAX = 3

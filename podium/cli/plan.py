@@ -24,7 +24,7 @@ from podium.objects.errors import FieldError
 if TYPE_CHECKING:
     from podium.engine.files import Found
     from podium.provisioner.provisioning.plan_basis import PlanBasis
-    from podium.provisioner.reports.purchase_plans import PlacedPurchases, PurchasePlan
+    from podium.provisioner.reports.plan import PlanReport
 
 
 @click.command()
@@ -101,22 +101,24 @@ def _basis(question: Question, found: list[Found]) -> PlanBasis:
     return PlanBasis(*question.cluster(found), question.settings())
 
 
-def _planned(basis: PlanBasis, found: list[Found]) -> PurchasePlan:
+def _planned(basis: PlanBasis, found: list[Found]) -> PlanReport:
     from podium.lib.system_clock import SystemClock
-    from podium.provisioner.reports.purchase_plans import PurchasePlan
+    from podium.provisioner.reports.plan import PlanReport
     from podium.provisioner.scheduling.device_use import DeviceUse
 
     devices = DeviceUse.of_manifests(each.manifest for each in found)
-    return PurchasePlan.of(basis, SystemClock().now(), devices, current_time_limit())
+    return PlanReport.by_karpenter(basis, SystemClock().now(), devices, current_time_limit())
 
 
-def _placed(basis: PlanBasis, found: list[Found], config: Path | None, plugins: tuple[str, ...]) -> PlacedPurchases:
+def _placed(basis: PlanBasis, found: list[Found], config: Path | None, plugins: tuple[str, ...]) -> PlanReport:
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.planners.placed_plans import plan_with_podium
-    from podium.provisioner.reports.purchase_plans import PlacedPurchases
+    from podium.provisioner.reports.plan import PlanReport
 
     cluster = scheduled_cluster(found, config, plugins)
-    return PlacedPurchases(basis, plan_with_podium(basis, cluster, SystemClock().now(), current_time_limit()))
+    limit = current_time_limit()
+    plan = plan_with_podium(basis, cluster, SystemClock().now(), limit)
+    return PlanReport(basis, plan, limit.is_noticed)
 
 
 def _answer_cases(name: str) -> bool:

@@ -18,12 +18,12 @@ from podium.cli.pages.decisions import told
 from podium.config import parse_duration
 from podium.lib import log
 from podium.objects.times import parse_time
-from podium.recording.limits import Until
+from podium.recording.replay_window import ReplayWindow
 
 if TYPE_CHECKING:
     from podium.config import KubeSchedulerConfiguration, Loaded
-    from podium.recording.player import Differing
-    from podium.recording.replay import Replayed
+    from podium.recording.divergence import Divergence
+    from podium.recording.replay import ReplayResult
     from podium.recording.segments import LeftOutList
     from podium.recording.timeline import Timeline
     from podium.recording.watched import WatchedReplay
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 _NODES_SHOWN = 10
 
 
-def _until(_: click.Context, parameter: click.Parameter, text: str | None) -> Until:
+def _until(_: click.Context, parameter: click.Parameter, text: str | None) -> ReplayWindow:
     """Parse `--until`."""
     if text is None:
-        return Until()
+        return ReplayWindow()
     if text.isascii() and text.isdigit() and int(text):
-        return Until(attempts=int(text))
+        return ReplayWindow(attempts=int(text))
     with suppress(ValueError):
         if (seconds := parse_duration(text)) > 0:
-            return Until(seconds=seconds)
+            return ReplayWindow(seconds=seconds)
     with suppress(ValueError):
-        return Until(wall_s=parse_time(text))
+        return ReplayWindow(wall_s=parse_time(text))
     raise click.BadParameter(
         f"{text!r} is no number of attempts, no duration such as 10m, and no time such as 2026-05-04T03:00:00Z",
         param=parameter,
@@ -83,7 +83,7 @@ def command(
     directory: Path,
     config: Path | None,
     plugins: tuple[str, ...],
-    until: Until,
+    until: ReplayWindow,
     speed: float | None,
     trace: Path | None,
     html: Path | None,
@@ -101,7 +101,7 @@ def command(
     click.get_current_context().with_resource(exit_at_sigint())
     click.get_current_context().with_resource(log.hidden())
     if counterfactual:
-        is_partial = until != Until() or speed is not None or expect or trace is not None
+        is_partial = until != ReplayWindow() or speed is not None or expect or trace is not None
         _print_counterfactual(directory, config, plugins, html, output, is_partial=is_partial)
         return
     from podium.recording.replay import is_watched, replay
@@ -117,12 +117,14 @@ def command(
             compared = _compare_bindings(directory, good, until, speed, html)
             tell_left_out(directory, compared.left_out)
             _print_bindings(compared, output, is_whole=not until.is_set)
-            if expect and compared.report.agreed < compared.report.compared:
+            if expect and compared.report.agreed_count < compared.report.compared_count:
                 click.get_current_context().exit(1)
             return
-        is_other = config is not None
-        replayed = replay(directory, good.config, good.plugins, until=until, speed=speed, is_other=is_other)
-        differing = replayed.outcome.differing
+        has_other_config = config is not None
+        replayed = replay(
+            directory, good.config, good.plugins, window=until, speed=speed, has_other_config=has_other_config
+        )
+        differing = replayed.outcome.divergence
         if differing is not None and differing.recorded is not None:
             differing.recorded_scores = _recorded_scores(directory, described, plugins, replayed)
         if html is not None:
@@ -138,7 +140,7 @@ def command(
         print_value(replayed.summary(), output)
     if replayed.made_by:
         say(f"{replayed.made_by}.", err=True)
-    tell_left_out(directory, replayed.left_out, differs=differing is not None and not is_other)
+    tell_left_out(directory, replayed.left_out, differs=differing is not None and not has_other_config)
     if not until.is_set:
         _tell_damage(replayed, f"the {replayed.outcome.attempts} attempts before it were replayed")
     if expect and differing is not None:
@@ -159,17 +161,17 @@ def _print_counterfactual(
         raise click.UsageError("--counterfactual cannot be combined with --until, --speed, --expect or --trace.")
     from podium.recording.counterfactual import replay_counterfactually
     from podium.recording.segments import open_segments
-    from podium.recording.timeline import Onlooker
+    from podium.recording.timeline import UtilizationRecorder
 
     with errors_shown(directory):
         good = _configured(open_segments(directory).description, config, plugins)
-        onlooker = Onlooker([each.scheduler_name for each in good.config.profiles])
-        told = onlooker if html is not None else None
-        found = replay_counterfactually(directory, good.config, good.plugins, onlooker=told)
+        recorder = UtilizationRecorder([profile.scheduler_name for profile in good.config.profiles])
+        utilization = recorder if html is not None else None
+        found = replay_counterfactually(directory, good.config, good.plugins, utilization=utilization)
     if html is not None:
         from podium.cli.pages.replay import counterfactual_page
 
-        write_page(html, counterfactual_page(directory.name, found, onlooker.timeline(found.started_s)))
+        write_page(html, counterfactual_page(directory.name, found, recorder.timeline(found.started_s)))
     if output != TEXT:
         print_value(found.outcomes.as_value(), output)
     else:
@@ -181,12 +183,12 @@ def _print_counterfactual(
 
 
 def _compare_bindings(
-    directory: Path, good: Usable, until: Until, speed: float | None, html: Path | None
+    directory: Path, good: Usable, until: ReplayWindow, speed: float | None, html: Path | None
 ) -> WatchedReplay:
     """Find out how podium's choices relate to what another scheduler did, as `podium shadow` does."""
     from podium.recording.watched import compare_bindings
 
-    compared = compare_bindings(directory, good.config, good.plugins, until=until, speed=speed)
+    compared = compare_bindings(directory, good.config, good.plugins, window=until, speed=speed)
     if html is not None:
         from podium.cli.pages.shadow import page_of
 
@@ -204,7 +206,7 @@ def _print_bindings(compared: WatchedReplay, output: str, *, is_whole: bool) -> 
         print_value(compared.report.to_json(), output)
         print_value(compared.summary(), output)
     if is_whole:
-        _tell_damage(compared, f"the {compared.report.compared} bindings before it were compared")
+        _tell_damage(compared, f"the {compared.report.compared_count} bindings before it were compared")
 
 
 @contextmanager
@@ -228,7 +230,7 @@ def tell_left_out(directory: Path, left_out: LeftOutList, *, differs: bool = Fal
             say("Decisions about what is left out cannot be made again: the replay may end there", err=True)
 
 
-def _tell_damage(read: Replayed | WatchedReplay, readable: str) -> None:
+def _tell_damage(read: ReplayResult | WatchedReplay, readable: str) -> None:
     """Say why a recording was not read to its end. Raises: click.ClickException unless it was merely cut off."""
     if read.damage and not read.is_cut:
         raise click.ClickException(f"{read.damage}; {readable}")
@@ -281,7 +283,7 @@ def _timeline(directory: Path, seconds: float | None) -> Timeline:
 
 
 def _recorded_scores(
-    directory: Path, described: Mapping[str, Any], plugins: tuple[str, ...], replayed: Replayed
+    directory: Path, described: Mapping[str, Any], plugins: tuple[str, ...], replayed: ReplayResult
 ) -> Mapping[str, Mapping[str, int]]:
     """The scores of the attempt that differs, as they are with the recorded configuration; none without its plugins."""
     from podium.recording.replay import replay
@@ -292,7 +294,7 @@ def _recorded_scores(
     except (RecordingError, BadConfiguration) as error:
         tell_missing_scores(directory, error)
         return {}
-    return replay(directory, good.config, good.plugins, keep_scores=replayed.outcome.attempts).kept_scores
+    return replay(directory, good.config, good.plugins, scores_attempt=replayed.outcome.attempts).scores
 
 
 def tell_missing_scores(directory: Path, error: Exception) -> None:
@@ -331,8 +333,8 @@ def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
             raise BadConfiguration(lines) from None
 
 
-def _print(replayed: Replayed) -> None:
-    outcome, differing = replayed.outcome, replayed.outcome.differing
+def _print(replayed: ReplayResult) -> None:
+    outcome, differing = replayed.outcome, replayed.outcome.divergence
     speed = replayed.virtual_s / replayed.wall_s if replayed.wall_s else 0.0
     say(
         f"Replayed {outcome.attempts} attempts of {replayed.virtual_s:.0f} s in {replayed.wall_s:.1f} s "
@@ -363,7 +365,7 @@ def print_scores(name: str, table: Mapping[str, Mapping[str, int]]) -> None:
         say(f"  {node}: {sum(table[node].values())} ({parts})")
 
 
-def _as_value(differing: Differing) -> dict[str, Any]:
+def _as_value(differing: Divergence) -> dict[str, Any]:
     return {
         "event": differing.event,
         "detail": differing.detail,

@@ -200,10 +200,9 @@ def command(
     podium runs beside kube-scheduler. Without --config it schedules the pods with `schedulerName: podium`, and its
     replicas elect a leader on the Lease podium.
     """
-    if hashes_names and record is None:
-        raise click.UsageError("--hash-names is of --record")
     if has_live_page and not secure_port:
         raise click.UsageError("--ui: --secure-port=0 disables the endpoints, of which the page is one")
+    _demand_sound_recording(record, hashes_names=hashes_names, reloads=reloads)
     # The default action of the signal ends the process. Ignore it until there is something to dump.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     with garbage_collection.collection_disabled():
@@ -254,14 +253,19 @@ def command(
         source=ConfigurationSource(config, _plugin_files(plugins), read) if reloads else None,
         tracing=tracing,
     )
-    if record is not None and reloads:
-        raise click.UsageError("--record and --reload exclude each other: a recording is of one configuration")
     recorder = None if record is None else _recorder(record, good, options, plugins, feature_gates, hashes_names)
     try:
         event_loop.run_process(_app(good, options, recorder).run)
     finally:
         if recorder is not None:
             recorder.close()
+
+
+def _demand_sound_recording(record: Path | None, *, hashes_names: bool, reloads: bool) -> None:
+    if hashes_names and record is None:
+        raise click.UsageError("--hash-names is of --record")
+    if record is not None and reloads:
+        raise click.UsageError("--record and --reload exclude each other: a recording is of one configuration")
 
 
 def _app(good: Usable, options: Options, recorder: Recorder | None) -> App:
@@ -286,11 +290,11 @@ def _recorder(
 ) -> Recorder:
     from podium.recording.hashed_names import NameHasher
     from podium.recording.recorder import Recorder
-    from podium.recording.replay import description
+    from podium.recording.replay import describe_scheduler
     from podium.recording.segments import RecordingError
 
     try:
-        described = description(good.config, options, references=plugins, feature_gates=feature_gates)
+        described = describe_scheduler(good.config, options, references=plugins, feature_gates=feature_gates)
         return Recorder(directory, described, NameHasher.with_new_key() if hashes_names else None)
     except RecordingError as error:
         raise click.ClickException(f"--record: {error}") from None

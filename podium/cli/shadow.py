@@ -81,13 +81,13 @@ def command(
     from podium.cli.shadow_table import print_report
     from podium.lib.system_clock import SystemClock
     from podium.recording.shadow.app import Options, ShadowApp
-    from podium.recording.timeline import Onlooker
+    from podium.recording.timeline import UtilizationRecorder
 
     with exit_0_at_sigterm():
         good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))
     other = for_schedulers(good.config, schedulers, is_default=config is None)
     names, clock = [each.scheduler_name for each in other.profiles], SystemClock()
-    onlooker, started_s = Onlooker(names, clock.monotonic), clock.now()
+    recorder, started_s = UtilizationRecorder(names, clock.monotonic), clock.now()
     options = Options(
         config=other,
         classes=good.plugins,
@@ -99,13 +99,13 @@ def command(
         scenarios_max=disagreements_max,
         health_address=health_address,
         metrics_address=metrics_address,
-        told=() if html is None else (onlooker,),
+        change_listeners=() if html is None else (recorder,),
     )
     report = event_loop.run_process(ShadowApp(options).run)
     if html is not None:
         from podium.cli.pages.shadow import page_of
 
-        write_page(html, page_of(f"Shadow of {', '.join(names)}", report, onlooker.timeline(started_s)))
+        write_page(html, page_of(f"Shadow of {', '.join(names)}", report, recorder.timeline(started_s)))
     if output == TEXT:
         print_report(report)
     else:

@@ -18,9 +18,11 @@ _SHOWN_MAX = 20
 
 def print_report(report: Report) -> None:
     """Print the totals, and the first disagreements."""
-    share = f" ({100 * report.agreed / report.compared:.2f} %)" if report.compared else ""
-    parts: list[RenderableType] = [plain(f"{report.compared} pod(s) compared, podium agrees on {report.agreed}{share}")]
-    if report.compared:
+    share = f" ({100 * report.agreed_count / report.compared_count:.2f} %)" if report.compared_count else ""
+    parts: list[RenderableType] = [
+        plain(f"{report.compared_count} pod(s) compared, podium agrees on {report.agreed_count}{share}")
+    ]
+    if report.compared_count:
         parts.append(_counts("VERDICT", ((each.value, report.verdicts[each]) for each in Verdict)))
     if report.reasons:
         parts.append(_counts("REASON", ((each.value, count) for each, count in report.reasons.most_common())))

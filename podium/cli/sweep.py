@@ -105,7 +105,7 @@ def command(
         known = {} if resume is None else _read_results(resume)
         made = _local(workers) if dask is None else _on_dask(dask)
         results = []
-        for result in sweep(combinations, made.executor, known, lost=made.lost, run=made.run):
+        for result in sweep(combinations, made.executor, known, loss_errors=made.lost, run=made.run):
             results.append(result)
             if resume is not None and result.key not in known:
                 _keep(resume, result)

@@ -71,22 +71,22 @@ def diagnosis_of(error: BaseException) -> Diagnosis:
     if isinstance(error, Forbidden):
         return _RIGHTS
     for cause in causes(error):
-        if (found := _of_one(cause)) is not None:
-            return found
+        if (advice := _of_one(cause)) is not None:
+            return advice
     return _UNKNOWN
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
     """The error and its causes, the innermost last. The errors of several addresses are listed one by one."""
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        if isinstance(seen, BaseExceptionGroup):
-            yield from seen.exceptions
-        inner = getattr(seen, "os_error", None) or getattr(seen, "certificate_error", None)
-        if isinstance(inner, BaseException) and inner is not seen:
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        if isinstance(current, BaseExceptionGroup):
+            yield from current.exceptions
+        inner = getattr(current, "os_error", None) or getattr(current, "certificate_error", None)
+        if isinstance(inner, BaseException) and inner is not current:
             yield inner
-        seen = seen.__cause__
+        current = current.__cause__
 
 
 def _of_one(error: BaseException) -> Diagnosis | None:
@@ -130,8 +130,8 @@ _BY_WORDS: Final = (
 def advice_on_configuration(problem: str) -> str:
     """What to do about an invalid connection configuration, by the field or file that the problem names."""
     # The path of a kubeconfig comes first and may contain any of the words, so it is skipped.
-    named = problem.partition(": ")[2] if problem.startswith("kubeconfig ") else problem
+    cause = problem.partition(": ")[2] if problem.startswith("kubeconfig ") else problem
     for word, advice in _BY_WORDS:
-        if word in named:
+        if word in cause:
             return advice
     return "correct the kubeconfig, or give another one with --kubeconfig"

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, field
 
 from podium.objects.api_errors import Malformed
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 from podium.objects.wire import NOT_DECODED, room_for_nesting
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ def check_success(answer: bytes) -> None:
     try:
         _decode_success(answer)
     except NOT_DECODED as error:
-        raise _malformed("a Status of success", answer, error) from error
+        raise _malformed_answer("a Status of success", answer, error) from error
 
 
 def check_object(answer: bytes, api_version: str, kind: str, metadata: ObjectMeta) -> None:
@@ -70,16 +70,16 @@ def check_object(answer: bytes, api_version: str, kind: str, metadata: ObjectMet
         if answer.startswith(beginning.encode()):
             return
 
-    def wanted() -> str:
+    def describe() -> str:
         return f"{kind} {metadata.namespace}/{metadata.name}".replace(" /", " ")
 
-    found = read(_decode_object, answer, wanted)
-    meta = found.metadata
-    if found.api_version != api_version or found.kind != kind:
-        raise Malformed(f"the answer is not {wanted()}: it is a {found.kind!r:.100} of {found.api_version!r:.100}")
+    value = read(_decode_object, answer, describe)
+    meta = value.metadata
+    if value.api_version != api_version or value.kind != kind:
+        raise Malformed(f"the answer is not {describe()}: it is a {value.kind!r:.100} of {value.api_version!r:.100}")
     if meta.name != metadata.name or meta.namespace != metadata.namespace or metadata.uid not in ("", meta.uid):
         raise Malformed(
-            f"the answer is not {wanted()}: it is about {meta.namespace!r:.100} {meta.name!r:.300} {meta.uid!r:.100}"
+            f"the answer is not {describe()}: it is about {meta.namespace!r:.100} {meta.name!r:.300} {meta.uid!r:.100}"
         )
 
 
@@ -94,8 +94,8 @@ def check_deleted(answer: bytes, api_version: str, kind: str, metadata: ObjectMe
         check_object(answer, api_version, kind, metadata)
 
 
-def read(decode: Callable[[bytes], T], answer: bytes, wanted: Callable[[], str]) -> T:
-    """Decode an answer of any nesting depth that an API server allows; `wanted` describes the expected answer.
+def read(decode: Callable[[bytes], T], answer: bytes, describe: Callable[[], str]) -> T:
+    """Decode an answer of any nesting depth that an API server allows; `describe` says what was expected.
 
     Raises: `Malformed`.
     """
@@ -104,13 +104,13 @@ def read(decode: Callable[[bytes], T], answer: bytes, wanted: Callable[[], str])
     except RecursionError:
         pass
     except NOT_DECODED as error:
-        raise _malformed(wanted(), answer, error) from error
+        raise _malformed_answer(describe(), answer, error) from error
     try:
         with room_for_nesting():
             return decode(answer)
     except NOT_DECODED as error:
-        raise _malformed(wanted(), answer, error) from error
+        raise _malformed_answer(describe(), answer, error) from error
 
 
-def _malformed(wanted: str, answer: bytes, error: Exception) -> Malformed:
-    return Malformed(f"the answer is not {wanted}: {error}: {answer[:_SHOWN_BYTES]!r}")
+def _malformed_answer(expected: str, answer: bytes, error: Exception) -> Malformed:
+    return Malformed(f"the answer is not {expected}: {error}: {answer[:_SHOWN_BYTES]!r}")

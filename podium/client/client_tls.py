@@ -53,22 +53,22 @@ class TlsSource:
         try:
             # Non-ASCII text can only be in comments.
             cadata = content.authorities.decode("ascii", "ignore") or None
-            made = ssl.create_default_context(cadata=cadata)
+            context = ssl.create_default_context(cadata=cadata)
         except ssl.SSLError as error:
             raise ValueError(f"certificate authority {self.authorities}: {error}") from error
         # Python 3.13 became stricter about certificates than Go is; clusters' own authorities often fail its checks.
-        made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if not self.verify:
-            made.check_hostname = False
-            made.verify_mode = ssl.CERT_NONE
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
         if content.certificate:
             try:
                 with private_file(content.key + b"\n" + content.certificate) as path:
                     # A password, so that OpenSSL does not ask for one on the terminal.
-                    made.load_cert_chain(path, password="")
+                    context.load_cert_chain(path, password="")
             except OSError as error:
                 raise ValueError(f"client certificate {self.certificate}, key {self.key}: {error}") from error
-        return made
+        return context
 
 
 @dataclass(frozen=True, slots=True)

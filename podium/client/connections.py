@@ -98,7 +98,7 @@ class ConnectionPool:
             await self._wait_for_place(ends_s)
         try:
             try:
-                connection = self._reused() or await self._connected(ends_s)
+                connection = self._reuse() or await self._connect(ends_s)
                 # No await between this and the sending.
                 if method != "GET" and self._may_write is not None and not self._may_write():
                     self._put_back(connection)
@@ -111,7 +111,7 @@ class ConnectionPool:
             except Broken as error:
                 if method != "GET" or not error.is_untouched:
                     raise
-            connection = await self._connected(ends_s)
+            connection = await self._connect(ends_s)
             return await self._exchange(connection, message, ends_s, answer_bytes_max, lingers=False)
         finally:
             self._places.release()
@@ -205,7 +205,7 @@ class ConnectionPool:
 
     # ------------------------------------------------------------ connections
 
-    def _reused(self) -> Connection | None:
+    def _reuse(self) -> Connection | None:
         """The most recently used connection, so that the surplus of a busy time becomes idle and can be closed."""
         while self._idle:
             connection = self._idle.pop()
@@ -214,7 +214,7 @@ class ConnectionPool:
             connection.abort()
         return None
 
-    async def _connected(self, ends_s: float) -> Connection:
+    async def _connect(self, ends_s: float) -> Connection:
         """A new connection."""
         loop = asyncio.get_running_loop()
         try:

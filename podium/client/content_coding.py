@@ -45,9 +45,9 @@ class Decompressor:
         """
         self._read_bytes += len(data)
         for start in range(0, len(data), _SLICE_BYTES):
-            rest = data[start : start + _SLICE_BYTES]
-            while rest:
-                piece, rest = self._step(rest)
+            remainder = data[start : start + _SLICE_BYTES]
+            while remainder:
+                piece, remainder = self._step(remainder)
                 self._given_bytes += len(piece)
                 if self._given_bytes > _ANY_GROWTH_BYTES + _GROWTH_MAX * self._read_bytes:
                     raise Malformed(f"a compressed body that grows to more than {self._given_bytes} bytes")
@@ -81,7 +81,7 @@ def decompressor(content_encoding: str) -> Decompressor | None:
 
     Raises: `Malformed` for a coding that podium does not read.
     """
-    codings = [name for each in content_encoding.split(",") if (name := each.strip().lower()) not in _NONE]
+    codings = [name for coding in content_encoding.split(",") if (name := coding.strip().lower()) not in _NONE]
     if not codings:
         return None
     if len(codings) > 1 or codings[0] not in (*_GZIP, _DEFLATE):

@@ -1,8 +1,7 @@
 """The address of the API server, and the credentials for it.
 
-Owns finding the connection's configuration (kubeconfig, in-cluster, a bare URL) and renewing what expires. The only
-module that imports kubernetes-asyncio, and only if a plugin or provider makes the token, because the import costs 0.3 s
-and 75 MB. Never makes a request.
+Owns finding the connection's configuration (kubeconfig, in-cluster, a bare URL) and renewing what expires. Never makes
+a request.
 
 Source: client-go v0.36 tools/clientcmd and rest/config.go.
 Differs: with neither kubeconfig nor master, the kubeconfig in the user's home takes precedence over the in-cluster
@@ -13,15 +12,11 @@ from __future__ import annotations
 
 import base64
 import os
-import shutil
 import ssl
-import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import anyio
 
@@ -29,34 +24,16 @@ from podium.client import kubeconfig
 from podium.client.client_tls import Pem, TlsContent, TlsSource
 from podium.client.kubeconfig import KubeconfigError, Section, choose
 from podium.client.server_address import Address, AddressError, base_url, host_name, proxy_from_environment, proxy_url
-from podium.client.token_sources import FixedToken, LoadedToken, TokenFile, TokenSource
+from podium.client.token_sources import FixedToken, PluginToken, ProviderToken, TokenFile, TokenSource
 from podium.lib.clock import Clock
 from podium.lib.error_text import UserFacingError, error_text
 from podium.lib.log import get_logger
-from podium.lib.private_file import SHARED_MEMORY
 
 log = get_logger("client")
 
 _RECHECK_S = 60.0
 _RENEW_AGAIN_S = 10.0
 _REFRESH_S_MAX = 30.0
-_EXEC_S_MAX = 25.0
-_LIMITED = """
-import os, subprocess, sys, time
-ends_s, parent = time.monotonic() + float(sys.argv[1]), os.getppid()
-with subprocess.Popen(sys.argv[2:]) as command:
-    while True:
-        try:
-            sys.exit(command.wait(0.5))
-        except subprocess.TimeoutExpired:
-            if time.monotonic() >= ends_s or os.getppid() != parent:
-                command.kill()
-                raise
-"""
-"""Runs a command with a timeout in seconds, at most as long as the process that asks for it runs.
-
-Standard input is the command's: that the parent has changed is the only sign of its end.
-"""
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -114,21 +91,21 @@ class Credentials:
             await self._refresh(force=False)
         return self._token.header
 
-    async def renew(self, rejected: str | None) -> bool:
+    async def renew(self, header: str | None) -> bool:
         """Renew the credentials after the server has rejected those with this header.
 
         Returns: whether there is now another token or certificate.
         """
         async with self._renewing:
-            if self._token.header != rejected:
+            if self._token.header != header:
                 return True
             if self._clock.monotonic() < self._renewed_at_s + _RENEW_AGAIN_S:
                 # Thirty requests that are refused at once must not run an exec plugin thirty times.
                 return False
             self._renewed_at_s = self._clock.monotonic()
-            before = self.generation
+            generation = self.generation
             await self._refresh(force=True)
-            return self._token.header != rejected or self.generation != before
+            return self._token.header != header or self.generation != generation
 
     async def _refresh(self, *, force: bool) -> None:
         try:
@@ -141,12 +118,12 @@ class Credentials:
 
     def look_again(self) -> bool:
         """Reload authorities and client certificate after TLS has failed. Returns whether they have changed."""
-        before = self.generation
+        generation = self.generation
         try:
             self._reload_tls()
         except _LOAD_ERRORS as error:
             log.warning("Cannot refresh credentials", error=error_text(error))
-        return self.generation != before
+        return self.generation != generation
 
     def unverified_tls(self) -> ssl.SSLContext:
         """TLS with the user's certificate towards a server that is known by the way to it, not by its certificate.
@@ -167,13 +144,12 @@ class Credentials:
             self.generation += 1
 
     def _source(self) -> TlsSource:
-        made = self._token.certificate
-        return self._tls if made is None else replace(self._tls, certificate=Pem(made[0]), key=Pem(made[1]))
+        pair = self._token.certificate
+        return self._tls if pair is None else replace(self._tls, certificate=Pem(pair[0]), key=Pem(pair[1]))
 
 
 _DEFAULT_NAMESPACE = "default"
 _MASTER = "--master"
-_PROVIDERS = (None, "gcp", "oidc")
 _LOAD_ERRORS = (OSError, ValueError, LookupError, TypeError, AssertionError, ConnectionConfigError)
 
 
@@ -308,11 +284,11 @@ async def _from_kubeconfig(
 ) -> Credentials:
     """Read one kubeconfig, or several merged ones separated as in $KUBECONFIG."""
     try:
-        chosen = kubeconfig.choose(paths, context)
-        cluster, user = chosen.cluster, chosen.user
+        selection = kubeconfig.choose(paths, context)
+        cluster, user = selection.cluster, selection.user
         _refuse_impersonation(user)
         server = base_url(master, _MASTER) if master else base_url(cluster.text("server"), f"{cluster.called}.server")
-        token = await _token_source(paths, chosen, server.basic_authorization)
+        token = await _token_source(paths, selection, server.basic_authorization)
         tls = TlsSource(
             cluster.pem("certificate-authority"),
             user.pem("client-certificate"),
@@ -332,78 +308,32 @@ def _refuse_impersonation(user: Section) -> None:
 
 
 def _server_name(cluster: Section) -> str | None:
-    named = cluster.text("tls-server-name")
-    return host_name(named, f"{cluster.called}.tls-server-name") if named else None
+    name = cluster.text("tls-server-name")
+    return host_name(name, f"{cluster.called}.tls-server-name") if name else None
 
 
 def _proxy(cluster: Section, server: str, environ: Mapping[str, str]) -> Address | None:
     """The proxy from the kubeconfig or from the environment. Raises: `AddressError`."""
-    if named := cluster.text("proxy-url"):
-        return proxy_url(named, f"{cluster.called}.proxy-url")
+    if url := cluster.text("proxy-url"):
+        return proxy_url(url, f"{cluster.called}.proxy-url")
     return proxy_from_environment(server, environ)
 
 
-async def _token_source(paths: str, chosen: kubeconfig.Chosen, otherwise: str | None) -> TokenSource:
+async def _token_source(paths: str, selection: kubeconfig.Chosen, otherwise: str | None) -> TokenSource:
     """The source of the user's token; a fixed `otherwise` header if the user has none, as in Go."""
-    user = chosen.user
+    user = selection.user
     if (token_file := user.path("tokenFile")) is not None:
         return TokenFile(token_file)
-    if user.mapping("exec") or user.mapping("auth-provider"):
-        return await _loaded_token(paths, chosen.context, user.called)
+    plugin, provider = user.mapping("exec"), user.mapping("auth-provider")
+    if plugin or provider:
+        is_provider = bool(provider.get("name"))
+        source = ProviderToken(paths, selection.context, user) if is_provider else PluginToken(plugin, user.called)
+        with anyio.fail_after(_REFRESH_S_MAX):
+            await source.refresh(force=True)
+        return source
     if token := user.text("token"):
         return FixedToken(f"Bearer {token}")
     pair = f"{user.text('username')}:{user.text('password')}"
     if pair != ":":
         return FixedToken(f"Basic {base64.b64encode(pair.encode()).decode()}")
     return FixedToken(otherwise)
-
-
-async def _loaded_token(paths: str, context: str, called: str) -> LoadedToken:
-    """Load a plugin's or provider's token or certificate by kubernetes-asyncio, which writes certificates to files."""
-    _have_temporary_directory()
-    from kubernetes_asyncio.config import ConfigException
-    from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger
-
-    merger = KubeConfigMerger(paths)
-    try:
-        loader = KubeConfigLoader(
-            config_dict=merger.config,
-            config_base_path=None,
-            active_context=context,
-            config_persister=merger.save_changes,
-        )
-    except ConfigException as error:
-        raise ConnectionConfigError(str(error)) from error
-    assert loader._user is not None
-    # Error messages contain this name, which otherwise holds the whole user section including secrets.
-    loader._user.name = called
-    if loader.provider not in _PROVIDERS:
-        raise ConnectionConfigError(f"{called}.auth-provider.name: {loader.provider!r} is not supported")
-    _limit_exec_plugin(loader._user)
-    token = LoadedToken(loader, ConfigException)
-    with anyio.fail_after(_REFRESH_S_MAX):
-        await token.refresh(force=True)
-    return token
-
-
-def _have_temporary_directory() -> None:
-    """Put temporary files into memory (/dev/shm) if every usual directory is read-only."""
-    try:
-        tempfile.gettempdir()
-    except FileNotFoundError:
-        if os.access(SHARED_MEMORY, os.W_OK):
-            tempfile.tempdir = SHARED_MEMORY
-
-
-def _limit_exec_plugin(user: Any) -> None:
-    """Give the plugin a timeout of its own: the loader would leave a hanging plugin behind, with its pipes."""
-    plugin = user.value.get("exec")
-    arguments = (plugin.get("args") or []) if isinstance(plugin, dict) else None
-    if not isinstance(arguments, list) or not plugin.get("command"):
-        return  # the loader reports the error
-    command = str(plugin["command"])
-    variables = {each.get("name"): each.get("value") for each in plugin.get("env") or ()}
-    if shutil.which(command, path=variables.get("PATH")) is None:
-        raise ConnectionConfigError(f"users[].user.exec.command: {command!r} is not an executable file")
-    plugin["args"] = ["-I", "-S", "-c", _LIMITED, str(_EXEC_S_MAX), command, *arguments]
-    plugin["command"] = sys.executable

@@ -140,12 +140,12 @@ class Dispatcher:
         for retries_left in reversed(range(retries_max + 1)):
             try:
                 answer = await self._send_once(lane, method, path, body, content_type, urgency)
-            except TooManyRequests as refused:
+            except TooManyRequests as refusal:
                 if not retries_left:
                     raise
-                self._observer.retried(method, refused.code)
-                if not refused.is_server_wide:
-                    await asyncio.sleep(refused.retry_after_s)
+                self._observer.retried(method, refusal.code)
+                if not refusal.is_server_wide:
+                    await asyncio.sleep(refusal.retry_after_s)
             except ApiError:
                 self._accept(lane)
                 raise
@@ -203,9 +203,9 @@ class Dispatcher:
                 if body is None:
                     return b""
             return await self._session.request(method, path, body, content_type=content_type, deadline_s=_REQUEST_S_MAX)
-        except TooManyRequests as refused:
+        except TooManyRequests as refusal:
             # Before the slot is released: the next write of the lane would be refused as well.
-            self._refuse(lane, path, refused)
+            self._refuse(lane, path, refusal)
             raise
         finally:
             lane.progress_s = ended_s = self._clock.monotonic()
@@ -267,15 +267,15 @@ class Dispatcher:
 
     # ------------------------------------------------------------ refusals
 
-    def _refuse(self, lane: Lane, path: str, refused: TooManyRequests) -> None:
+    def _refuse(self, lane: Lane, path: str, refusal: TooManyRequests) -> None:
         """Hold back the writes that would get the same 429."""
         self._throttled_total += 1
         now_s = self._clock.monotonic()
-        if refused.is_server_wide:
+        if refusal.is_server_wide:
             for priority in range(lane.priority, len(Priority)):
-                self._paused_until_s[priority] = max(self._paused_until_s[priority], now_s + refused.retry_after_s)
+                self._paused_until_s[priority] = max(self._paused_until_s[priority], now_s + refusal.retry_after_s)
             return
-        gap_s = lane.refuse(path, refused.retry_after_s, now_s)
+        gap_s = lane.refuse(path, refusal.retry_after_s, now_s)
         if gap_s > 0.0:
             asyncio.get_running_loop().call_later(gap_s, self._probe, lane)
 

@@ -159,14 +159,14 @@ class History:
     async def _check(self) -> None:
         again_s = _ASK_AGAIN_S
         # A resource whose list is in progress is checked later.
-        listed = [kind for kind in self._kinds if kind.is_listed]
+        kinds = [kind for kind in self._kinds if kind.is_listed]
         try:
-            if all([await kind.check() for kind in listed]) and len(listed) == len(self._kinds):
+            if all([await kind.check() for kind in kinds]) and len(kinds) == len(self._kinds):
                 self._lists_unproven = 0
-            if len(listed) == len(self._kinds):
+            if len(kinds) == len(self._kinds):
                 return
-        except HistoryLostError as shown:
-            self.history_lost(str(shown))
+        except HistoryLostError as loss:
+            self.history_lost(str(loss))
             return
         except ApiError as error:
             log.debug("Cannot check whether the API server's history has gone back", error=str(error))

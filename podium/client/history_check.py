@@ -19,7 +19,7 @@ from msgspec import Struct
 from podium.client.answers import check_object
 from podium.client.requests import Method
 from podium.objects.api_errors import Forbidden, NotFound
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import KubeObject, ObjectT, ResourceType
 from podium.objects.resource_versions import is_older
 from podium.objects.wire import ObjectDecoder
@@ -123,31 +123,31 @@ class HistoryCheck(Generic[ObjectT]):
         """
         suspects = tuple(self._suspects)
         is_certain = await self._goes_on(suspects or (self._latest(),))
-        while self._suspects and any(self._suspects[0] is each for each in suspects):
+        while self._suspects and any(self._suspects[0] is suspect for suspect in suspects):
             self._suspects.popleft()
         return is_certain
 
     async def _goes_on(self, suspects: Iterable[Sequence[ObjectT]]) -> bool:
         """Args: suspects: the objects known at each resumption, the last change first."""
-        seen, changed = self._followed.version, list[tuple[ObjectT, str]]()
+        version, changes = self._followed.version, list[tuple[ObjectT, str]]()
         for items in suspects:
-            same = 0
+            matches = 0
             for item in items:
                 try:
-                    now = await self._version_of(item)
+                    current = await self._version_of(item)
                 except Forbidden:
                     break
                 was = item.metadata.resource_version
-                if now == was:
-                    same += 1
-                    if same == _SAME_MIN:
+                if current == was:
+                    matches += 1
+                    if matches == _SAME_MIN:
                         break
                     continue
-                if now and is_older(now, was):
-                    raise HistoryLostError(f"{self._resource.kind} {item.key} was at version {was} and is at {now}")
-                changed.append((item, now))
-        await self._demand_not_below(seen)
-        return await self._is_told(changed)
+                if current and is_older(current, was):
+                    raise HistoryLostError(f"{self._resource.kind} {item.key} was at version {was} and is at {current}")
+                changes.append((item, current))
+        await self._demand_not_below(version)
+        return await self._is_told(changes)
 
     def _latest(self) -> Sequence[ObjectT]:
         """The objects that were changed or deleted last, the latest first.
@@ -157,16 +157,16 @@ class HistoryCheck(Generic[ObjectT]):
         recent = self._followed.recent
         current = [item for item in recent if self._is_last_state(item)]
         if not any(self._known.get(item.key) is item for item in current):
-            there = heapq.nlargest(_THERE_MAX, self._known.list(), key=_age)[::-1]
-            current = there + current[_THERE_MAX - RECENT_MAX :]
+            candidates = heapq.nlargest(_THERE_MAX, self._known.list(), key=_age)[::-1]
+            current = candidates + current[_THERE_MAX - RECENT_MAX :]
             recent.clear()
             recent.extend(current)
         return current[::-1]
 
     def _is_last_state(self, item: ObjectT) -> bool:
         """Whether this is the current state of the object, or its last state before deletion."""
-        known = self._known.get(item.key)
-        return known is item or known is None or known.metadata.uid != item.metadata.uid
+        stored = self._known.get(item.key)
+        return stored is item or stored is None or stored.metadata.uid != item.metadata.uid
 
     async def _version_of(self, item: ObjectT) -> str:
         """The current version of the object with the same uid; empty if it is gone.
@@ -181,13 +181,13 @@ class HistoryCheck(Generic[ObjectT]):
                 raise
             return ""
         check_object(answer, resource.api_version, resource.kind, ObjectMeta(name=meta.name, namespace=meta.namespace))
-        now = self._decode(answer).metadata
-        return now.resource_version if now.uid == meta.uid else ""
+        metadata = self._decode(answer).metadata
+        return metadata.resource_version if metadata.uid == meta.uid else ""
 
-    async def _is_told(self, changed: list[tuple[ObjectT, str]]) -> bool:
+    async def _is_told(self, changes: list[tuple[ObjectT, str]]) -> bool:
         """Whether the watch delivers these changes. A watch that is behind but makes progress gets more time."""
         version, since_s, waited_s = self._followed.version, 0.0, 0.0
-        while untold := [item for item, now in changed if not self._knows(item, now)]:
+        while untold := [item for item, version in changes if not self._knows(item, version)]:
             if version != self._followed.version:
                 version, since_s = self._followed.version, waited_s
             if waited_s - since_s >= _SILENCE_S_MAX or waited_s >= _LAG_S_MAX:
@@ -200,24 +200,24 @@ class HistoryCheck(Generic[ObjectT]):
             )
         return not untold
 
-    def _knows(self, item: ObjectT, now: str) -> bool:
-        known = self._known.get(item.key)
-        if known is None or known.metadata.uid != item.metadata.uid:
+    def _knows(self, item: ObjectT, version: str) -> bool:
+        stored = self._known.get(item.key)
+        if stored is None or stored.metadata.uid != item.metadata.uid:
             return True
-        return bool(now) and not is_older(known.metadata.resource_version, now)
+        return bool(version) and not is_older(stored.metadata.resource_version, version)
 
-    async def _demand_not_below(self, seen: str) -> None:
+    async def _demand_not_below(self, version: str) -> None:
         """Refuse an API server whose version is below what was seen."""
         current = self._page(await self._get(f"{self._resource.path}?limit=1")).resource_version
-        if is_older(current, seen):
-            raise HistoryLostError(f"{self._resource.plural} were at version {seen} and are at {current}")
+        if is_older(current, version):
+            raise HistoryLostError(f"{self._resource.plural} were at version {version} and are at {current}")
 
     async def _get(self, path: str) -> bytes:
         return await self._session.request("GET", path, deadline_s=_REQUEST_S_MAX)
 
 
-def _is_same(one: Sequence[object], other: Sequence[object]) -> bool:
-    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+def _is_same(first: Sequence[object], second: Sequence[object]) -> bool:
+    return len(first) == len(second) and all(a is b for a, b in zip(first, second, strict=True))
 
 
 def _age(item: KubeObject) -> tuple[int, str]:

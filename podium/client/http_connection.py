@@ -219,12 +219,12 @@ class Connection(asyncio.Protocol):
         return None if answer is None or answer.done() else answer
 
 
-def keep_alive(made: socket.socket) -> None:
+def keep_alive(connection: socket.socket) -> None:
     """Turn on TCP keepalive, so that the kernel detects a lost host within about a minute."""
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
         if hasattr(socket, option):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
 def words(error: BaseException) -> str:

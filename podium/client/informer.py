@@ -148,20 +148,20 @@ class Informer(Generic[ObjectT]):
         An object without a version counts as newer, because of its place in the watch.
         """
         key, version = item.key, item.metadata.resource_version
-        gone = self._gone.get(item.metadata.uid)
-        if gone and version and not is_older(gone, version):
+        deletion = self._gone.get(item.metadata.uid)
+        if deletion and version and not is_older(deletion, version):
             return
-        known = self._items.get(key)
+        stored = self._items.get(key)
         if self._broken:
             self._broken.pop(key, None)
-        if known is None:
+        if stored is None:
             self._add(key, item)
-        elif known.metadata.uid != item.metadata.uid:
-            self._note_gone(known.metadata.uid, known.metadata.resource_version)
-            self._remove(key, known)
+        elif stored.metadata.uid != item.metadata.uid:
+            self._note_gone(stored.metadata.uid, stored.metadata.resource_version)
+            self._remove(key, stored)
             self._add(key, item)
-        elif not version or is_older(known.metadata.resource_version, version):
-            self._update(key, known, item)
+        elif not version or is_older(stored.metadata.resource_version, version):
+            self._update(key, stored, item)
 
     def drop(self, item: ObjectT) -> None:
         """Apply a deletion.
@@ -171,27 +171,27 @@ class Informer(Generic[ObjectT]):
         key = item.key
         self._broken.pop(key, None)
         self._note_gone(item.metadata.uid, item.metadata.resource_version)
-        known = self._items.get(key)
-        if known is None or known.metadata.uid != item.metadata.uid:
+        stored = self._items.get(key)
+        if stored is None or stored.metadata.uid != item.metadata.uid:
             return
         version = item.metadata.resource_version
-        if not version or not is_older(version, known.metadata.resource_version):
+        if not version or not is_older(version, stored.metadata.resource_version):
             # Handlers get the known state, because they have to undo what they have seen, which may differ from the
             # last one.
-            self._remove(key, known)
+            self._remove(key, stored)
 
     def mark_broken(self, broken: BrokenObject, *, deleted: bool) -> None:
         """Report an object that cannot be decoded, once for each defect."""
         key = broken.key
-        known = self._items.get(key)
-        if known is not None and (deleted or (broken.uid and broken.uid != known.metadata.uid)):
-            self._remove(key, known)
+        stored = self._items.get(key)
+        if stored is not None and (deleted or (broken.uid and broken.uid != stored.metadata.uid)):
+            self._remove(key, stored)
         if deleted:
             self._broken.pop(key, None)
             return
-        reported = self._broken.get(key)
+        report = self._broken.get(key)
         self._broken[key] = broken
-        if reported is None or (reported.uid, reported.detail) != (broken.uid, broken.detail):
+        if report is None or (report.uid, report.detail) != (broken.uid, broken.detail):
             self._tell(self._on_broken, key, broken)
 
     def take_early(self, items: Sequence[ObjectT]) -> None:
@@ -212,32 +212,34 @@ class Informer(Generic[ObjectT]):
             The first object that has gone back to an older state, with its version; empty if there is none.
         """
         turns = Turns(self._clock)
-        listed: dict[str, ObjectT] = {}
+        objects: dict[str, ObjectT] = {}
         for item in items:
-            listed[item.key] = item
+            objects[item.key] = item
             if turns.is_over():
                 await turns.next()
         with self._consistency.changing():
-            return await self._replace(listed, broken, turns)
+            return await self._replace(objects, broken, turns)
 
-    async def _replace(self, listed: Mapping[str, ObjectT], broken: Sequence[BrokenObject], turns: Turns) -> str:
+    async def _replace(self, objects: Mapping[str, ObjectT], broken: Sequence[BrokenObject], turns: Turns) -> str:
         defects = {item.key for item in broken}
-        for key in [key for key in self._broken if key not in listed and key not in defects]:
+        for key in [key for key in self._broken if key not in objects and key not in defects]:
             del self._broken[key]
         # An object without a readable name may be any of those that seem to be missing.
         if all(item.name for item in broken):
-            for key, item in [each for each in self._items.items() if each[0] not in listed and each[0] not in defects]:
+            for key, item in [
+                pair for pair in self._items.items() if pair[0] not in objects and pair[0] not in defects
+            ]:
                 self._remove(key, item)
                 if turns.is_over():
                     await turns.next()
         for defect in broken:
             self.mark_broken(defect, deleted=False)
         older = ""
-        for key, item in listed.items():
-            known = self._items.get(key)
-            if known is item:
+        for key, item in objects.items():
+            stored = self._items.get(key)
+            if stored is item:
                 continue
-            if not older and known is not None and _is_earlier(item, known):
+            if not older and stored is not None and _is_earlier(item, stored):
                 older = f"{key} at {item.metadata.resource_version}"
             self._put_listed(key, item)
             if turns.is_over():
@@ -246,11 +248,11 @@ class Informer(Generic[ObjectT]):
 
     def set(self, item: ObjectT) -> None:
         """Store this state of an object, whatever its version: what one informer has told its handlers, for another."""
-        known = self._items.get(item.key)
-        if known is None:
+        stored = self._items.get(item.key)
+        if stored is None:
             self._add(item.key, item)
         else:
-            self._update(item.key, known, item)
+            self._update(item.key, stored, item)
 
     def remove(self, key: str) -> None:
         """Remove the object with that key, as `set` stores one."""
@@ -267,13 +269,13 @@ class Informer(Generic[ObjectT]):
 
         When a cluster is restored from a backup, versions go back, and then stand for other states than before.
         """
-        known = self._items.get(key)
+        stored = self._items.get(key)
         self._gone.pop(item.metadata.uid, None)
-        if known is None or known.metadata.uid != item.metadata.uid:
+        if stored is None or stored.metadata.uid != item.metadata.uid:
             self.put(item)
-        elif known != item:
+        elif stored != item:
             self._broken.pop(key, None)
-            self._update(key, known, item)
+            self._update(key, stored, item)
 
     def _note_gone(self, uid: str, version: str) -> None:
         self._gone[uid] = version
@@ -302,19 +304,19 @@ class Informer(Generic[ObjectT]):
         if self._indexes:
             self._to_indexes(self._items.get(key), item)
         if self._change_log is not None:
-            if (known := self._items.get(key)) is not None:
-                self._change_log.append(known)
+            if (stored := self._items.get(key)) is not None:
+                self._change_log.append(stored)
             self._change_log.append(item)
         self._items[key] = item
         if self._by_namespace is not None:
             self._by_namespace.setdefault(item.metadata.namespace, {})[key] = item
 
-    def _to_indexes(self, known: ObjectT | None, item: ObjectT) -> None:
+    def _to_indexes(self, previous: ObjectT | None, item: ObjectT) -> None:
         for index in self._indexes:
-            if known is None:
+            if previous is None:
                 index.put(item)
             else:
-                index.replace(known, item)
+                index.replace(previous, item)
 
     def _tell(self, handlers: Sequence[Callable[..., None]], key: str, *change: object) -> None:
         for handler in handlers:
@@ -325,7 +327,7 @@ class Informer(Generic[ObjectT]):
                 self._on_handler_error(self.resource.plural, error)
 
 
-def _is_earlier(item: KubeObject, known: KubeObject) -> bool:
+def _is_earlier(item: KubeObject, stored: KubeObject) -> bool:
     """Whether this is an earlier state of the same object."""
-    one, other = item.metadata, known.metadata
-    return one.uid == other.uid and is_older(one.resource_version, other.resource_version)
+    new, old = item.metadata, stored.metadata
+    return new.uid == old.uid and is_older(new.resource_version, old.resource_version)

@@ -66,32 +66,32 @@ class InformerSet:
 
     def informer(self, resource: ResourceType[ObjectT]) -> Informer[ObjectT]:
         """The informer of that resource. The first call must be before `run`."""
-        known = self._informers.get(resource.path)
-        if known is not None:
-            return cast(Informer[ObjectT], known)
-        made = Informer(resource, self._on_handler_error, self._clock, self.consistency)
-        self._informers[resource.path] = made
-        self._on_made(made)
+        existing = self._informers.get(resource.path)
+        if existing is not None:
+            return cast(Informer[ObjectT], existing)
+        informer = Informer(resource, self._on_handler_error, self._clock, self.consistency)
+        self._informers[resource.path] = informer
+        self._on_made(informer)
         self._reflectors.append(
             Reflector(
                 resource,
                 self._session,
-                made,
+                informer,
                 clock=self._clock,
                 random=self._random,
-                on_listed=lambda: self._listed(made),
+                on_listed=lambda: self._on_listed(informer),
                 # Older servers may lack a group; core resources must exist.
-                on_absent=made.set_synced if resource.group else lambda: None,
-                on_outdated=lambda: self._outdated(resource),
+                on_absent=informer.set_synced if resource.group else lambda: None,
+                on_outdated=lambda: self._on_outdated(resource),
                 history_observer=self,
                 settings=self._settings,
                 keep=self._keep.get(resource.path),
                 failures=self._failures,
             )
         )
-        return made
+        return informer
 
-    def _listed(self, informer: Informer[Any]) -> None:
+    def _on_listed(self, informer: Informer[Any]) -> None:
         informer.set_synced()
         self.consistency.current(informer.resource.plural)
 
@@ -139,9 +139,9 @@ class InformerSet:
         return HistoryCheck(self._session, resource, self._reflector(resource), self.informer(resource))
 
     def _reflector(self, resource: ResourceType[ObjectT]) -> Reflector[ObjectT]:
-        return next(each for each in self._reflectors if each.resource.path == resource.path)
+        return next(reflector for reflector in self._reflectors if reflector.resource.path == resource.path)
 
-    def _outdated(self, resource: ResourceType[Any]) -> None:
+    def _on_outdated(self, resource: ResourceType[Any]) -> None:
         """Make scheduling wait for new lists of pods and nodes."""
         if resource.path == NODES.path:
             # New nodes would look empty until the pods on them are known.
@@ -160,8 +160,8 @@ class InformerSet:
     async def run(self) -> None:
         """Keep all informers current until cancelled."""
         async with anyio.create_task_group() as group:
-            known = [self._informers[path].resource for path in _SCHEDULED if path in self._informers]
-            kinds = [self._history_check(resource) for resource in known]
+            scheduled = [self._informers[path].resource for path in _SCHEDULED if path in self._informers]
+            kinds = [self._history_check(resource) for resource in scheduled]
             self._history = History(self._clock, kinds, self._start_over)
             group.start_soon(self._history.run, name="history")
             for reflector in self._reflectors:
@@ -180,7 +180,11 @@ class InformerSet:
     @property
     def unconnected(self) -> Sequence[str]:
         """The resources whose watch is not connected."""
-        return [each.resource.plural for each in self._reflectors if not each.is_connected and not each.is_absent]
+        return [
+            reflector.resource.plural
+            for reflector in self._reflectors
+            if not reflector.is_connected and not reflector.is_absent
+        ]
 
     def is_absent(self, resource: ResourceType[Any]) -> bool:
         """Whether the API server does not serve the resource."""

@@ -92,7 +92,7 @@ def choose(paths: str, context: str | None) -> Chosen:
 
     Raises: KubeconfigError.
     """
-    found: dict[str, dict[str, Section]] = {section: {} for section in _ENTRIES}
+    sections: dict[str, dict[str, Section]] = {section: {} for section in _ENTRIES}
     files = [Path(path).expanduser() for path in paths.split(os.pathsep) if path]
     present = [file for file in files if file.exists()]
     if not present:
@@ -100,13 +100,14 @@ def choose(paths: str, context: str | None) -> Chosen:
     for file in present:
         content = _content(file, f"{file}: " if len(present) > 1 else "")
         context = context or _text(content.get("current-context") or "", f"current-context in {file}")
-        for section, known in found.items():
-            known.update({**_sections(file, content, section), **known})
+        for section, entries in sections.items():
+            entries.update({**_sections(file, content, section), **entries})
     if not context:
         raise KubeconfigError("current-context is missing")
-    meant = _named(found, "contexts", context)
-    user = found["users"].get(meant.text("user"), Section(_called("users")))
-    return Chosen(context, _named(found, "clusters", meant.text("cluster")), user, meant.text("namespace"))
+    context_section = _entry(sections, "contexts", context)
+    user = sections["users"].get(context_section.text("user"), Section(_entry_name("users")))
+    cluster = _entry(sections, "clusters", context_section.text("cluster"))
+    return Chosen(context, cluster, user, context_section.text("namespace"))
 
 
 def content_of(file: Path) -> Mapping[str, Any]:
@@ -119,7 +120,7 @@ def context_names(file: Path) -> list[str]:
     contexts = content_of(file).get("contexts")
     if not isinstance(contexts, list):
         contexts = []
-    names = [each["name"] for each in contexts if isinstance(each, dict) and isinstance(each.get("name"), str)]
+    names = [entry["name"] for entry in contexts if isinstance(entry, dict) and isinstance(entry.get("name"), str)]
     if not names:
         raise KubeconfigError("it has no contexts")
     return names
@@ -158,11 +159,11 @@ def _sections(file: Path, content: Mapping[str, Any], section: str) -> dict[str,
             raise KubeconfigError(f"{section}[{index}].{entry} in {file} is missing")
         if name in sections:
             raise KubeconfigError(f"{section}[{index}].name in {file}: {name} is there twice")
-        sections[name] = Section(_called(section), fields, file.absolute().parent)
+        sections[name] = Section(_entry_name(section), fields, file.absolute().parent)
     return sections
 
 
-def _called(section: str) -> str:
+def _entry_name(section: str) -> str:
     return f"{section}[].{_ENTRIES[section]}"
 
 
@@ -172,8 +173,8 @@ def _text(value: object, called: str) -> str:
     return value
 
 
-def _named(found: Mapping[str, Mapping[str, Section]], section: str, name: str) -> Section:
+def _entry(sections: Mapping[str, Mapping[str, Section]], section: str, name: str) -> Section:
     try:
-        return found[section][name]
+        return sections[section][name]
     except KeyError:
         raise KubeconfigError(f"no object with name {name} in {section}") from None

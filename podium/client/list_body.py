@@ -63,8 +63,8 @@ class ListBody(Generic[ObjectT]):
         return self._decoder.page(self._head + self._rest)
 
     def _read_head(self) -> bool:
-        found = _HEAD.search(self._rest, 0, _HEAD_BYTES_MAX)
-        if found is None or not self._is_list(head := bytes(self._rest[: found.end()])):
+        match = _HEAD.search(self._rest, 0, _HEAD_BYTES_MAX)
+        if match is None or not self._is_list(head := bytes(self._rest[: match.end()])):
             return False
         self._head = head
         del self._rest[: len(head)]
@@ -79,21 +79,21 @@ class ListBody(Generic[ObjectT]):
         return True
 
     def _pieces(self) -> Iterator[Page[ObjectT]]:
-        rest = self._rest
-        while found := _BOUNDARY.search(rest, self._search_from):
-            comma = found.start() + 1
+        text = self._rest
+        while match := _BOUNDARY.search(text, self._search_from):
+            comma = match.start() + 1
             # Decoded in place: the comma is replaced by the closing bracket, and then by the opening one of the rest.
-            rest[comma] = _CLOSES
+            text[comma] = _CLOSES
             try:
-                with memoryview(rest) as view, view[: comma + 1] as array:
+                with memoryview(text) as view, view[: comma + 1] as array:
                     piece = self._decoder.items(array)
             except Malformed:
-                rest[comma] = _COMMA
+                text[comma] = _COMMA
                 # Doubling the distance keeps the cost of failed decodes proportional to the size.
                 self._search_from = 2 * comma
                 continue
-            rest[comma] = _OPENS
-            del rest[:comma]
+            text[comma] = _OPENS
+            del text[:comma]
             self._search_from = _PIECE_BYTES
             yield piece
-        self._search_from = max(self._search_from, len(rest) - _BOUNDARY_BYTES_MAX + 1)
+        self._search_from = max(self._search_from, len(text) - _BOUNDARY_BYTES_MAX + 1)

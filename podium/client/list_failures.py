@@ -62,8 +62,8 @@ class ListFailures:
             alike.others.add(resource)
             log.debug(message, **values)
             return
-        if others := sorted(alike.others - {resource}):
-            values["others"] = others
+        if resources := sorted(alike.others - {resource}):
+            values["others"] = resources
         log.warning(message, **values, failures=alike.failures)
         alike.others.clear()
         alike.tell_at_s = now_s + alike.pause_s

@@ -32,8 +32,8 @@ async def all_objects(session: ApiSession, resource: ResourceType[Any]) -> list[
             page = msgspec.json.decode(answer)
         except NotFound:  # an older cluster does not serve every kind
             return items
-        more = page.get("items") or ()
-        items += ({**item, "apiVersion": resource.api_version, "kind": resource.kind} for item in more)
+        page_items = page.get("items") or ()
+        items += ({**item, "apiVersion": resource.api_version, "kind": resource.kind} for item in page_items)
         token = page.get("metadata", {}).get("continue") or ""
         if not token:
             return items

@@ -27,8 +27,8 @@ class Permission:
 
     def __str__(self) -> str:
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
-        named = f" {self.name}" if self.name else ""
-        return f"{self.verb} {resource}{named}" + (f" in {self.namespace}" if self.namespace else "")
+        suffix = f" {self.name}" if self.name else ""
+        return f"{self.verb} {resource}{suffix}" + (f" in {self.namespace}" if self.namespace else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ async def over_forwarded_port(
             tasks.start_soon(_receive, web_socket, far, failure)
             tasks.start_soon(_send, web_socket, far)
             try:
-                connection = await _connected(near, tls, failure, deadline_s)
+                connection = await _connect(near, tls, failure, deadline_s)
                 try:
                     answers.append(await ask(ForwardedPort(connection, failure)))
                 finally:
@@ -108,7 +108,7 @@ async def over_forwarded_port(
     return answers[0]
 
 
-async def _connected(near: socket.socket, tls: ssl.SSLContext, failure: list[str], deadline_s: float) -> Connection:
+async def _connect(near: socket.socket, tls: ssl.SSLContext, failure: list[str], deadline_s: float) -> Connection:
     loop = asyncio.get_running_loop()
     try:
         with anyio.fail_after(deadline_s):
@@ -128,13 +128,13 @@ async def _receive(web_socket: aiohttp.ClientWebSocketResponse, far: socket.sock
             if message.type is not aiohttp.WSMsgType.BINARY or not message.data:
                 continue
             channel, data = message.data[0], message.data[1:]
-            skipped = min(unread.get(channel, 0), len(data))
+            bytes_skipped = min(unread.get(channel, 0), len(data))
             if channel in unread:
-                unread[channel] -= skipped
-            if channel == _DATA and data[skipped:]:
-                await loop.sock_sendall(far, data[skipped:])
-            elif channel == _ERROR and data[skipped:]:
-                failure.append(data[skipped:].decode(errors="replace").strip())
+                unread[channel] -= bytes_skipped
+            if channel == _DATA and data[bytes_skipped:]:
+                await loop.sock_sendall(far, data[bytes_skipped:])
+            elif channel == _ERROR and data[bytes_skipped:]:
+                failure.append(data[bytes_skipped:].decode(errors="replace").strip())
                 break
         far.shutdown(socket.SHUT_WR)
 

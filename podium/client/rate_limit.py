@@ -37,9 +37,9 @@ class TokenBucket:
 
     def try_take(self) -> float:
         """Take a token. Returns 0.0, or the seconds until there will be a token."""
-        now = self._clock.monotonic()
-        tokens = min(self._burst, self._tokens + (now - self._filled_at_s) * self._qps)
-        self._filled_at_s = now
+        time_s = self._clock.monotonic()
+        tokens = min(self._burst, self._tokens + (time_s - self._filled_at_s) * self._qps)
+        self._filled_at_s = time_s
         # Rounding errors of many small refills may leave slightly less than a whole token.
         if tokens >= 1.0 - 1e-9:
             self._tokens = max(0.0, tokens - 1.0)

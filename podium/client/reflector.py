@@ -339,12 +339,12 @@ class Reflector(Generic[ObjectT]):
         """
         if not version:
             return
-        before, self._resource_version = self._resource_version, version
+        previous, self._resource_version = self._resource_version, version
         if is_change or is_older(version, self._changed_version):
             self._changed_version = version
-        if is_older(version, before) or (not is_change and is_older(version, self._seen)):
+        if is_older(version, previous) or (not is_change and is_older(version, self._seen)):
             self._history_observer.version_went_back(
-                f"{self.resource.plural} were known up to version {self._seen or before}; the watch is at {version}"
+                f"{self.resource.plural} were known up to version {self._seen or previous}; the watch is at {version}"
             )
         elif is_older(version, self._seen):
             self._history_observer.older_version_seen()
@@ -380,15 +380,15 @@ class Reflector(Generic[ObjectT]):
 
     async def _get_page(self, token: str) -> bytes:
         limit = f"limit={self._page_items}" if self._page_items else ""
-        more = f"&continue={urllib.parse.quote(token, safe='')}" if token else ""
+        query = f"&continue={urllib.parse.quote(token, safe='')}" if token else ""
         return await self._session.request(
-            "GET", self._url(limit + more), deadline_s=self._settings.list_s_max, answer_bytes_max=LIST_BYTES_MAX
+            "GET", self._url(limit + query), deadline_s=self._settings.list_s_max, answer_bytes_max=LIST_BYTES_MAX
         )
 
     def _url(self, query: str) -> str:
         selector = self.resource.field_selector
-        chosen = f"fieldSelector={urllib.parse.quote(selector, safe='')}" if selector else ""
-        return f"{self.resource.path}?{'&'.join(part for part in (query, chosen) if part)}"
+        field_query = f"fieldSelector={urllib.parse.quote(selector, safe='')}" if selector else ""
+        return f"{self.resource.path}?{'&'.join(part for part in (query, field_query) if part)}"
 
     async def _take_list(
         self, items: list[ObjectT], broken: list[BrokenObject], resource_version: str
@@ -397,19 +397,19 @@ class Reflector(Generic[ObjectT]):
 
         Raises: `Malformed` if its items are anything but objects, and so say nothing about which objects there are.
         """
-        if broken and not items and not any(each.key for each in broken):
+        if broken and not items and not any(defect.key for defect in broken):
             raise Malformed(f"a list of {self.resource.plural} without an object in it: {broken[0].detail}")
         self._stepping = None
         self._changed_version = await self._last_change(items, broken) or resource_version
-        before, self._seen = self._seen, ""
+        version_seen, self._seen = self._seen, ""
         self.recent.clear()
         older = await self._sink.replace(items, broken)
         self._is_broken = False
         self._resource_version = self._seen = resource_version
         self._list_idle_s = self._settings.list_idle_s
-        if before and (older or is_older(resource_version, before)):
+        if version_seen and (older or is_older(resource_version, version_seen)):
             self._history_observer.history_lost(
-                f"{self.resource.plural} were known up to version {before}; listed: {older or resource_version}"
+                f"{self.resource.plural} were known up to version {version_seen}; listed: {older or resource_version}"
             )
         self.statistics.lists_total += 1
         self.statistics.last_error = None
@@ -419,8 +419,8 @@ class Reflector(Generic[ObjectT]):
     async def _last_change(self, items: Iterable[ObjectT], broken: Iterable[BrokenObject]) -> str:
         """The version at which one of these objects was changed last; empty if there are none."""
         newest, turns = "", Turns(self._clock)
-        read = (each.metadata.resource_version for each in items)
-        for version in chain(read, (each.resource_version for each in broken)):
+        read = (item.metadata.resource_version for item in items)
+        for version in chain(read, (defect.resource_version for defect in broken)):
             if is_older(newest, version):
                 newest = version
             if turns.is_over():

@@ -40,8 +40,8 @@ def base_url(text: str, called: str) -> Address:
 
     Raises: `AddressError`.
     """
-    found = _address(_checked(text, called)._replace(query="", fragment=""))
-    return found._replace(url=found.url.rstrip("/"))
+    address = _address(_check(text, called)._replace(query="", fragment=""))
+    return address._replace(url=address.url.rstrip("/"))
 
 
 def proxy_url(text: str, called: str) -> Address:
@@ -49,7 +49,7 @@ def proxy_url(text: str, called: str) -> Address:
 
     Raises: `AddressError`.
     """
-    return _address(_checked(text, called))
+    return _address(_check(text, called))
 
 
 def host_name(text: str, called: str) -> str:
@@ -78,7 +78,7 @@ def proxy_from_environment(server: str, environ: Mapping[str, str]) -> Address |
     return proxy_url(proxy if "://" in proxy else f"http://{proxy}", f"{url.scheme}_proxy in the environment")
 
 
-def _checked(text: str, called: str) -> urllib.parse.SplitResult:
+def _check(text: str, called: str) -> urllib.parse.SplitResult:
     try:
         url = urllib.parse.urlsplit(text)
         # The parser silently removes line breaks.

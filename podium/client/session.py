@@ -135,13 +135,13 @@ class ApiSession:
         """
         if answer_bytes_max is None:
             answer_bytes_max = _ANSWER_BYTES_MAX if method == "POST" else _OBJECT_BYTES_MAX
-        sent = method, path, body, content_type, deadline_s, answer_bytes_max
+        request = method, path, body, content_type, deadline_s, answer_bytes_max
         authorization = await self._authorization()
         try:
-            return await self._exchange(*sent, authorization)
+            return await self._exchange(*request, authorization)
         except (Unauthorized, Unreachable) as error:
             await self._mend(error, authorization)
-        return await self._exchange(*sent, await self._authorization())
+        return await self._exchange(*request, await self._authorization())
 
     async def stream(self, path: str, *, deadline_s: float, idle_s_max: float) -> Stream:
         """GET a streamed answer. The caller closes the stream.
@@ -189,7 +189,7 @@ class ApiSession:
         else:
             is_mended = self._is_mended(error)
         if not is_mended:
-            self._failed(error)
+            self._on_failure(error)
             raise error
 
     async def _exchange(
@@ -244,14 +244,19 @@ class ApiSession:
         answer_bytes_max: int,
     ) -> Answer:
         """As `ConnectionPool.request`."""
-        sent = {} if content_type is None else {"Content-Type": content_type}
+        request_headers = {} if content_type is None else {"Content-Type": content_type}
         if authorization is not None:
-            sent["Authorization"] = authorization
+            request_headers["Authorization"] = authorization
         if method != "GET" and self._may_write is not None and not self._may_write():
             raise NotLeading(NOT_LEADING)
         with self._sending() as pool:
             response = await pool.session.request(
-                method, self._url(path), data=body, headers=sent, timeout=timeouts(deadline_s, None), **self._fixed
+                method,
+                self._url(path),
+                data=body,
+                headers=request_headers,
+                timeout=timeouts(deadline_s, None),
+                **self._fixed,
             )
             headers = response.headers
             has_flow_schema = FLOW_SCHEMA.decode() in headers
@@ -278,7 +283,7 @@ class ApiSession:
             self._observer.stream_answered(status)
         raise from_response(response.status, answer, response.headers.get("Retry-After"))
 
-    def _failed(self, error: ApiError) -> None:
+    def _on_failure(self, error: ApiError) -> None:
         if self._outage is not None and not isinstance(error, PoolExhausted):
             self._outage.failed(error)
 
@@ -333,7 +338,7 @@ class ApiSession:
 
     async def _close_ended(self) -> None:
         """Close retired pools that have no requests in progress."""
-        for pool in [each for each in self._retired if not each.is_busy]:
+        for pool in [pool for pool in self._retired if not pool.is_busy]:
             self._retired.remove(pool)
             await pool.close()
 
@@ -344,12 +349,12 @@ class ApiSession:
         if credentials.proxy is not None:
             self._fixed["proxy"] = credentials.proxy
         if credentials.proxy_authorization is not None:
-            shown = {"Proxy-Authorization": credentials.proxy_authorization}
+            header = {"Proxy-Authorization": credentials.proxy_authorization}
             if credentials.ssl is None:
-                self._headers |= shown
+                self._headers |= header
             else:
                 # Sent to the proxy only, when it opens the connection.
-                self._fixed["proxy_headers"] = shown
+                self._fixed["proxy_headers"] = header
         if credentials.server_name is not None:
             self._fixed["server_hostname"] = credentials.server_name
         self._direct = ConnectionPool(

@@ -125,10 +125,10 @@ class Stream:
         Raises: as `read`, and `Malformed` for a line that is too long.
         """
         while chunk := await self.read():
-            whole, newline, rest = chunk.rpartition(b"\n")
+            complete, newline, partial = chunk.rpartition(b"\n")
             if newline:
-                lines = (bytes(self._rest) + whole).split(b"\n")
-                self._rest = bytearray(rest)
+                lines = (bytes(self._rest) + complete).split(b"\n")
+                self._rest = bytearray(partial)
                 return lines
             # The rest is extended in place, never copied: a line may arrive byte by byte.
             self._rest += chunk
@@ -162,10 +162,10 @@ async def read_some(response: aiohttp.ClientResponse) -> bytes:
     try:
         return await response.content.readany()
     except RuntimeError:
-        lost = response.content.exception()
-        if lost is None:
+        error = response.content.exception()
+        if error is None:
             raise
-        raise lost from None
+        raise error from None
 
 
 async def read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
@@ -193,6 +193,6 @@ def timeouts(deadline_s: float, idle_s_max: float | None) -> aiohttp.ClientTimeo
 def _kept_alive_socket(address: tuple[Any, ...]) -> socket.socket:
     """As `keep_alive`, for aiohttp."""
     family, kind, protocol, _, _ = address
-    made = socket.socket(family=family, type=kind, proto=protocol)
-    keep_alive(made)
-    return made
+    connection = socket.socket(family=family, type=kind, proto=protocol)
+    keep_alive(connection)
+    return connection

@@ -74,10 +74,10 @@ class Lane:
 
     def remove(self, waiter: _Waiter) -> bool:
         """Remove a write that waits no longer; return whether it was there."""
-        before = len(self.waiting)
+        length = len(self.waiting)
         self.waiting = [entry for entry in self.waiting if entry[2] is not waiter]
         heapify(self.waiting)
-        return len(self.waiting) < before
+        return len(self.waiting) < length
 
     # ------------------------------------------------------------ what is known of the answers
 
@@ -97,8 +97,8 @@ class Lane:
         """
         is_new = path not in self.refused
         self.refused.add(path)
-        others = len(self.refused) - 1
-        gap_s = min(retry_after_s, _FIRST_GAP_S * 2.0 ** min(others - 1, 30)) if others and is_new else 0.0
+        count = len(self.refused) - 1
+        gap_s = min(retry_after_s, _FIRST_GAP_S * 2.0 ** min(count - 1, 30)) if count and is_new else 0.0
         if gap_s > 0.0:
             self._closed_until_s = max(self._closed_until_s, now_s + gap_s)
         self.limit = 0 if now_s < self._closed_until_s else 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from podium.objects.core import PodAffinityTerm
+from podium.objects.affinity import PodAffinityTerm
 from podium.objects.selectors import NOTHING, Selector, compile_selector
 
 

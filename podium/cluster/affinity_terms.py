@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from podium.cluster.affinity_term import AffinityTerm, compile_term
 from podium.cluster.grouped_terms import grouped_terms
-from podium.objects.core import Pod, PodAffinity, PodAffinityTerm, PodSpec, once_per_spec
+from podium.objects.affinity import PodAffinity, PodAffinityTerm
+from podium.objects.core import Pod, PodSpec, once_per_spec
 from podium.objects.errors import FieldError
 from podium.objects.pod_limits import excess_of_pod_affinity
 

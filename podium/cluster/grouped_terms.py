@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from podium.cluster.affinity_term import AffinityTerm
-from podium.objects.core import PodAffinityTerm
+from podium.objects.affinity import PodAffinityTerm
 from podium.objects.errors import FieldError
 from podium.objects.selectors import EVERYTHING, NOTHING, Operator, Selector, compile_selector
 

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.objects.core import Pod, PodSpec, Volume, once_per_spec
+from podium.objects.core import Pod, PodSpec, once_per_spec
+from podium.objects.pod_volumes import Volume
 
 
 class ClaimKey(NamedTuple):

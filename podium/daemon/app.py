@@ -138,7 +138,7 @@ class App(Process):
 
     def _scheduler(self, session: ApiSession, observers: Observers) -> Scheduler:
         informers = self._informer_set(
-            session, keep=json_to_keep(self._config.extenders), on_made=self._boundary.watched
+            session, keep=json_to_keep(self._config.extenders), on_made=self._boundary.add_informer
         )
         return Scheduler(
             self._config,

@@ -72,7 +72,7 @@ class Boundary:
         """A callback that is called from outside."""
         return tell
 
-    def watched(self, informer: Informer[Any]) -> None:
+    def add_informer(self, informer: Informer[Any]) -> None:
         """A new informer, before it has handlers."""
 
     def tasks(self, tasks: Tasks) -> Tasks:

@@ -21,7 +21,8 @@ from podium.client.informer import Informer
 from podium.client.session import ApiSession
 from podium.daemon.configuration_source import digest
 from podium.objects.api_errors import ApiError, Malformed
-from podium.objects.core import Node, ObjectMeta
+from podium.objects.core import Node
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import NODES
 
 _TRIAL_S_MAX: Final = 10.0

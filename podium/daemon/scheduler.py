@@ -148,14 +148,7 @@ class Scheduler:
         )
         self._groups = None if options.pod_groups is None else QueuedPodGroups(options.pod_groups)
         self.cache = Cache(BrokenObjects(metrics), pod_groups=None if self._groups is None else self._groups.states)
-        self._preemptions = RunningPreemptions(
-            self._pods.get,
-            observers.preemption.observer,
-            is_protected=self._is_protected,
-            loops=PreemptionLoops(
-                self._decision_clock, self.cache.pods_on, self.writes.recorder.record, observers.preemption.observer
-            ),
-        )
+        self._preemptions = self._make_running_preemptions()
         nominator = Nominator(self._pods.get)
         self.frameworks = self._make_frameworks(nominator)
         self.queue = self._make_queue(nominator)
@@ -164,11 +157,7 @@ class Scheduler:
         self.conflicts = Conflicts(self.cache, clock, metrics, self.writes.client.read_failure)
         if options.avoids_conflicts:
             self.writes.client.refuse_bindings_if(self.conflicts.is_too_late)
-        self._backlog = Backlog(
-            boundary.reading(lambda: self.writes.dispatcher.backlog() + self.extender_pool.backlog()),
-            boundary.reading(self.conflicts.unconfirmed),
-            avoids_conflicts=options.avoids_conflicts,
-        )
+        self._backlog = self._make_backlog()
         self.conflicts.on_confirmed(self._backlog.tell_progress)
         self._failures = FailureHandler(
             self.queue, self._pods.get, self.writes.recorder, metrics, clock, observers.attempts.observer
@@ -398,6 +387,18 @@ class Scheduler:
             self._observers.attempts.observer,
             is_bound=writes.client.is_bound,
         )
+
+    def _make_backlog(self) -> Backlog:
+        return Backlog(
+            self.boundary.reading(lambda: self.writes.dispatcher.backlog() + self.extender_pool.backlog()),
+            self.boundary.reading(self.conflicts.unconfirmed),
+            avoids_conflicts=self.options.avoids_conflicts,
+        )
+
+    def _make_running_preemptions(self) -> RunningPreemptions:
+        observer = self._observers.preemption.observer
+        loops = PreemptionLoops(self._decision_clock, self.cache.pods_on, self.writes.recorder.record, observer)
+        return RunningPreemptions(self._pods.get, observer, is_protected=self._is_protected, loops=loops)
 
     def _make_preemption(self) -> PreemptionExecutor:
         cache, queue = self.cache, self.queue

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from podium.objects.core import RawQuantity
 from podium.objects.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity
+from podium.objects.meta import RawQuantity
 from podium.objects.quantity import canonical_text, parse
 
 _KIBI: Final = 1024

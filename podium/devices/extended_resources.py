@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from podium.devices.class_table import IMPLICIT_PREFIX
 from podium.objects.claims import DeviceRequest, ExactDeviceRequest
-from podium.objects.core import Container, PodSpec, Value, once_per_spec
+from podium.objects.core import Container, PodSpec, once_per_spec
 from podium.objects.errors import FieldError
+from podium.objects.meta import Value
 from podium.objects.quantity import parse
 from podium.objects.requests import pod_requests
 from podium.objects.resource_names import is_extended_resource

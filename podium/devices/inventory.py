@@ -18,8 +18,9 @@ from podium.devices.answers import Answers, Looks
 from podium.devices.interruptible import Interruptible, uninterrupted
 from podium.devices.step_budget import StepBudget
 from podium.devices.taint_rules import TaintRules, reaches
-from podium.objects.core import NodeSelector, RawQuantity
+from podium.objects.affinity import NodeSelector
 from podium.objects.devices import Device, DeviceCapacity, DeviceTaintRule, ResourceSlice
+from podium.objects.meta import RawQuantity
 from podium.objects.quantity import QuantityError, parse
 from podium.objects.selectors import NodeMatcher, compile_node_selector
 

@@ -21,8 +21,8 @@ from podium.devices.inventory import SliceDevice
 from podium.devices.pools import Pool
 from podium.devices.step_budget import StepBudget
 from podium.objects.claims import DeviceRequest, ExactDeviceRequest, ResourceClaim
-from podium.objects.core import RawQuantity
 from podium.objects.devices import DeviceClass, DeviceSelector
+from podium.objects.meta import RawQuantity
 from podium.objects.quantity import QuantityError, parse
 
 RESULTS_MAX: Final = 32

@@ -12,6 +12,7 @@ from random import Random
 from podium.devices.choices import Choice
 from podium.devices.errors import AllocationError
 from podium.devices.requests import RequestData
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.claims import (
     AllocationResult,
     DeviceAllocationConfiguration,
@@ -19,7 +20,6 @@ from podium.objects.claims import (
     DeviceRequestAllocationResult,
     ResourceClaim,
 )
-from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.selectors import NODE_NAME_FIELD
 
 

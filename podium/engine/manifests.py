@@ -13,8 +13,9 @@ import msgspec
 
 from podium.engine.errors import ManifestError
 from podium.objects import resource_types
-from podium.objects.core import NamespacedObject, Pod
+from podium.objects.core import Pod
 from podium.objects.errors import field_and_detail
+from podium.objects.meta import NamespacedObject
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.unreadable import readable_part
 from podium.objects.wire import without_nulls

@@ -18,15 +18,9 @@ from podium.estimator.errors import EstimateError
 from podium.estimator.requirements import ReplicaRequirements, saturated
 from podium.framework.contract.status import ScheduleError
 from podium.framework.profile.runtime import Framework
-from podium.objects.core import (
-    Affinity,
-    Container,
-    NodeAffinity,
-    ObjectMeta,
-    Pod,
-    PodSpec,
-    ResourceRequirements,
-)
+from podium.objects.affinity import Affinity, NodeAffinity
+from podium.objects.core import Container, Pod, PodSpec, ResourceRequirements
+from podium.objects.meta import ObjectMeta
 
 _PREEMPTION: Final = "DefaultPreemption"
 

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from podium.cluster import PodUsage
-from podium.objects.core import Pod, PodSpec, RawQuantity, ResourceList, once_per_spec
+from podium.objects.core import Pod, PodSpec, once_per_spec
 from podium.objects.errors import FieldError
+from podium.objects.meta import RawQuantity, ResourceList
 from podium.objects.quantity import Quantity, QuantityError, milli_value, parse, value
 from podium.objects.resource_names import CPU, is_counted_resource
 

@@ -5,7 +5,7 @@ Source: karmada pkg/apis/cluster/v1alpha1 types.go, v1.18.
 
 from __future__ import annotations
 
-from podium.objects.core import ClusterObject, RawQuantity, ResourceList, Value
+from podium.objects.meta import ClusterObject, RawQuantity, ResourceList, Value
 
 
 class ResourceModelRange(Value, frozen=True):

@@ -21,7 +21,7 @@ from podium.estimator.component_sets import max_available_sets
 from podium.estimator.free_capacity import UniformCapacity
 from podium.estimator.replicas import max_available_replicas
 from podium.estimator.requirements import AssumedWorkload, Component, Requirements, saturated
-from podium.objects.core import RawQuantity, ResourceList
+from podium.objects.meta import RawQuantity, ResourceList
 from podium.objects.quantity import Quantity, quantity_format
 from podium.objects.resource_names import CPU, PODS
 

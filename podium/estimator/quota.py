@@ -13,8 +13,8 @@ from typing import Final
 
 from podium.estimator.amounts import Demand, demands, exact
 from podium.estimator.requirements import MAX_INT32, AssumedWorkload, Component, ReplicaRequirements
-from podium.objects.core import LabelSelector, LabelSelectorRequirement, NamespacedObject, ResourceList, Value
 from podium.objects.errors import FieldError
+from podium.objects.meta import LabelSelector, LabelSelectorRequirement, NamespacedObject, ResourceList, Value
 from podium.objects.quantity import Quantity
 from podium.objects.resource_names import CPU, MEMORY, is_extended_resource
 from podium.objects.resource_types import ResourceType

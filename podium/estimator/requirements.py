@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from podium.objects.core import NodeSelector, ResourceList, Toleration, Value
+from podium.objects.affinity import NodeSelector
+from podium.objects.core import Toleration
+from podium.objects.meta import ResourceList, Value
 
 MAX_INT32: Final = 2**31 - 1
 """Upstream's value for no limit, and the largest answer."""

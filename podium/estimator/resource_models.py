@@ -15,8 +15,9 @@ import numpy as np
 from podium.cluster import Snapshot
 from podium.estimator.amounts import exact
 from podium.estimator.cluster_objects import AllocatableModeling, ResourceModel, ResourceModelRange
-from podium.objects.core import Node, RawQuantity
+from podium.objects.core import Node
 from podium.objects.errors import FieldError
+from podium.objects.meta import RawQuantity
 from podium.objects.quantity import INT64_MAX, Quantity, quantity_format
 from podium.objects.resource_names import CPU, PODS
 

@@ -13,7 +13,8 @@ from podium.estimator.accurate import replica_of
 from podium.estimator.amounts import demands, upstream_pod_usage
 from podium.estimator.requirements import NodeClaim, ReplicaRequirements
 from podium.estimator.workloads import Templated
-from podium.objects.core import Affinity, Container, Pod, ResourceRequirements
+from podium.objects.affinity import Affinity
+from podium.objects.core import Container, Pod, ResourceRequirements
 from podium.objects.pod_defaults import with_pod_defaults
 from podium.objects.resource_names import CPU
 from podium.objects.wire import without_nulls

@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 from podium.estimator.errors import EstimateError
-from podium.objects.core import LabelSelector, NamespacedObject, ObjectMeta, Pod, Value
+from podium.objects.core import Pod
 from podium.objects.errors import FieldError
+from podium.objects.meta import LabelSelector, NamespacedObject, ObjectMeta, Value
 from podium.objects.quantity import QuantityError, parse
 from podium.objects.resource_types import ResourceType
 from podium.objects.selectors import compile_selector

@@ -11,7 +11,8 @@ import numpy as np
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.insight.blockers import Blockers
 from podium.insight.node_edits import HOSTNAME, label_keys
-from podium.objects.core import NodeSelector, Pod
+from podium.objects.affinity import NodeSelector
+from podium.objects.core import Pod
 
 TAINTS: Final = frozenset({"TaintToleration", "NodeUnschedulable"})
 LABELS: Final = frozenset({"NodeAffinity", "VolumeBinding", "VolumeZone"})

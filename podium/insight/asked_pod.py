@@ -1,4 +1,4 @@
-"""The pod that a question is about: as a pending one, and the node on which it would be placed."""
+"""Prepares the pod in question as a pending one, and finds the node on which it would be placed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from podium.objects.resource_types import RESOURCE_CLAIMS
 
 
 def as_pending(cluster: Cluster, pod: Pod) -> tuple[Cluster, Pod]:
-    """A pod that counts on a node as a pending one, and the cluster without it; others as they are."""
-    known = cluster.engine.cache.pod(pod.uid)
-    if known is None:
+    """Return a pod that counts on a node as a pending one, and the cluster without it; return others unchanged."""
+    if cluster.engine.cache.pod(pod.uid) is None:
         return cluster, pod
     world = cluster.fork()
     world.remove("Pod", pod.metadata.name, pod.metadata.namespace)
@@ -27,7 +26,7 @@ def as_pending(cluster: Cluster, pod: Pod) -> tuple[Cluster, Pod]:
 
 
 def devices_claimed(store: ObjectStore, pod: Pod) -> list[ResourceClaim]:
-    """The claims to devices that the pod uses, named or made for it."""
+    """Return the claims to devices that the pod uses, named in its spec or created for it."""
     names = [status.resource_claim_name for status in pod.status.resource_claim_statuses]
     names += [use.resource_claim_name for use in pod.spec.resource_claims]
     claims = (store.get(RESOURCE_CLAIMS, f"{pod.metadata.namespace}/{name}") for name in names if name)
@@ -35,7 +34,7 @@ def devices_claimed(store: ObjectStore, pod: Pod) -> list[ResourceClaim]:
 
 
 def best_node(engine: Engine, framework: Framework, pod: Pod) -> str | None:
-    """The node that the scores of all feasible nodes choose; None if none is feasible.
+    """Return the feasible node with the best score; None if no node is feasible.
 
     Raises:
         ScheduleError: a plugin failed.

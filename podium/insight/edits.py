@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -90,6 +90,9 @@ class Edit:
         elif self.kind not in _WITHOUT_PATCH:
             answer["patch"] = [dict(change) for change in self.patch]
         return answer
+
+
+EditSet: TypeAlias = tuple[Edit, ...]
 
 
 def pod_edit(kind: EditKind, pod: Pod, patch: Iterable[Operation], text: str, size: float = 0.0) -> Edit:

@@ -14,7 +14,8 @@ from podium.engine.explanation import Group
 from podium.engine.rejection_details import asked_and_free
 from podium.engine.store import ObjectStore
 from podium.insight.evictions import Evictions
-from podium.objects.core import LabelSelector, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import LabelSelector
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS
 from podium.plugins.volumes.claims import claims_used, class_of_claim
 

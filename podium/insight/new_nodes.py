@@ -13,15 +13,8 @@ from podium.engine.derivation.control_objects import ControlObjects
 from podium.engine.derivation.daemon_nodes import DaemonNodes
 from podium.engine.derivation.pods import daemon_set_pod
 from podium.insight.node_edits import HOSTNAME
-from podium.objects.core import (
-    Affinity,
-    Node,
-    NodeAffinity,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    Pod,
-)
+from podium.objects.affinity import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.core import Node, Pod
 from podium.objects.requests import node_allocatable, pod_requests
 from podium.objects.resource_names import CPU
 from podium.objects.selectors import NODE_NAME_FIELD
@@ -54,7 +47,7 @@ def daemons_alike(cluster: Cluster, node_name: str, like: Node) -> list[Pod]:
 
 def _known_daemons(cluster: Cluster, node: Node) -> Iterator[Pod]:
     for key, daemon_set in cluster.admission.objects.of_kind("DaemonSet").items():
-        if DaemonNodes(daemon_set).selected([node]):
+        if DaemonNodes(daemon_set).for_new_pods([node]):
             name = f"{key.partition('/')[2]}-{node.name}"
             yield cluster.read_pod(daemon_set_pod(daemon_set, name, node.name))
 
@@ -81,7 +74,7 @@ def _for_node(pod: Pod, node_name: str) -> Pod:
 
 
 def one_of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:
-    """One node of each shape, those of frequent shapes first. Labels that tell nodes apart do not count."""
+    """Return one node of each shape, the most frequent first. Labels of one node count if the pod names them."""
     equal: dict[object, list[Node]] = {}
     for node in nodes:
         labels = frozenset(label for label in node.metadata.labels.items() if label[0] != HOSTNAME)
@@ -90,15 +83,15 @@ def one_of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:
     for group in equal.values():
         for label in group[0].metadata.labels.items():
             frequency[label] += len(group)
-    asked = repr(pod.spec)
+    spec_text = repr(pod.spec)
     shapes: dict[object, list[Node]] = {}
     for group in equal.values():
         first = group[0]
         labels = frozenset(
             label
             for label in first.metadata.labels.items()
-            if label[0] != HOSTNAME and (frequency[label] > 1 or label[0] in asked)
+            if label[0] != HOSTNAME and (frequency[label] > 1 or label[0] in spec_text)
         )
         shape = labels, first.spec.taints, tuple(sorted((k, str(v)) for k, v in first.status.allocatable.items()))
         shapes.setdefault(shape, []).extend(group)
-    return [each[0] for each in sorted(shapes.values(), key=lambda each: -len(each))]
+    return [group[0] for group in sorted(shapes.values(), key=lambda group: -len(group))]

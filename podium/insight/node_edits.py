@@ -14,8 +14,9 @@ from podium.cluster.matching.taints import CORDONED
 from podium.insight.edits import Edit, EditKind, into_map, node_edit, node_manifest
 from podium.insight.json_patch import Operation, operation, pointer
 from podium.insight.pod_edits import untolerated_taints
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.amounts import amount_text
-from podium.objects.core import Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod
+from podium.objects.core import Node, Pod
 from podium.objects.tolerations import taint_text
 
 HOSTNAME: Final = "kubernetes.io/hostname"

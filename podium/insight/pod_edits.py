@@ -18,8 +18,9 @@ from podium.cluster.pod_usage import HostPort
 from podium.insight.edits import Edit, EditKind, in_order, patch_pod, pod_edit
 from podium.insight.json_patch import Operation, operation, pointer
 from podium.insight.requests import least_request, resize
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.amounts import amount_text
-from podium.objects.core import Container, Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Taint
+from podium.objects.core import Container, Node, Pod, Taint
 from podium.objects.requests import filter_requests
 from podium.objects.selectors import compile_node_selector
 from podium.objects.tolerations import is_tolerated
@@ -283,15 +284,14 @@ def append_toleration(pod: Pod, edit: Edit) -> Edit:
     return Edit(edit.kind, edit.object_kind, edit.namespace, edit.name, patch, edit.text, edit.size)
 
 
-def wishes_in_order(given_up: Iterable[Wish]) -> Sequence[Wish]:
-    """The wishes in an order in which their patches apply."""
-    by_edit = {id(each.relaxed): each for each in given_up}
-    return [by_edit[id(edit)] for edit in in_order(each.relaxed for each in by_edit.values())]
+def give_up(pod: Pod, concessions: Iterable[Wish]) -> Pod:
+    """Return the pod without these wishes."""
+    return apply_pod_edits(pod, in_order(wish.relaxed for wish in concessions))
 
 
-def contradict(given_up: Sequence[Wish]) -> bool:
-    """Whether they give up the same thing twice: a spread constraint that is dropped need not be raised."""
-    if len(given_up) < 2:
+def contradict(concessions: Sequence[Wish]) -> bool:
+    """Return whether they give up the same thing twice: a spread constraint that is dropped need not be raised."""
+    if len(concessions) < 2:
         return False
-    skews = {f"spread {each.skew}" for each in given_up if each.skew is not None}
-    return any(each.name in skews for each in given_up)
+    skews = {f"spread {wish.skew}" for wish in concessions if wish.skew is not None}
+    return any(wish.name in skews for wish in concessions)

@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 
 from podium.insight.json_patch import Operation, operation, pointer
 from podium.objects.amounts import amount_text
-from podium.objects.core import Container, Pod, PodSpec, RawQuantity, ResourceRequirements
+from podium.objects.core import Container, Pod, PodSpec, ResourceRequirements
 from podium.objects.errors import FieldError
+from podium.objects.meta import RawQuantity
 from podium.objects.quantity import parse
 from podium.objects.requests import filter_requests
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from podium.cluster.matching.volume_zones import zones_of
 from podium.engine.store import ObjectStore
 from podium.framework.contract.status import PluginError
-from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.core import Pod
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from podium.plugins.volumes.claims import claims_used, class_of_claim

@@ -26,7 +26,8 @@ from podium.objects.core import Pod
 from podium.objects.resource_types import ResourceType
 
 if TYPE_CHECKING:
-    from podium.library.plans import InstanceTypes, Plan, Rules
+    from podium.library.plans import InstanceTypes, Rules
+    from podium.provisioner.reports.plan import PlanReport
 
 _STEPS: Final = {"add_nodes": "addNodes"}
 """The steps whose names differ in Python."""
@@ -123,7 +124,7 @@ class Cluster(insight.Cluster):
         add: Objects = (),
         assume_unschedulable: bool = False,
         rules: Rules = "karpenter",
-    ) -> Plan:
+    ) -> PlanReport:
         """Plan the nodes to buy for pending pods, as `podium plan` does. Nothing changes.
 
         `as_dict()` of the answer is the whole plan, and `why(pod)` explains one pod. A cluster that was loaded by its

@@ -23,7 +23,7 @@ from podium.provisioner.cloudprovider.catalogue import Catalogue, built_in_catal
 from podium.provisioner.planners.placed_plans import plan_with_podium
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.reports.cases import read_settings
-from podium.provisioner.reports.purchase_plans import PlacedPurchases, PurchasePlan
+from podium.provisioner.reports.plan import PlanReport
 from podium.provisioner.scheduling.device_use import DeviceUse
 from podium.provisioner.state.adoption import adopt_nodes
 from podium.provisioner.state.manifests import NODE_CLAIMS, NODE_POOLS, pods_of_workloads, read_cluster
@@ -31,7 +31,6 @@ from podium.provisioner.state.manifests import NODE_CLAIMS, NODE_POOLS, pods_of_
 Rules: TypeAlias = Literal["karpenter", "podium"]
 InstanceTypes: TypeAlias = PathLike | Mapping[str, Any] | Sequence[Any]
 """The path of a catalogue of instance types, or its content as parsed from JSON."""
-Plan: TypeAlias = PurchasePlan | PlacedPurchases
 ONLY_PLANNED: Final = (NODE_POOLS, NODE_CLAIMS)
 """The kinds that only plans read."""
 
@@ -47,7 +46,7 @@ class PlanQuestion:
     assume_unschedulable: bool
     rules: str
 
-    def answer(self, cluster: Cluster, originals: Originals) -> Plan:
+    def answer(self, cluster: Cluster, originals: Originals) -> PlanReport:
         """Plan the nodes to buy. The cluster is not changed.
 
         Args:
@@ -71,8 +70,8 @@ class PlanQuestion:
             basis = PlanBasis(*self._purchasable(objects), replace(read_settings({}), node_class=None))
             now_s = SystemClock().now()
             if self.rules == "karpenter":
-                return PurchasePlan.of(basis, now_s, DeviceUse.in_store(cluster.store))
-            return PlacedPurchases(basis, plan_with_podium(basis, _with_pods(cluster, workload_pods), now_s))
+                return PlanReport.by_karpenter(basis, now_s, DeviceUse.in_store(cluster.store))
+            return PlanReport(basis, plan_with_podium(basis, _with_pods(cluster, workload_pods), now_s))
         except (FieldError, OSError) as error:
             raise ClusterError(str(error)) from error
 

@@ -7,8 +7,10 @@ from typing import Final
 from msgspec import field
 from msgspec.structs import replace
 
-from podium.objects.core import Int64, NamespacedObject, NodeSelector, ObjectMeta, RawQuantity, Toleration, Value
+from podium.objects.affinity import NodeSelector
+from podium.objects.core import Toleration
 from podium.objects.devices import DeviceSelector, OpaqueDeviceConfiguration
+from podium.objects.meta import Int64, NamespacedObject, ObjectMeta, RawQuantity, Value
 
 EXTENDED_RESOURCE_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
 """The annotation of claims that schedulers make for extended resources."""

@@ -1,4 +1,4 @@
-"""Kubernetes objects, cut down to the fields that scheduling reads.
+"""Pods and nodes, cut down to the fields that scheduling reads.
 
 Owns the typed shapes. Values are immutable and shared: a pod's spec is interned by content, so ten thousand replicas of
 one template hold one `PodSpec`, and whatever is derived from it (`once_per_spec`) is computed once.
@@ -12,171 +12,20 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import force_setattr
 
-Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""The API's integer type."""
-
-RawQuantity: TypeAlias = str | int | float
-"""A quantity as it is on the wire; `objects.quantity` parses it."""
-
-ResourceList: TypeAlias = dict[str, RawQuantity]
+from podium.objects.affinity import Affinity
+from podium.objects.meta import ClusterObject, Int32, Int64, LabelSelector, NamespacedObject, ResourceList, Value
+from podium.objects.pod_volumes import Volume
 
 T = TypeVar("T")
 
 
-class Value(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
-    """Base of every part of an object: immutable, camelCase on the wire, without reference cycles."""
-
-
-# ---------------------------------------------------------------- metadata and selectors
-
-
-class OwnerReference(Value, frozen=True):
-    """The object that made this one."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool = False
-
-
-class ObjectMeta(Value, frozen=True):
-    """The metadata of every object."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    generation: Int64 = 0
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    owner_references: tuple[OwnerReference, ...] = ()
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-
-    @property
-    def controller(self) -> OwnerReference | None:
-        """The object that manages this one."""
-        return next((each for each in self.owner_references if each.controller), None)
-
-
-class NamespacedObject(Value, frozen=True, tag_field="kind", tag=True):
-    """An object with a namespace. If there is a `kind` on the wire, it must be the class's name."""
-
-    metadata: ObjectMeta = ObjectMeta()
-
-    @property
-    def key(self) -> str:
-        """`<namespace>/<name>`."""
-        return f"{self.metadata.namespace}/{self.metadata.name}"
-
-
-class ClusterObject(Value, frozen=True, tag_field="kind", tag=True):
-    """An object of the whole cluster; its `kind` is checked as in `NamespacedObject`."""
-
-    metadata: ObjectMeta = ObjectMeta()
-
-    @property
-    def key(self) -> str:
-        """The name."""
-        return self.metadata.name
-
-
-class LabelSelectorRequirement(Value, frozen=True):
-    """One `matchExpressions` entry of a label selector."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-class LabelSelector(Value, frozen=True):
-    """Selects objects by label; every part must match. An empty one matches everything, an absent one nothing."""
-
-    match_labels: dict[str, str] = {}
-    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
-
-
-class NodeSelectorRequirement(Value, frozen=True):
-    """One requirement of a node selector term, on a label or on a field."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-class NodeSelectorTerm(Value, frozen=True):
-    """Requirements that must all hold; a term without any matches no node."""
-
-    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
-    match_fields: tuple[NodeSelectorRequirement, ...] = ()
-
-
-class NodeSelector(Value, frozen=True):
-    """Terms of which one must match."""
-
-    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
-
-
 # ---------------------------------------------------------------- pods
-
-
-class PreferredSchedulingTerm(Value, frozen=True):
-    """A node selector term that adds its weight to a matching node's score."""
-
-    weight: Int32 = 0
-    preference: NodeSelectorTerm = NodeSelectorTerm()
-
-
-class NodeAffinity(Value, frozen=True):
-    """The pod's required and preferred node affinity."""
-
-    required: NodeSelector | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: tuple[PreferredSchedulingTerm, ...] = field(
-        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
-    )
-
-
-class PodAffinityTerm(Value, frozen=True):
-    """Other pods, and the topology in which to be with them or apart from them."""
-
-    topology_key: str = ""
-    label_selector: LabelSelector | None = None
-    namespaces: tuple[str, ...] = ()
-    namespace_selector: LabelSelector | None = None
-    match_label_keys: tuple[str, ...] = ()
-    mismatch_label_keys: tuple[str, ...] = ()
-
-
-class WeightedPodAffinityTerm(Value, frozen=True):
-    """A pod affinity term that adds its weight to the score."""
-
-    weight: Int32 = 0
-    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
-
-
-class PodAffinity(Value, frozen=True):
-    """Terms of `podAffinity` or `podAntiAffinity`."""
-
-    required: tuple[PodAffinityTerm, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: tuple[WeightedPodAffinityTerm, ...] = field(
-        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
-    )
-
-
-class Affinity(Value, frozen=True):
-    """A pod's affinity rules."""
-
-    node_affinity: NodeAffinity | None = None
-    pod_affinity: PodAffinity | None = None
-    pod_anti_affinity: PodAffinity | None = None
 
 
 class Toleration(Value, frozen=True):
@@ -251,116 +100,6 @@ class Container(Value, frozen=True):
     def is_sidecar(self) -> bool:
         """Whether, as an init container, it keeps running beside the app containers."""
         return self.restart_policy == "Always"
-
-
-class PersistentVolumeClaimVolume(Value, frozen=True):
-    """A volume that is a claim by name."""
-
-    claim_name: str = ""
-    read_only: bool = False
-
-
-class GCEPersistentDiskVolume(Value, frozen=True):
-    """An inline GCE disk."""
-
-    pd_name: str = ""
-    read_only: bool = False
-
-
-class AWSElasticBlockStoreVolume(Value, frozen=True):
-    """An inline AWS disk."""
-
-    volume_id: str = field(default="", name="volumeID")
-    read_only: bool = False
-
-
-class ISCSIVolume(Value, frozen=True):
-    """An inline iSCSI target."""
-
-    iqn: str = ""
-    read_only: bool = False
-
-
-class RBDVolume(Value, frozen=True):
-    """An inline Ceph block device."""
-
-    monitors: tuple[str, ...] = ()
-    pool: str = ""
-    image: str = ""
-    read_only: bool = False
-
-
-class CSIVolume(Value, frozen=True):
-    """An inline CSI volume."""
-
-    driver: str = ""
-
-
-class AzureDiskVolume(Value, frozen=True):
-    """An inline Azure disk."""
-
-    disk_name: str = ""
-    disk_uri: str = field(default="", name="diskURI")
-    kind: str | None = None
-
-
-class AzureFileVolume(Value, frozen=True):
-    """An inline Azure file share; only its presence is kept."""
-
-
-class VSphereVolume(Value, frozen=True):
-    """An inline vSphere volume; only its presence is kept."""
-
-
-class CinderVolume(Value, frozen=True):
-    """An inline Cinder volume."""
-
-    volume_id: str = field(default="", name="volumeID")
-
-
-class PortworxVolume(Value, frozen=True):
-    """An inline Portworx volume."""
-
-    volume_id: str = field(default="", name="volumeID")
-
-
-class ImageVolume(Value, frozen=True):
-    """An image mounted as a volume."""
-
-    reference: str = ""
-
-
-class EphemeralVolume(Value, frozen=True):
-    """A volume with a claim of its own that lives and dies with the pod.
-
-    The template is what the claim is made from, as parsed JSON.
-    """
-
-    volume_claim_template: dict[str, Any] = {}
-
-
-class Volume(Value, frozen=True):
-    """A pod's volume; sources that never influence scheduling are not kept."""
-
-    name: str = ""
-    persistent_volume_claim: PersistentVolumeClaimVolume | None = None
-    ephemeral: EphemeralVolume | None = None
-    gce_persistent_disk: GCEPersistentDiskVolume | None = None
-    aws_elastic_block_store: AWSElasticBlockStoreVolume | None = None
-    iscsi: ISCSIVolume | None = None
-    rbd: RBDVolume | None = None
-    csi: CSIVolume | None = None
-    azure_disk: AzureDiskVolume | None = None
-    azure_file: AzureFileVolume | None = None
-    vsphere_volume: VSphereVolume | None = None
-    cinder: CinderVolume | None = None
-    portworx_volume: PortworxVolume | None = None
-    image: ImageVolume | None = None
-
-    @property
-    def has_source(self) -> bool:
-        """Whether it has a source that scheduling depends on."""
-        return self != Volume(name=self.name)
 
 
 class PodResourceClaim(Value, frozen=True):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podium.objects.core import Int32, NamespacedObject, Pod, ResourceList, Value
+from podium.objects.core import Pod
+from podium.objects.meta import Int32, NamespacedObject, ResourceList, Value
 
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 """The label of a pod that names its group."""

@@ -9,7 +9,9 @@ from typing import Any
 
 from msgspec import field
 
-from podium.objects.core import ClusterObject, Int64, NodeSelector, RawQuantity, Taint, Value
+from podium.objects.affinity import NodeSelector
+from podium.objects.core import Taint
+from podium.objects.meta import ClusterObject, Int64, RawQuantity, Value
 
 # ---------------------------------------------------------------- devices
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from podium.objects.core import Int32, NamespacedObject, Pod, PodCondition, Value
+from podium.objects.core import Pod, PodCondition
+from podium.objects.meta import Int32, NamespacedObject, Value
 
 POD_GROUP_SCHEDULED = "PodGroupScheduled"
 """The condition that says whether the scheduler has placed the group."""

@@ -12,16 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from podium.objects.core import (
-    Container,
-    LabelSelector,
-    LabelSelectorRequirement,
-    NodeSelectorRequirement,
-    Pod,
-    PodAffinityTerm,
-    PodSpec,
-    once_per_spec,
-)
+from podium.objects.affinity import NodeSelectorRequirement, PodAffinityTerm
+from podium.objects.core import Container, Pod, PodSpec, once_per_spec
+from podium.objects.meta import LabelSelector, LabelSelectorRequirement
 
 LABELS_MAX: Final = 10_000
 """How many labels a scheduled pod may have: each is matched against the terms of other pods."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podium.lib.error_text import UserFacingError
-from podium.objects.core import RawQuantity
+from podium.objects.meta import RawQuantity
 
 INT64_MAX: Final = 2**63 - 1
 INT64_MIN: Final = -(2**63)

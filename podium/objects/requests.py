@@ -15,18 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from podium.objects.core import (
-    Container,
-    ContainerStatus,
-    Node,
-    Pod,
-    PodSpec,
-    PodStatus,
-    RawQuantity,
-    ResourceList,
-    once_per_spec,
-)
+from podium.objects.core import Container, ContainerStatus, Node, Pod, PodSpec, PodStatus, once_per_spec
 from podium.objects.errors import FieldError
+from podium.objects.meta import RawQuantity, ResourceList
 from podium.objects.quantity import Quantity, QuantityError, milli_value, parse, value
 from podium.objects.resource_names import CPU, MEMORY, PODS, is_counted_resource, is_pod_level_resource
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from podium.objects.claims import ResourceClaim
-from podium.objects.core import NamespacedObject, Node, ObjectMeta, Pod
+from podium.objects.core import Node, Pod
 from podium.objects.coscheduling import CoschedulingPodGroup
 from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
+from podium.objects.meta import NamespacedObject, ObjectMeta
 from podium.objects.pod_groups import PodGroup
 from podium.objects.storage import (
     CSIDriver,

@@ -18,15 +18,9 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.objects.core import (
-    LabelSelector,
-    LabelSelectorRequirement,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    PreferredSchedulingTerm,
-)
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from podium.objects.errors import FieldError
+from podium.objects.meta import LabelSelector, LabelSelectorRequirement
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
 _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")

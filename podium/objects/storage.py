@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from podium.objects.core import (
+from podium.objects.affinity import NodeSelector
+from podium.objects.meta import ClusterObject, Int32, LabelSelector, NamespacedObject, RawQuantity, ResourceList, Value
+from podium.objects.pod_volumes import (
     AWSElasticBlockStoreVolume,
     AzureDiskVolume,
     CinderVolume,
-    ClusterObject,
     GCEPersistentDiskVolume,
-    Int32,
-    LabelSelector,
-    NamespacedObject,
-    NodeSelector,
     PortworxVolume,
-    RawQuantity,
-    ResourceList,
-    Value,
 )
 
 

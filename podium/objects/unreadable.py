@@ -19,8 +19,9 @@ from msgspec.structs import replace
 
 from podium.objects import resource_types
 from podium.objects.claims import DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus
-from podium.objects.core import Node, ObjectMeta, Pod
+from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
+from podium.objects.meta import ObjectMeta
 from podium.objects.names import name_error
 from podium.objects.partial_reader import UNREAD_MAX, PartialReader
 from podium.objects.resource_types import KubeObject

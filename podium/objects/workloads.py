@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.objects.core import ClusterObject, Int32, LabelSelector, NamespacedObject, Value
+from podium.objects.meta import ClusterObject, Int32, LabelSelector, NamespacedObject, Value
 
 
 class Namespace(ClusterObject, frozen=True):

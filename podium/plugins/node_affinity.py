@@ -37,8 +37,8 @@ from podium.framework.contract.handle import Handle
 from podium.framework.contract.plugin import Scope
 from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, Status, error_status, unresolvable
+from podium.objects.affinity import NodeAffinity as AffinityRules
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
-from podium.objects.core import NodeAffinity as AffinityRules
 from podium.objects.errors import FieldError
 from podium.objects.selectors import compile_node_selector, compile_preferred_terms, node_names
 from podium.plugins.shared.hints import queue_if

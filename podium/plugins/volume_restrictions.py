@@ -36,7 +36,8 @@ from podium.framework.contract.handle import Handle
 from podium.framework.contract.plugin import Scope
 from podium.framework.contract.status import SKIP, Status, unresolvable, unschedulable
 from podium.objects import resource_types
-from podium.objects.core import Pod, PodSpec, Volume, once_per_spec
+from podium.objects.core import Pod, PodSpec, once_per_spec
+from podium.objects.pod_volumes import Volume
 from podium.objects.storage import PersistentVolumeClaim
 from podium.plugins.shared.hints import queue_if
 from podium.plugins.volumes.claims import READ_WRITE_ONCE_POD, claim_not_found, named_claims, names_claim

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_UPDATE, ActionType, ClusterEvent, EventResource
-from podium.objects.core import Node, Pod, RawQuantity
+from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
+from podium.objects.meta import RawQuantity
 from podium.objects.quantity import QuantityError, parse
 from podium.objects.requests import pod_requests_with_status
 

@@ -28,7 +28,8 @@ from podium.framework.contract.cluster_event import (
 from podium.framework.contract.plugin import PreEnqueuePlugin, QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock, SteadyClock
-from podium.objects.core import ObjectMeta, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import ObjectMeta
 from podium.queues.changes import pod_changes
 from podium.queues.event_moves import EventMoves, PreCheck
 from podium.queues.flush_timers import BackoffTimer, DelayedPods, LeftoverTimer

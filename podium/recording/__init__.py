@@ -1,7 +1,7 @@
-"""What a scheduler saw, read and decided, kept so that it can be decided again.
+"""Records the inputs and decisions of a scheduler, and replays them.
 
-Owns the files of a recording (`segments`), what is in them (`tape`), how a running scheduler writes them (`recorder`)
-and how they are replayed (`player`, `replay_loop`, `replay`, by a scheduler in other `surroundings`), compared
-(`comparison`) and shown (`trace`). Never decides: a replay runs the daemon's own queue, cache, loop and engine. Never
-talks to an API server.
+Owns the files of a recording (`segments`), their content (`entries`), how a running scheduler writes them (`recorder`),
+and how they are replayed (`replay_inputs`, `replay_loop`, `replay`, by a scheduler within a `replay_boundary`),
+compared (`comparison`) and shown (`trace`). Never decides: a replay runs the daemon's own queue, cache, loop and
+engine. Never talks to an API server.
 """

@@ -1,8 +1,8 @@
-"""Entries in columns: as they are noted, and as the content of a block and back.
+"""Encodes entries as columns, the content of a block, and decodes them.
 
-Owns the form of that content: the kinds of the entries in order, for each kind a column with their values, and the
-specs that pods share. So noting an entry costs two appends, and a writer encodes a column at a time. Never knows where
-the bytes lie. What is read has the form of entries, whoever wrote the bytes.
+Owns that format: the kinds of the entries in order, a column of values per kind, and the specs that pods share. So the
+recorder notes an entry with two appends, and the writer encodes a column at a time. Never knows where the bytes are
+stored. The reader checks types and sizes, since a recording may come from an untrusted source.
 """
 
 from __future__ import annotations
@@ -17,48 +17,49 @@ from msgspec.structs import astuple
 
 from podium.lib.error_text import cut, error_text
 from podium.objects import resource_types, unreadable
-from podium.objects.core import ObjectMeta, Pod, PodSpec, PodStatus
+from podium.objects.core import Pod, PodSpec, PodStatus
+from podium.objects.meta import ObjectMeta
 from podium.objects.objects_with_json import NodeWithJson, PodWithJson
 from podium.objects.resource_types import PODS
-from podium.recording import tape
+from podium.recording import entries
 from podium.recording.hashed_names import NameHasher
+from podium.recording.redaction import Redactor
 from podium.recording.segments import BLOCK_BYTES_MAX
-from podium.recording.withheld import Withholder
 
 T = TypeVar("T")
 Columns: TypeAlias = list[list[Any]]
-"""The values of the entries of each kind, by the number of the kind."""
+"""The values of the entries, by kind."""
 
-_POD: Final = len(tape.NAMES)
-"""A `PUT` of a pod, by far the most frequent one."""
+_POD: Final = len(entries.KIND_NAMES)
+"""The kind of a `PUT` of a pod, by far the most frequent one."""
 _ONE_POD: Final = bytes([_POD])
 _SPECS: Final = _POD + 1
-"""The column of the specs that the pods of a block have."""
-_OWN: Final = 4
-"""So many fields of an `ObjectMeta`, the first ones, differ between replicas: name, namespace, uid and version."""
+"""The column of the specs that the pods of a block share."""
+_OWN_FIELDS: Final = 4
+"""The first four fields of an `ObjectMeta` differ between replicas: name, namespace, uid and version."""
 _META: Final = ObjectMeta.__struct_fields__
 _STATUS: Final = PodStatus.__struct_fields__
 _ENTRIES_MAX: Final = 10_000
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """Stands in the place of an object that is too large, or cannot be encoded."""
+    """Takes the place of an object that is too large, or cannot be encoded. The class name is part of the format."""
 
     kind: str
     key: str
     why: str
 
     def __str__(self) -> str:
-        """The object, and why it is not there."""
+        """Name the object, and say why it is left out."""
         return f"{self.kind} {self.key}: {self.why}"
 
 
 LeaveOut: TypeAlias = Callable[[LeftOut], None]
-"""Is told of an object that is left out."""
+"""Called with each object that is left out."""
 
 
 def _ignore(_: LeftOut) -> None:
-    """Nobody wants to know."""
+    """Do nothing."""
 
 
 def _tuple_of(*types: Any) -> Any:
@@ -66,7 +67,7 @@ def _tuple_of(*types: Any) -> Any:
 
 
 def _types_of(kind: Any) -> list[Any]:
-    """The types of the fields of an object, in order."""
+    """Return the types of the fields of an object, in order."""
     hints = get_type_hints(kind, include_extras=True)
     return [hints[name] for name in kind.__struct_fields__]
 
@@ -74,55 +75,55 @@ def _types_of(kind: Any) -> list[Any]:
 _Real: TypeAlias = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
 _Parts: TypeAlias = Annotated[list[int | _Real | bool | str | None], msgspec.Meta(max_length=10)]
 _VALUES: Final[Mapping[int, Any]] = {
-    tape.NOW: int | _Real,
-    tape.MONOTONIC: int | _Real,
-    tape.READ: int | _Real | bool | None,
-    tape.PUT: tuple[str, str, bytes],
-    tape.REMOVE: tuple[str, str],
-    tape.SIGNAL: int,
-    tape.RESUME: int,
-    tape.COMPOSE: int,
-    tape.ANSWER: tuple[int, int, bool | str | _Parts | None, bytes],
-    tape.DECIDED: tape.Decided,
-    tape.FAILED: Annotated[list[str], msgspec.Meta(min_length=3, max_length=4)],
-    tape.TIME: int | _Real,
-    tape.END: None,
+    entries.NOW: int | _Real,
+    entries.MONOTONIC: int | _Real,
+    entries.READ: int | _Real | bool | None,
+    entries.PUT: tuple[str, str, bytes],
+    entries.REMOVE: tuple[str, str],
+    entries.SIGNAL: int,
+    entries.RESUME: int,
+    entries.COMPOSE: int,
+    entries.ANSWER: tuple[int, int, bool | str | _Parts | None, bytes],
+    entries.DECIDED: entries.Decision,
+    entries.FAILED: Annotated[list[str], msgspec.Meta(min_length=3, max_length=4)],
+    entries.TIME: int | _Real,
+    entries.END: None,
     _POD: _tuple_of(
         Annotated[int, msgspec.Meta(ge=0)],
-        *repeat(str, 1 + _OWN),
-        _tuple_of(*_types_of(ObjectMeta)[_OWN:]) | None,
+        *repeat(str, 1 + _OWN_FIELDS),
+        _tuple_of(*_types_of(ObjectMeta)[_OWN_FIELDS:]) | None,
         _tuple_of(*_types_of(PodStatus)) | None,
     ),
     _SPECS: PodSpec,
 }
-"""The types of values as they are written: an object is the name of its type and its bytes."""
+"""The encoded type of the values of each kind: an object is the name of its type and its bytes."""
 _OBJECT_BYTES_MAX: Final = 1 << 22
 """More than an API server accepts."""
 _BYTES_MAX: Final = {
-    tape.ANSWER: _OBJECT_BYTES_MAX + (1 << 20),
-    tape.DECIDED: 1 << 20,
+    entries.ANSWER: _OBJECT_BYTES_MAX + (1 << 20),
+    entries.DECIDED: 1 << 20,
     _POD: _OBJECT_BYTES_MAX,
     _SPECS: _OBJECT_BYTES_MAX,
 }
-"""Of the columns whose values have lists in them: a byte of these may take 70 bytes of memory."""
+"""Limits of the columns whose values hold lists: a byte of these may take 70 bytes of memory."""
 _UNENCODABLE: Final = (OverflowError, TypeError, ValueError, RecursionError)
-"""What keeps an object from being encoded, such as a number of 100 digits."""
+"""Raised for objects that cannot be encoded, such as one with a number of 100 digits."""
 _OUTCOMES: Final = {
-    tape.VALUE: (bool, str, type(None)),
-    tape.OBJECT: (str,),
-    tape.REFUSED: (list,),
-    tape.CANCELLED: (type(None),),
-    tape.RAISED: (str,),
+    entries.VALUE: (bool, str, type(None)),
+    entries.OBJECT: (str,),
+    entries.REFUSED: (list,),
+    entries.CANCELLED: (type(None),),
+    entries.RAISED: (str,),
 }
-"""The types that an `ANSWER` may have, by its outcome."""
+"""The value types of an `ANSWER`, by its outcome."""
 _TYPES: Final[Sequence[type[Any]]] = (
-    *(each.type for each in resource_types.ALL),
+    *(resource.type for resource in resource_types.ALL),
     *unreadable.PARTIAL,
     PodWithJson,
     NodeWithJson,
     LeftOut,
 )
-_OBJECTS: Final = {each.__name__: msgspec.msgpack.Decoder(each) for each in _TYPES}
+_OBJECTS: Final = {kind.__name__: msgspec.msgpack.Decoder(kind) for kind in _TYPES}
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(_tuple_of(bytes, *repeat(msgspec.Raw, len(_VALUES)))).decode
 _DECODERS: Final[Sequence[msgspec.msgpack.Decoder[list[Any]]]] = [
@@ -134,10 +135,10 @@ _DECODERS: Final[Sequence[msgspec.msgpack.Decoder[list[Any]]]] = [
 # ---------------------------------------------------------------- writing
 
 
-class Noted:
-    """Entries that wait to be written. One thread notes them, and another one takes them.
+class EntryBuffer:
+    """Entries that wait to be written. One thread adds them, and another one takes them.
 
-    Invariant: a value is there before its kind is.
+    Invariant: the value of an entry is appended before its kind.
     """
 
     def __init__(self) -> None:
@@ -145,82 +146,82 @@ class Noted:
         self._columns: Columns = [[] for _ in _VALUES]
 
     def __len__(self) -> int:
-        """How many entries wait."""
+        """Return the number of entries that wait."""
         return len(self._kinds)
 
     def note(self, kind: int, value: Any) -> None:
-        """Note an entry."""
+        """Add an entry."""
         self._columns[kind].append(value)
         self._kinds.append(kind)
 
     def noting(self, kind: int, read: Callable[[], T]) -> Callable[[], T]:
-        """The function, with its results noted."""
-        add, mark = self._columns[kind].append, self._kinds.append
+        """Wrap the function such that each result becomes an entry."""
+        add_value, add_kind = self._columns[kind].append, self._kinds.append
 
-        def noted() -> T:
+        def read_and_note() -> T:
             value = read()
-            add(value)
-            mark(kind)
+            add_value(value)
+            add_kind(kind)
             return value
 
-        return noted
+        return read_and_note
 
-    def put(self, path: str, item: Any) -> None:
-        """Note a `PUT`."""
+    def note_put(self, path: str, item: Any) -> None:
+        """Add a `PUT`."""
         if type(item) is Pod:
             self.note(_POD, item)
         else:
-            self.note(tape.PUT, (path, item))
+            self.note(entries.PUT, (path, item))
 
     def take(self, count_max: int) -> tuple[bytes, Columns]:
-        """The oldest entries, up to an `END`, which wait no more: their kinds, and their values."""
+        """Remove the oldest entries, up to an `END`; return their kinds and their values."""
         kinds = bytes(self._kinds[:count_max])
-        kinds = kinds[: kinds.find(tape.END) + 1 or count_max]
+        kinds = kinds[: kinds.find(entries.END) + 1 or count_max]
         del self._kinds[: len(kinds)]
-        taken = []
+        columns = []
         for column, count in zip(self._columns, _counts(kinds), strict=True):
-            taken.append(column[:count])
+            columns.append(column[:count])
             del column[:count]
-        return kinds, taken
+        return kinds, columns
 
 
 def _counts(kinds: bytes) -> list[int]:
-    """How many entries there are of each kind."""
-    found: list[int] = np.bincount(np.frombuffer(kinds, np.uint8), minlength=len(_VALUES)).tolist()
-    return found
+    """Count the entries of each kind."""
+    counts: list[int] = np.bincount(np.frombuffer(kinds, np.uint8), minlength=len(_VALUES)).tolist()
+    return counts
 
 
 class ColumnWriter:
-    """Writes the entries of one recording, in order, without what may hold secrets.
+    """Encodes the entries of one recording, in order, and redacts texts that may hold secrets.
 
     Args:
-        hasher: makes names unreadable.
-        leave_out: is told of objects that are left out, since no reader would take them.
+        hasher: hashes names.
+        leave_out: called with each object that is left out because a reader would refuse it.
     """
 
     def __init__(self, hasher: NameHasher | None = None, leave_out: LeaveOut = _ignore) -> None:
         self._hasher = hasher
         self._leave_out = leave_out
-        self._withholder = Withholder()
-        self._times = {kind: tape.Times() for kind in (tape.NOW, tape.MONOTONIC, tape.TIME)}
+        self._redactor = Redactor()
+        self._times = {kind: entries.Times() for kind in (entries.NOW, entries.MONOTONIC, entries.TIME)}
 
-    def contents(self, kinds: bytes, noted: Columns) -> list[bytes]:
-        """The entries as the content of a block, or of several where a reader would refuse it for its size.
+    def contents(self, kinds: bytes, columns: Columns) -> list[bytes]:
+        """Encode entries as the content of a block, or of several if a reader would refuse it for its size.
 
         Raises:
             ValueError: a reader would refuse an entry that cannot be left out.
         """
-        columns = list(noted)
+        columns = list(columns)
         for kind, times in self._times.items():
-            columns[kind] = times.steps(noted[kind])
-        columns[tape.PUT] = [self._put(path, item) for path, item in noted[tape.PUT]]
-        # Before what follows from them: the texts of errors are looked for in it.
-        columns[tape.ANSWER] = [self._answer(*each) for each in noted[tape.ANSWER]]
-        columns[tape.FAILED] = [self._failed(each) for each in noted[tape.FAILED]]
+            columns[kind] = times.steps(columns[kind])
+        columns[entries.PUT] = [self._item(path, item) for path, item in columns[entries.PUT]]
+        # Answers come first: the redactor looks for their error texts in the messages of failures.
+        columns[entries.ANSWER] = [self._answer(*answer) for answer in columns[entries.ANSWER]]
+        columns[entries.FAILED] = [self._failure(failure) for failure in columns[entries.FAILED]]
         hasher = self._hasher
         if hasher is not None:
-            columns[tape.REMOVE] = [(path, hasher.text(key)) for path, key in noted[tape.REMOVE]]
-            columns[tape.DECIDED] = [hasher.decided(each) for each in noted[tape.DECIDED]]
+            columns[entries.REMOVE] = [(path, hasher.text(key)) for path, key in columns[entries.REMOVE]]
+            columns[entries.DECIDED] = [hasher.decision(decision) for decision in columns[entries.DECIDED]]
         return self._contents(kinds, columns)
 
     def _contents(self, kinds: bytes, columns: Columns) -> list[bytes]:
@@ -238,55 +239,55 @@ class ColumnWriter:
         return self._contents(kinds[:middle], list(first)) + self._contents(kinds[middle:], list(second))
 
     def _content(self, kinds: bytes, columns: Columns) -> tuple[bytes, str]:
-        """The content of one block, and why a reader would refuse it."""
-        encoded = [*map(_encode, columns[:_POD]), *self._pods(columns[_POD])]
-        content = _encode([kinds, *map(msgspec.Raw, encoded)])
-        too_large = next((kind for kind, bytes_max in _BYTES_MAX.items() if len(encoded[kind]) > bytes_max), None)
+        """Encode one block; also return why a reader would refuse it."""
+        parts = [*map(_encode, columns[:_POD]), *self._pods(columns[_POD])]
+        content = _encode([kinds, *map(msgspec.Raw, parts)])
+        too_large = next((kind for kind, bytes_max in _BYTES_MAX.items() if len(parts[kind]) > bytes_max), None)
         if too_large is not None:
-            return content, _too_large(len(encoded[too_large]), _BYTES_MAX[too_large])
+            return content, _too_large(len(parts[too_large]), _BYTES_MAX[too_large])
         return content, _too_large(len(content), BLOCK_BYTES_MAX) if len(content) > BLOCK_BYTES_MAX else ""
 
     def _without_pod(self, kind: int, pods: Sequence[Pod], problem: str) -> bytes:
-        """The content of a block for the one entry that no reader would take."""
+        """Encode a block with a `LeftOut` for the one pod that a reader would refuse."""
         if kind != _POD:
             raise ValueError(f"{_name(kind)}: {problem}")
         columns: Columns = [[] for _ in range(_POD)]
-        columns[tape.PUT] = [self._instead(PODS.path, pods[0], problem)]
-        return _encode([bytes([tape.PUT]), *columns, *map(msgspec.Raw, self._pods(()))])
+        columns[entries.PUT] = [self._left_out(PODS.path, pods[0], problem)]
+        return _encode([bytes([entries.PUT]), *columns, *map(msgspec.Raw, self._pods(()))])
 
-    def _put(self, path: str, item: Any) -> tuple[str, str, bytes]:
+    def _item(self, path: str, item: Any) -> tuple[str, str, bytes]:
         try:
             content = self._object(item)
         except _UNENCODABLE as error:
-            return self._instead(path, item, error_text(error))
+            return self._left_out(path, item, error_text(error))
         if len(content) > _OBJECT_BYTES_MAX:
-            return self._instead(path, item, _too_large(len(content), _OBJECT_BYTES_MAX))
+            return self._left_out(path, item, _too_large(len(content), _OBJECT_BYTES_MAX))
         return path, type(item).__name__, content
 
-    def _instead(self, path: str, item: Any, problem: str) -> tuple[str, str, bytes]:
-        """A `PUT` that says that the object is left out."""
+    def _left_out(self, path: str, item: Any, problem: str) -> tuple[str, str, bytes]:
+        """Return a `PUT` with a `LeftOut` for the object."""
         key = item.key if self._hasher is None else self._hasher.text(item.key)
         left_out = LeftOut(type(item).__name__, cut(key).encode(errors="replace").decode(), problem)
         self._leave_out(left_out)
         return path, LeftOut.__name__, _encode(left_out)
 
     def _pods(self, pods: Sequence[Pod]) -> tuple[bytes, bytes]:
-        """The columns of the pods, and of the specs that they share.
+        """Encode the column of the pods, and that of the specs that they share.
 
-        What a pod has in common with the last one, of those with or without a node as it is itself, is None there.
+        None stands for metadata and status that equal those of the last pod with, or without, a node like this one.
         """
         hasher = self._hasher
         values: Callable[[Any], Sequence[Any]] = astuple if hasher is None else hasher.values
-        pods = list(map(self._withholder.item, pods))
+        pods = list(map(self._redactor.item, pods))
         specs = {id(pod.spec): pod.spec for pod in pods}
         number = {spec: number for number, spec in enumerate(specs)}
         last: dict[bool, tuple[Any, Any]] = {False: (None, None), True: (None, None)}
         rows: list[Any] = []
         for pod in pods:
-            name, namespace, uid, version, *others = values(pod.metadata)
+            name, namespace, uid, version, *common = values(pod.metadata)
             node_name, status = pod.node_name, pod.status
-            last_others, last_status = last[node_name != ""]
-            last[node_name != ""] = others, status
+            last_common, last_status = last[node_name != ""]
+            last[node_name != ""] = common, status
             rows.append(
                 (
                     number[id(pod.spec)],
@@ -295,27 +296,27 @@ class ColumnWriter:
                     namespace,
                     uid,
                     version,
-                    None if others == last_others else others,
+                    None if common == last_common else common,
                     None if status == last_status else values(status),
                 )
             )
         return _encode(rows), _encode([spec if hasher is None else hasher.item(spec) for spec in specs.values()])
 
     def _answer(self, call: int, outcome: int, value: Any) -> tuple[int, int, Any, bytes]:
-        if outcome == tape.OBJECT:
-            _, kind, content = self._put("", value)
+        if outcome == entries.OBJECT:
+            _, kind, content = self._item("", value)
             if kind == LeftOut.__name__:
-                return call, tape.RAISED, "the answer is left out of the recording", b""
+                return call, entries.RAISED, "the answer is left out of the recording", b""
             return call, outcome, kind, content
-        value = self._withholder.answer(outcome, value)
+        value = self._redactor.answer(outcome, value)
         return call, outcome, value if self._hasher is None else self._hasher.answer(outcome, value), b""
 
-    def _failed(self, failed: tuple[str, str, str]) -> tuple[str, ...]:
-        uid, result, message, mark = self._withholder.failed(failed)
-        return (uid, result, message, mark) if self._hasher is None else self._hasher.failed((uid, result, mark))
+    def _failure(self, failure: tuple[str, str, str]) -> tuple[str, ...]:
+        uid, result, message, mark = self._redactor.failure(failure)
+        return (uid, result, message, mark) if self._hasher is None else self._hasher.failure((uid, result, mark))
 
     def _object(self, item: Any) -> bytes:
-        item = self._withholder.item(item)
+        item = self._redactor.item(item)
         return _encode(item if self._hasher is None else self._hasher.item(item))
 
 
@@ -326,91 +327,90 @@ def _too_large(size: int, bytes_max: int) -> str:
 # ---------------------------------------------------------------- reading
 
 
-def entries_of(content: bytes, leave_out: LeaveOut = _ignore) -> list[tape.Entry]:
-    """The entries of a block, with their objects.
+def entries_of(content: bytes, leave_out: LeaveOut = _ignore) -> list[entries.Entry]:
+    """Decode the entries of a block.
 
     Args:
-        leave_out: called with each object that was left out when it was written, and with each that cannot be read. The
-            block is read without them.
+        leave_out: called with each object that was not written, or cannot be read; the entries lack them.
 
     Raises:
         ValueError: this is not what a `ColumnWriter` returns.
     """
     try:
-        kinds, *encoded = _decode(content)
+        kinds, *parts = _decode(content)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(str(error)) from None
     if len(kinds) > _ENTRIES_MAX:
         raise ValueError("it has too many entries")
-    if kinds == _ONE_POD and (problem := _too_long(_POD, encoded[_POD]) or _too_long(_SPECS, encoded[_SPECS])):
-        # An earlier podium has written it.
+    if kinds == _ONE_POD and (problem := _too_long(_POD, parts[_POD]) or _too_long(_SPECS, parts[_SPECS])):
+        # Earlier versions wrote such pods.
         leave_out(LeftOut("Pod", "of a name that is not read", problem))
         return []
-    columns = [_column(kind, each) for kind, each in enumerate(encoded)]
-    # A pod has the one spec with that content; see `objects.core`.
-    specs = [Pod(spec=each).spec for each in columns[_SPECS]]
+    columns = [_column(kind, part) for kind, part in enumerate(parts)]
+    # Equal specs become one object; see `objects.core`.
+    specs = [Pod(spec=spec).spec for spec in columns[_SPECS]]
     columns[_SPECS] = []
     if _counts(kinds) != [len(column) for column in columns]:
         raise ValueError("it has not as many values as entries")
     rows = [_rows(kind, column, specs) for kind, column in enumerate(columns)]
-    entries = []
+    block = []
     for kind in kinds:
         entry = next(rows[kind])
-        if kind == tape.PUT and isinstance(item := tape.item_of(entry), LeftOut):
+        if kind == entries.PUT and isinstance(item := entries.item_of(entry), LeftOut):
             leave_out(item)
         else:
-            entries.append(entry)
-    return entries
+            block.append(entry)
+    return block
 
 
-def _too_long(kind: int, encoded: msgspec.Raw) -> str:
-    """Why a column is not read: memory is not taken for it. Nothing if it is short enough."""
-    size, bytes_max = memoryview(encoded).nbytes, _BYTES_MAX.get(kind, BLOCK_BYTES_MAX)
+def _too_long(kind: int, part: msgspec.Raw) -> str:
+    """Say why a column is too long to be read into memory; return "" if it is not."""
+    size, bytes_max = memoryview(part).nbytes, _BYTES_MAX.get(kind, BLOCK_BYTES_MAX)
     return f"{size:,} bytes, and at most {bytes_max:,} are read" if size > bytes_max else ""
 
 
-def _column(kind: int, encoded: msgspec.Raw) -> list[Any]:
-    """The values of a kind. Raises: ValueError."""
-    if problem := _too_long(kind, encoded):
+def _column(kind: int, part: msgspec.Raw) -> list[Any]:
+    """Decode the values of a kind. Raises: ValueError."""
+    if problem := _too_long(kind, part):
         raise ValueError(f"its lists are too long: {problem}")
     try:
-        return _DECODERS[kind].decode(encoded)
+        return _DECODERS[kind].decode(part)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(f"{_name(kind)} in it is not as podium writes it: {error}") from None
 
 
 def _name(kind: int) -> str:
-    return tape.NAMES[kind if kind < _POD else tape.PUT]
+    return entries.KIND_NAMES[kind if kind < _POD else entries.PUT]
 
 
-def _rows(kind: int, column: Sequence[Any], specs: Sequence[PodSpec]) -> Iterator[tape.Entry]:
-    """The entries of one kind. Raises: ValueError, at one that makes no sense."""
+def _rows(kind: int, column: Sequence[Any], specs: Sequence[PodSpec]) -> Iterator[entries.Entry]:
+    """Yield the entries of one kind. Raises: ValueError for an inconsistent entry."""
     if kind == _POD:
         return _pods(column, specs)
-    if kind == tape.PUT:
+    if kind == entries.PUT:
         return ((kind, path, _readable(name, item)) for path, name, item in column)
-    if kind == tape.ANSWER:
-        return ((kind, *_answer(*each)) for each in column)
-    if kind in (tape.REMOVE, tape.DECIDED, tape.FAILED):
-        return ((kind, *each) for each in column)
-    return repeat((kind,)) if kind == tape.END else zip(repeat(kind), column)
+    if kind == entries.ANSWER:
+        return ((kind, *_answer(*answer)) for answer in column)
+    if kind in (entries.REMOVE, entries.DECIDED, entries.FAILED):
+        return ((kind, *values) for values in column)
+    return repeat((kind,)) if kind == entries.END else zip(repeat(kind), column)
 
 
-def _pods(column: Sequence[Any], specs: Sequence[PodSpec]) -> Iterator[tape.Entry]:
+def _pods(column: Sequence[Any], specs: Sequence[PodSpec]) -> Iterator[entries.Entry]:
     last: dict[bool, tuple[Any, PodStatus | None]] = {False: (None, None), True: (None, None)}
-    for number, node_name, *own, others, status in column:
-        last_others, last_status = last[node_name != ""]
-        others = last_others if others is None else others
+    for number, node_name, *own, common, status in column:
+        last_common, last_status = last[node_name != ""]
+        common = last_common if common is None else common
         status = last_status if status is None else PodStatus(**dict(zip(_STATUS, status, strict=True)))
-        if number >= len(specs) or others is None or status is None:
+        if number >= len(specs) or common is None or status is None:
             raise ValueError("a pod in it is not as podium writes it")
-        last[node_name != ""] = others, status
-        metadata = ObjectMeta(**dict(zip(_META, (*own, *others), strict=True)))
-        yield tape.PUT, PODS.path, Pod(metadata=metadata, spec=specs[number], status=status, node_name=node_name)
+        last[node_name != ""] = common, status
+        metadata = ObjectMeta(**dict(zip(_META, (*own, *common), strict=True)))
+        yield entries.PUT, PODS.path, Pod(metadata=metadata, spec=specs[number], status=status, node_name=node_name)
 
 
 def _readable(name: str, content: bytes) -> Any:
-    """The object of a `PUT`, or what is left out if it is none that podium writes."""
+    """Decode the object of a `PUT`; return a `LeftOut` for one that podium does not write."""
     try:
         return _object(name, content)
     except ValueError as error:
@@ -429,11 +429,11 @@ def _object(name: str, content: bytes) -> Any:
 def _answer(call: int, outcome: int, value: Any, content: bytes) -> tuple[int, int, Any]:
     if type(value) not in _OUTCOMES.get(outcome, ()):
         raise ValueError(f"an answer in it is not as podium writes it: {outcome} with {value!r}")
-    if outcome == tape.OBJECT:
+    if outcome == entries.OBJECT:
         return call, outcome, _object(value, content)
-    if outcome == tape.REFUSED:
+    if outcome == entries.REFUSED:
         try:
-            tape.error_of(value)
+            entries.error_of(value)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"an answer in it is not as podium writes it: {error!r}") from None
     return call, outcome, value

@@ -1,7 +1,6 @@
-"""The first decision in which two recordings differ.
+"""Finds the first decision in which two recordings differ.
 
-Never replays: what is compared are the decisions as they were recorded. Uids do not count, since the same pod has
-another one in each cluster.
+Compares the recorded decisions, without a replay. Ignores uids: the same pod has another one in each cluster.
 """
 
 from __future__ import annotations
@@ -11,52 +10,51 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from podium.objects.resource_types import ALL
-from podium.recording import tape
+from podium.recording.entries import DECIDED, PUT, REMOVE, Decision, Entry, item_of
 
-_KIND_OF = {each.path: each.kind for each in ALL}
+_KIND_OF = {resource.path: resource.kind for resource in ALL}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedDecision:
-    """A decision, and what the watches had shown last before it."""
+    """A decision, and the last watch event before it."""
 
-    decided: tape.Decided
+    decision: Decision
     event: str
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two recordings part.
+    """The first difference between two recordings.
 
     Attributes:
         attempt: the number of the attempt, from 1.
-        one, other: the decisions; None if the recording has ended.
+        decisions: of the first and the second recording; None where a recording ended.
     """
 
     attempt: int
-    one: RecordedDecision | None
-    other: RecordedDecision | None
+    decisions: tuple[RecordedDecision | None, RecordedDecision | None]
 
 
-def first_difference(one: Iterable[tape.Entry], other: Iterable[tape.Entry]) -> Difference | None:
-    """The first difference; None if the recordings hold the same decisions in the same order."""
-    pairs = zip_longest(_decisions(one), _decisions(other))
-    for attempt, (first, second) in enumerate(pairs, 1):
-        if first is None or second is None or _content(first.decided) != _content(second.decided):
-            return Difference(attempt, first, second)
+def first_difference(first: Iterable[Entry], second: Iterable[Entry]) -> Difference | None:
+    """Return the first difference; None if both recordings hold the same decisions in the same order."""
+    pairs = zip_longest(_decisions(first), _decisions(second))
+    for attempt, (one_side, other_side) in enumerate(pairs, 1):
+        if one_side is None or other_side is None or _content(one_side.decision) != _content(other_side.decision):
+            return Difference(attempt, (one_side, other_side))
     return None
 
 
-def _content(decided: tape.Decided) -> tape.Decided:
-    return decided._replace(uid="", victims=tuple(sorted(decided.victims)))
+def _content(decision: Decision) -> Decision:
+    return decision._replace(uid="", victims=tuple(sorted(decision.victims)))
 
 
-def _decisions(entries: Iterable[tape.Entry]) -> Iterator[RecordedDecision]:
+def _decisions(entries: Iterable[Entry]) -> Iterator[RecordedDecision]:
     event = "the start"
     for entry in entries:
-        if entry[0] == tape.PUT:
-            event = f"{_KIND_OF.get(entry[1], entry[1])} {tape.item_of(entry).key} was added or has changed"
-        elif entry[0] == tape.REMOVE:
+        if entry[0] == PUT:
+            event = f"{_KIND_OF.get(entry[1], entry[1])} {item_of(entry).key} was added or has changed"
+        elif entry[0] == REMOVE:
             event = f"{_KIND_OF.get(entry[1], entry[1])} {entry[2]} was deleted"
-        elif entry[0] == tape.DECIDED:
-            yield RecordedDecision(tape.Decided(*entry[1:]), event)
+        elif entry[0] == DECIDED:
+            yield RecordedDecision(Decision(*entry[1:]), event)

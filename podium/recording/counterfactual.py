@@ -1,7 +1,7 @@
-"""Decides a recording again with another configuration, beyond the first decision that differs.
+"""Replays a recording with another configuration, beyond the first decision that differs.
 
-What came from outside comes at its recorded time; what followed from podium's own writes is left
-out, and `simulated_api` answers instead. The same input gives the same result.
+External events arrive at their recorded times. Consequences of podium's own writes are left out: `simulated_api`
+answers the writes instead. Equal inputs give equal results.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.wire import BrokenObject
-from podium.recording import tape
+from podium.recording.entries import PUT, Entry, item_of
+from podium.recording.external_events import ExternalEvents, read_external_events
 from podium.recording.outcomes import Outcomes, State, outcomes, state_of, typical_requests
-from podium.recording.outside import Outside, read_outside
 from podium.recording.replay import checked_segments, entries_of, is_watched, recorded_options
+from podium.recording.replay_boundary import ReplayBoundary, build_scheduler
 from podium.recording.segments import LeftOutList, RecordingError
 from podium.recording.simulated_api import PodStory, SimulatedApi, SimulatedClient
-from podium.recording.surroundings import Surroundings, scheduler_within
-from podium.recording.timeline import Onlooker
+from podium.recording.timeline import UtilizationRecorder
 from podium.recording.virtual_loop import VirtualLoop
 
 _STATES: Final = 50
-"""So many states, at equal intervals, are what means over time are of."""
+"""Means over time are taken over this many states, at equal intervals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """What another configuration would have come to.
+    """The result of a replay with another configuration.
 
     Attributes:
-        stories: what has become of each pod, by uid.
+        stories: the course of each pod, by uid.
         recorded_nodes: the node that the recorded scheduler chose last for each pod, by uid.
-        started_s: when it began, in seconds since the epoch.
-        damage: why the recording was not read to its end; "" if it was.
-        left_out: what the recording lacks.
+        started_s: the start of the recording, in seconds since the epoch.
+        damage: why the recording could not be read to its end; "" if it could.
+        left_out: the objects that the recording lacks.
     """
 
     outcomes: Outcomes
@@ -68,16 +68,16 @@ def replay_counterfactually(
     config: KubeSchedulerConfiguration,
     plugins: Mapping[str, type[Plugin]],
     *,
-    onlooker: Onlooker | None = None,
+    utilization: UtilizationRecorder | None = None,
     prepare: Callable[[Scheduler], None] = lambda _: None,
     is_wanted: Callable[[], bool] | None = None,
 ) -> Counterfactual:
     """Replay a recording to its end with any configuration.
 
     Args:
-        is_wanted: asked again and again; the replay is given up once it says no.
-        onlooker: is told of pods and nodes.
-        prepare: called with the scheduler before anything runs.
+        utilization: records pods and nodes over time.
+        prepare: called with the scheduler before any task runs.
+        is_wanted: called before each step; the replay is given up once it returns False.
 
     Raises:
         RecordingError: there is no recording, it cannot be read, or another version of podium is needed.
@@ -87,12 +87,14 @@ def replay_counterfactually(
     if is_watched(segments):
         raise RecordingError(f"{directory} was recorded beside another scheduler, and holds no decisions of podium's")
     options = recorded_options(segments.description, plugins)
-    outside = read_outside(entries_of(segments))
+    events = read_external_events(entries_of(segments))
     with garbage_collection.rare_collections(), asyncio.Runner(loop_factory=partial(VirtualLoop, is_wanted)) as runner:
-        world = runner.run(_play(outside, config, options, prepare, onlooker))
-    api = world.api
-    numbers = outcomes(api.stories.values(), world.states, attempts=world.attempts, preemptions=api.preemptions)
-    return Counterfactual(numbers, api.stories, outside.placed, outside.wall_s, segments.damage, segments.left_out)
+        boundary = runner.run(_replay(events, config, options, prepare, utilization))
+    api = boundary.api
+    numbers = outcomes(api.stories.values(), boundary.states, attempts=boundary.attempts, preemptions=api.preemptions)
+    return Counterfactual(
+        numbers, api.stories, events.recorded_nodes, events.wall_s, segments.damage, segments.left_out
+    )
 
 
 class _VirtualClock:
@@ -101,48 +103,52 @@ class _VirtualClock:
         self._wall_s = wall_s
 
     def now(self) -> float:
-        """The wall clock."""
+        """Return the wall clock's time."""
         return self._wall_s + self.monotonic()
 
 
-class _Consistent:
-    """Implements `podium.daemon.boundary.StoresState`: nothing is listed again."""
+class _ConsistentStores:
+    """Implements `podium.daemon.boundary.StoresState`: no resource is listed again."""
 
     changes = 0
     is_consistent = True
 
     def wait_s(self) -> float:
-        """Nothing is waited for."""
+        """Return 0: there is no list to wait for."""
         return 0.0
 
 
-class _World(Surroundings):
-    """A scheduler's surroundings."""
+class _SimulatedBoundary(ReplayBoundary):
+    """The boundary of a scheduler with a simulated API server."""
 
     def __init__(
-        self, outside: Outside, loop: VirtualLoop, scheduler_names: frozenset[str], onlooker: Onlooker | None
+        self,
+        events: ExternalEvents,
+        loop: VirtualLoop,
+        scheduler_names: frozenset[str],
+        utilization: UtilizationRecorder | None,
     ) -> None:
-        self.api = SimulatedApi(outside, loop.time, scheduler_names)
+        self.api = SimulatedApi(events, loop.time, scheduler_names)
         self.attempts = 0
         self.states: list[State] = []
-        self._attempt_s = outside.attempt_s
+        self._attempt_s = events.attempt_s
         self._loop = loop
-        self._onlooker = onlooker
+        self._utilization = utilization
 
     def api_client(self, dispatcher: Dispatcher, clock: Clock) -> ApiClient:
-        """A client of the simulated API."""
+        """Return a client of the simulated API."""
         return SimulatedClient(self.api, dispatcher, clock)
 
     def stores(self, state: StoresState) -> StoresState:
-        """They are always consistent."""
+        """Return stores that are always consistent."""
         del state
-        return _Consistent()
+        return _ConsistentStores()
 
-    def watched(self, informer: Informer[Any]) -> None:
-        """Let the API show changes to it."""
-        self.api.watched(informer)
-        if self._onlooker is not None:
-            informer.add_handler(_Shown(self._onlooker, informer.resource, self._loop.time))
+    def add_informer(self, informer: Informer[Any]) -> None:
+        """Let the simulated API change the informer's store."""
+        self.api.add_informer(informer)
+        if self._utilization is not None:
+            informer.add_handler(_UtilizationHandler(self._utilization, informer.resource, self._loop.time))
 
     def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
@@ -153,82 +159,83 @@ class _World(Surroundings):
         self._loop.spend(self._attempt_s)
 
     def on_failure(self, pod: Pod, result: str, message: str, seconds: float) -> None:
-        """It has been counted."""
+        """Do nothing: the decision was counted."""
 
 
-class _Shown:
-    """Implements `podium.client.informer.Handler`: tells an onlooker of the objects of one kind."""
+class _UtilizationHandler:
+    """Implements `podium.client.informer.Handler`: records the objects of one kind."""
 
-    def __init__(self, onlooker: Onlooker, resource: ResourceType[Any], now: Callable[[], float]) -> None:
-        self._onlooker, self._resource, self._now = onlooker, resource, now
+    def __init__(self, recorder: UtilizationRecorder, resource: ResourceType[Any], clock: Callable[[], float]) -> None:
+        self._recorder, self._resource, self._clock = recorder, resource, clock
 
     def on_add(self, new: KubeObject, /) -> None:
-        """It was added."""
-        self._onlooker.reach(self._now())
-        self._onlooker.put(self._resource, new)
+        """Record an added object."""
+        self._recorder.advance_to(self._clock())
+        self._recorder.put(self._resource, new)
 
     def on_update(self, old: KubeObject, new: KubeObject, /) -> None:
-        """It has changed."""
+        """Record a changed object."""
         del old
         self.on_add(new)
 
     def on_delete(self, old: KubeObject, /) -> None:
-        """It was deleted."""
-        self._onlooker.reach(self._now())
-        self._onlooker.drop(self._resource, old)
+        """Record a deletion."""
+        self._recorder.advance_to(self._clock())
+        self._recorder.drop(self._resource, old)
 
-    def on_broken(self, broken: BrokenObject, /) -> None:
-        """No object of a recording is."""
+    def on_broken(self, item: BrokenObject, /) -> None:
+        """Do nothing: a recording holds no such object."""
 
 
-async def _play(
-    outside: Outside,
+async def _replay(
+    events: ExternalEvents,
     config: KubeSchedulerConfiguration,
     options: Options,
     prepare: Callable[[Scheduler], None],
-    onlooker: Onlooker | None,
-) -> _World:
+    utilization: UtilizationRecorder | None,
+) -> _SimulatedBoundary:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
-    world = _World(outside, loop, frozenset(each.scheduler_name for each in config.profiles), onlooker)
-    scheduler = scheduler_within(world, config, options, _VirtualClock(loop, outside.wall_s))
+    names = frozenset(profile.scheduler_name for profile in config.profiles)
+    boundary = _SimulatedBoundary(events, loop, names, utilization)
+    scheduler = build_scheduler(boundary, config, options, _VirtualClock(loop, events.wall_s))
     prepare(scheduler)
-    for entry in outside.initial:
-        world.api.take_in(entry)
+    for entry in events.initial:
+        boundary.api.apply(entry)
     tasks = [asyncio.ensure_future(run()) for run in scheduler.tasks.values()]
-    feeding = [_feed(world.api, outside), _look(world, outside)]
-    failed = asyncio.gather(*tasks)
-    both = asyncio.gather(*feeding)
+    # The scheduler's tasks never end but by an error; the feed ends with the recording.
+    scheduling = asyncio.gather(*tasks)
+    feed = asyncio.gather(_feed(boundary.api, events), _sample(boundary, events))
     try:
-        await asyncio.wait((failed, both), return_when=asyncio.FIRST_COMPLETED)
-        if failed.done():
-            failed.result()
+        await asyncio.wait((scheduling, feed), return_when=asyncio.FIRST_COMPLETED)
+        if scheduling.done():
+            scheduling.result()
     finally:
-        failed.cancel()
-        await asyncio.gather(failed, return_exceptions=True)
-    await both
-    return world
+        scheduling.cancel()
+        await asyncio.gather(scheduling, return_exceptions=True)
+    await feed
+    return boundary
 
 
-async def _feed(api: SimulatedApi, outside: Outside) -> None:
-    """Show each change at its time, and wait for what is under way at the end."""
+async def _feed(api: SimulatedApi, events: ExternalEvents) -> None:
+    """Apply each event at its time; at the end, wait for bindings in flight."""
     loop = asyncio.get_running_loop()
-    for change in outside.changes:
+    for change in events.changes:
         if change.at_s > loop.time():
             await asyncio.sleep(change.at_s - loop.time())
-        api.take_in(change.entry)
-    await asyncio.sleep(max(outside.ended_s - loop.time(), 0.0) + 2 * outside.bound_after_s)
+        api.apply(change.entry)
+    await asyncio.sleep(max(events.ended_s - loop.time(), 0.0) + 2 * events.bound_after_s)
 
 
-async def _look(world: _World, outside: Outside) -> None:
+async def _sample(boundary: _SimulatedBoundary, events: ExternalEvents) -> None:
     """Note the cluster's state at equal intervals."""
-    first = [item for entry in outside.initial if isinstance(item := _item(entry), Pod)]
-    later = [item for change in outside.changes if isinstance(item := _item(change.entry), Pod)]
+    first = [item for entry in events.initial if isinstance(item := _item(entry), Pod)]
+    later = [item for change in events.changes if isinstance(item := _item(change.entry), Pod)]
     typical = typical_requests(list({pod.uid: pod for pod in (*first, *later)}.values()))
     for _ in range(_STATES):
-        await asyncio.sleep(outside.ended_s / _STATES)
-        world.states.append(state_of(world.api.nodes, world.api.pods, typical))
+        await asyncio.sleep(events.ended_s / _STATES)
+        boundary.states.append(state_of(boundary.api.nodes, boundary.api.pods, typical))
 
 
-def _item(entry: tape.Entry) -> Any:
-    return tape.item_of(entry) if entry[0] == tape.PUT else None
+def _item(entry: Entry) -> Any:
+    return item_of(entry) if entry[0] == PUT else None

@@ -1,18 +1,18 @@
-"""Decisions as recordings note them and replays compare them."""
+"""Converts decisions to the form in which recordings hold them and replays compare them."""
 
 from __future__ import annotations
 
 from podium.engine.pod_group_cycle import MemberDecision
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.schedule import DoesNotFit, Suggested
-from podium.recording import tape
+from podium.recording.entries import Decision
 
 
-def decided(cycle: Cycle, decision: MemberDecision) -> tape.Decided:
-    """The decision as it is noted."""
+def recorded_decision(cycle: Cycle, decision: MemberDecision) -> Decision:
+    """Return the recorded form of a decision."""
     pod = cycle.pod
     if isinstance(decision, Suggested):
-        return tape.Decided(
+        return Decision(
             pod.uid,
             pod.key,
             "Suggested",
@@ -24,6 +24,6 @@ def decided(cycle: Cycle, decision: MemberDecision) -> tape.Decided:
             (),
         )
     plan = decision.post_filter if isinstance(decision, DoesNotFit) else None
-    nominated = None if plan is None else plan.nominated_node_name
-    victims = () if plan is None else tuple(each.key for each in plan.victims)
-    return tape.Decided(pod.uid, pod.key, type(decision).__name__, "", 0, 0, 0, nominated, victims)
+    node_name = None if plan is None else plan.nominated_node_name
+    victims = () if plan is None else tuple(victim.key for victim in plan.victims)
+    return Decision(pod.uid, pod.key, type(decision).__name__, "", 0, 0, 0, node_name, victims)

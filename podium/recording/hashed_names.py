@@ -1,13 +1,13 @@
-"""Makes the names in a recording unreadable, so that it still replays to the same decisions.
+"""Hashes the names in a recording, such that it still replays to the same decisions.
 
-Owns which texts are names. Every other text is one of the API's own words, a quantity, a time, or a number, and stays.
-A text whose field is not listed here counts as a name: a new field can make a replay differ, and never a name readable.
+Owns which texts are names. Every other text is a word of the API, a quantity, a time, or a number, and stays. A text in
+a field that is not listed here counts as a name: a new field can make a replay diverge, but cannot disclose a name.
 
-The hash is keyed, with a key that only this process knows. Each run of letters and digits is hashed by itself. So texts
-that are equal stay equal, and texts that are made of others stay so: the claim `web-0-data` of the pod `web-0` and its
-volume `data`, or the key `default/web-0`. The order of texts is lost.
+Only this process knows the key of the hash. Each run of letters and digits is hashed by itself, so that equal texts
+stay equal and composed texts stay composed: the claim `web-0-data` of the pod `web-0` and its volume `data`, or the key
+`default/web-0`. The order of texts is lost.
 
-Cost: about 50 us for each object, on the recorder's thread.
+Cost: about 50 us per object, on the recorder's thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import msgspec
 
 from podium.objects import resource_types
 from podium.objects.api_errors import REASONS
-from podium.recording import tape
+from podium.recording.entries import RAISED, REFUSED, Decision
 
 _KEY_BYTES: Final = 32
 _DIGEST_BYTES: Final = 10
@@ -33,7 +33,7 @@ _TOKENS_KEPT: Final = 1 << 18
 _TOKEN: Final = re.compile(r"[^\W_]+")
 _NUMBER: Final = re.compile(r"-?\d{1,18}")
 _OWN_DOMAINS: Final = ("kubernetes.io", "k8s.io", "csi.aws.com", "gke.io", "csi.azure.com")
-"""Keys of labels and taints in these domains and below have a meaning, and name nobody."""
+"""Keys of labels and taints in these domains have a public meaning, and stay."""
 
 _CONSTANTS: Final = frozenset(("", "latest", "true", "false", "yes", "no", "0.0.0.0", "::", "metadata.name"))
 _KEPT_VALUES_OF: Final = frozenset(
@@ -110,7 +110,7 @@ _WORDS: Final = frozenset(
         "when_unsatisfiable",
     )
 )
-"""Fields whose texts stay, in whatever object."""
+"""Fields whose texts stay, in every type."""
 
 _WORDS_OF: Final = frozenset(
     (("AzureDiskVolume", "kind"), ("CSINodeDriver", "name"), ("Counter", "value"), ("DeviceCapacity", "value"))
@@ -119,7 +119,7 @@ _WORDS_OF: Final = frozenset(
 
 _API_WORDS: Final = REASONS | frozenset(
     (
-        # Kinds of owners, and of what else objects refer to, by which plugins tell them apart; and a resource.
+        # Kinds of owners and of other references, which plugins tell apart; and a resource.
         *(resource.kind for resource in resource_types.ALL),
         "CronJob",
         "DaemonSet",
@@ -169,14 +169,14 @@ _API_WORDS: Final = REASONS | frozenset(
         "Unschedulable",
     )
 )
-"""Words of the API that stay in fields which take any other word, too."""
+"""Words of the API that stay in fields that may hold any word."""
 _OUT_OF: Final = "OutOf"
-"""How the reason of a kubelet begins that lacks a resource for a pod. Names of resources stay."""
+"""The prefix of a kubelet's reason when it lacks a resource for a pod. Names of resources stay."""
 
 _API_WORDS_IN: Final = frozenset(
     ("binding_conditions", "binding_failure_conditions", "kind", "reason", "resource", "status", "type")
 )
-"""Fields that have such words; what else is in them, tenants and webhooks have chosen."""
+"""Fields with such words. Their other words may come from tenants and webhooks."""
 
 _OWN_GROUPS: Final = frozenset(("", "apps", "autoscaling", "batch", "extensions", "policy"))
 _VERSION: Final = re.compile(r"v\d+((alpha|beta)\d+)?")
@@ -188,7 +188,7 @@ _NAMES_OF: Final = frozenset(
         ("DeviceConstraint", "requests"),
     )
 )
-"""Fields of one type with names, where others of that name have none."""
+"""Fields that hold names in this type, but not in others."""
 
 _KEYS: Final = frozenset(("finalizers", "key", "match_label_keys", "mismatch_label_keys", "topology_key"))
 """Fields with keys of labels and taints, and names of the same form."""
@@ -197,7 +197,7 @@ _VALUES: Final = frozenset(("annotations", "labels", "match_labels", "node_selec
 """Fields with values of labels and taints, by key where they are maps."""
 
 _WHOLE: Final = frozenset(("CSIDriver",))
-"""Types that name no more than drivers."""
+"""Types that hold no names but those of drivers, and stay whole."""
 
 _ARGS: Final = {
     "topologyKey": "key",
@@ -209,85 +209,87 @@ _ARGS: Final = {
     "resourceName": "text",
     "kubeconfig": "text",
 }
-"""Members of a configuration with names, and what they are."""
+"""Members of a configuration with names, and the method that hashes each."""
 
 
 class NameHasher:
     """Hashes the names in the entries of one recording.
 
     Args:
-        secret: the key; never written anywhere.
+        secret: the key, which is never stored.
     """
 
     def __init__(self, secret: bytes) -> None:
         @lru_cache(_TOKENS_KEPT)
-        def hashed(token: str) -> str:
+        def hash_token(token: str) -> str:
             digest = blake2b(token.encode("utf-8", "surrogatepass"), key=secret, digest_size=_DIGEST_BYTES).digest()
             return b32encode(digest).decode().lower()
 
-        self._hashed = hashed
+        self._hash_token = hash_token
 
     @classmethod
     def with_new_key(cls) -> NameHasher:
-        """A hasher with a random key that nobody can know."""
+        """Make a hasher with a random key."""
         return cls(os.urandom(_KEY_BYTES))
 
     # ------------------------------------------------------------ texts
 
     def text(self, text: str) -> str:
-        """A name, or a text that is made of names."""
+        """Hash a name, or a text that is composed of names."""
         if text in _CONSTANTS:
             return text
-        return _TOKEN.sub(lambda found: found[0] if found[0] in _CONSTANTS else self._hashed(found[0]), text)
+        return _TOKEN.sub(lambda match: match[0] if match[0] in _CONSTANTS else self._hash_token(match[0]), text)
 
     def key(self, text: str) -> str:
-        """The key of a label or taint; those that have a meaning of their own stay."""
+        """Hash the key of a label or taint; keys with a public meaning stay."""
         domain, slash, _ = text.rpartition("/")
         return text if slash and _is_own_domain(domain) else self.text(text)
 
     def message(self, text: str) -> str:
-        """Words for a reader, as a whole: names are in them, and only whether they are equal matters."""
-        return text and self._hashed(text)
+        """Hash a message for people as a whole: it contains names, and only its equality matters."""
+        return text and self._hash_token(text)
 
     def value(self, text: str) -> str:
-        """The value of a label or taint; integers stay, since `Gt` and `Lt` compare them."""
+        """Hash the value of a label or taint; integers stay, since `Gt` and `Lt` compare them."""
         return text if _NUMBER.fullmatch(text) else self.text(text)
 
     def word(self, text: str) -> str:
-        """A word of the API, which stays, or one that somebody else has chosen."""
+        """Hash a word, unless it is one of the API."""
         return text if text in _API_WORDS else self.text(text)
 
     def api_version(self, text: str) -> str:
-        """The API version, or the group, of a kind; those of Kubernetes itself stay."""
+        """Hash the API version of a kind; those of Kubernetes itself stay."""
         group, _, version = text.rpartition("/")
         is_version = _VERSION.fullmatch(version) is not None
         return text if is_version and self.api_group(group) == group else self.text(text)
 
     def api_group(self, text: str) -> str:
-        """The API group of a kind; those of Kubernetes itself stay."""
+        """Hash the API group of a kind; those of Kubernetes itself stay."""
         return text if text in _OWN_GROUPS or _is_own_domain(text) else self.text(text)
 
     # ------------------------------------------------------------ objects
 
     def item(self, item: Any) -> Any:
-        """The object as values that decode to it, with its names hashed."""
+        """Return the object with its names hashed, as values that decode to its type."""
         return self._struct(item)
 
     def values(self, item: Any) -> list[Any]:
-        """The values of the object's fields in order, with its names hashed."""
+        """Return the values of the object's fields in order, with its names hashed."""
         kind = type(item).__name__
         return [self._field(item, kind, name, getattr(item, name)) for name in item.__struct_fields__]
 
     def _struct(self, item: msgspec.Struct) -> dict[str, Any]:
         kind = type(item)
         is_whole = kind.__name__ in _WHOLE
-        config, found = kind.__struct_config__, {}
+        config, values = kind.__struct_config__, {}
         if config.tag_field is not None:
-            found[config.tag_field] = config.tag
+            values[config.tag_field] = config.tag
         for name, wire_name in _fields(kind):
             value = getattr(item, name)
-            found[wire_name] = msgspec.to_builtins(value) if is_whole else self._field(item, kind.__name__, name, value)
-        return found
+            values[wire_name] = (
+                msgspec.to_builtins(value) if is_whole else self._field(item, kind.__name__, name, value)
+            )
+        return values
 
     def _field(self, item: msgspec.Struct, kind: str, name: str, value: Any) -> Any:
         if value is None or isinstance(value, (bool, int, float)):
@@ -295,7 +297,7 @@ class NameHasher:
         if isinstance(value, msgspec.Struct):
             return self._struct(value)
         if isinstance(value, (tuple, list)):
-            return [self._field(item, kind, name, each) for each in value]
+            return [self._field(item, kind, name, element) for element in value]
         if isinstance(value, Mapping):
             return self._map(item, kind, name, value)
         if (kind, name) in _NAMES_OF:
@@ -303,84 +305,84 @@ class NameHasher:
         if name in _WORDS or name in _AMOUNTS or (kind, name) in _WORDS_OF:
             return value
         if name in _VALUES:
-            return self._labelled(getattr(item, "key", ""), value)
-        return self._change_of(name)(value)
+            return self._value_of(getattr(item, "key", ""), value)
+        return self._hash_of(name)(value)
 
-    def _change_of(self, name: str) -> Callable[[str], str]:
-        """What becomes of a text in a field of that name."""
+    def _hash_of(self, name: str) -> Callable[[str], str]:
+        """Return the method that hashes a field of that name."""
         if name in _API_WORDS_IN:
             return self.word
         if name in _KEYS:
             return self.key
-        own: dict[str, Callable[[str], str]] = {
+        methods: dict[str, Callable[[str], str]] = {
             "message": self.message,
             "api_version": self.api_version,
             "api_group": self.api_group,
         }
-        return own.get(name, self.text)
+        return methods.get(name, self.text)
 
     def _map(self, item: msgspec.Struct, kind: str, name: str, value: Mapping[str, Any]) -> dict[str, Any]:
         if name in _VALUES:
-            return {self.key(key): self._labelled(key, each) for key, each in value.items()}
+            return {self.key(key): self._value_of(key, text) for key, text in value.items()}
         if name in _AMOUNTS:
-            return {key: self._field(item, kind, name, each) for key, each in value.items()}
-        return {self.key(key): self._field(item, kind, name, each) for key, each in value.items()}
+            return {key: self._field(item, kind, name, member) for key, member in value.items()}
+        return {self.key(key): self._field(item, kind, name, member) for key, member in value.items()}
 
-    def _labelled(self, key: str, value: str) -> str:
-        """The value under that key."""
+    def _value_of(self, key: str, value: str) -> str:
+        """Hash the value of that label or annotation."""
         if key in _KEPT_VALUES_OF:
             return value
         return self.text(value) if key == "metadata.name" else self.value(value)
 
     # ------------------------------------------------------------ entries and descriptions
 
-    def decided(self, decided: tape.Decided) -> tape.Decided:
-        """The decision with its names hashed."""
-        return decided._replace(
-            uid=self.text(decided.uid),
-            pod=self.text(decided.pod),
-            node=self.text(decided.node),
-            nominated=None if decided.nominated is None else self.text(decided.nominated),
-            victims=tuple(map(self.text, decided.victims)),
+    def decision(self, decision: Decision) -> Decision:
+        """Hash the names of a decision."""
+        return decision._replace(
+            uid=self.text(decision.uid),
+            pod=self.text(decision.pod),
+            node=self.text(decision.node),
+            nominated=None if decision.nominated is None else self.text(decision.nominated),
+            victims=tuple(map(self.text, decision.victims)),
         )
 
-    def failed(self, failed: tuple[str, str, str]) -> tuple[str, str, str]:
-        """The uid, the result and the message of a `FAILED` with the names hashed."""
-        uid, result, message = failed
+    def failure(self, failure: tuple[str, str, str]) -> tuple[str, str, str]:
+        """Hash the names in uid, result and message of a `FAILED`."""
+        uid, result, message = failure
         return self.text(uid), result, self.message(message)
 
     def answer(self, outcome: int, value: Any) -> Any:
-        """What an `ANSWER` without an object says, with the names hashed."""
-        if outcome == tape.REFUSED:
-            name, message, code, reason, *rest = value
-            return (name, self.message(message), code, self.word(reason), *rest)
-        if outcome == tape.RAISED:
+        """Hash the names in the value of an `ANSWER` without an object."""
+        if outcome == REFUSED:
+            name, message, code, reason, *details = value
+            return (name, self.message(message), code, self.word(reason), *details)
+        if outcome == RAISED:
             return self.message(value)
-        # The value of a call may be the reason why a pod has failed.
+        # A string is the reason why a pod failed, see `ApiClient.read_failure`.
         return self.word(value) if isinstance(value, str) and not value.startswith(_OUT_OF) else value
 
-    def description(self, described: Mapping[str, Any]) -> dict[str, Any]:
-        """What a recording says of its scheduler, with the names hashed; of plugins' files only their own names."""
-        references = [each.rpartition("/")[2] for each in described["plugins"]]
-        return {**described, "config": self._config(described["config"]), "plugins": references, "names": "hashed"}
+    def description(self, description: Mapping[str, Any]) -> dict[str, Any]:
+        """Hash the names in the description of a recording; reduce plugins' files to their base names."""
+        references = [reference.rpartition("/")[2] for reference in description["plugins"]]
+        return {**description, "config": self._config(description["config"]), "plugins": references, "names": "hashed"}
 
-    def _config(self, value: Any, of: str = "") -> Any:
+    def _config(self, value: Any, member: str = "") -> Any:
         if isinstance(value, Mapping):
-            if of == "matchLabels":
-                return {self.key(key): self.value(each) for key, each in value.items()}
-            return {key: self._config(each, key) for key, each in value.items()}
+            if member == "matchLabels":
+                return {self.key(key): self.value(text) for key, text in value.items()}
+            return {key: self._config(element, key) for key, element in value.items()}
         if isinstance(value, list):
-            return [self._config(each, of) for each in value]
-        if isinstance(value, str) and of in _ARGS:
-            change: Callable[[str], str] = getattr(self, _ARGS[of])
-            return change(value)
+            return [self._config(element, member) for element in value]
+        if isinstance(value, str) and member in _ARGS:
+            method: Callable[[str], str] = getattr(self, _ARGS[member])
+            return method(value)
         return value
 
 
 def _is_own_domain(domain: str) -> bool:
-    return any(domain == own or domain.endswith("." + own) for own in _OWN_DOMAINS)
+    return any(domain == parent or domain.endswith("." + parent) for parent in _OWN_DOMAINS)
 
 
 @lru_cache
 def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
-    return tuple((each.name, each.encode_name) for each in msgspec.structs.fields(kind))
+    return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(kind))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from operator import le
 from statistics import fmean, median
 from typing import Any, Final
 
@@ -24,8 +25,8 @@ class State:
     """The cluster at one time.
 
     Attributes:
-        cpu, memory: the mean over the nodes of the requested share.
-        fragmentation: the share of the free CPU that lies on nodes without room for the typical pod.
+        cpu, memory: the requested share, averaged over the nodes.
+        fragmentation: the share of the free CPU on nodes without capacity for the typical pod.
         spread: the difference between the zones with the most and the fewest pods, as a share of all pods with a zone.
     """
 
@@ -40,11 +41,11 @@ class Outcomes:
     """The numbers of one replay.
 
     Attributes:
-        placed, pending: the pods that were bound, and those that wait at the end. Pods that were deleted or ended
-            before they were bound are neither.
-        bind_s_p50, bind_s_p99: from a pod's creation to its binding; None if no pod was bound.
-        cpu, memory, fragmentation, spread: means over time of those of `State`.
-        preemptions: the pods that were evicted.
+        placed, pending: the numbers of pods bound, and of pods waiting at the end. Pods that were deleted or ended
+            before their binding are neither.
+        bind_s_p50, bind_s_p99: the time from a pod's creation to its binding; None if no pod was bound.
+        cpu, memory, fragmentation, spread: those of `State`, averaged over time.
+        preemptions: the number of evicted pods.
     """
 
     attempts: int
@@ -59,20 +60,20 @@ class Outcomes:
     preemptions: int
 
     def as_value(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the outcomes as JSON values."""
         return asdict(self)
 
 
 def state_of(nodes: Iterable[Node], pods: Iterable[Pod], typical: tuple[int, int]) -> State:
-    """The cluster as it is now.
+    """Return the state of a cluster.
 
     Args:
         typical: CPU (milli) and memory (bytes) of the typical pod.
     """
-    used: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    usage: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for pod in pods:
         if pod.node_name and not pod.has_ended:
-            requests, counts = requests_on_node(pod), used[pod.node_name]
+            requests, counts = requests_on_node(pod), usage[pod.node_name]
             counts[0] += requests.get("cpu", 0)
             counts[1] += requests.get("memory", 0)
             counts[2] += 1
@@ -81,45 +82,46 @@ def state_of(nodes: Iterable[Node], pods: Iterable[Pod], typical: tuple[int, int
     zones: dict[str, int] = defaultdict(int)
     for node in nodes:
         allocatable, pods_max = node_allocatable(node)
-        cpu, memory, count = used[node.metadata.name]
-        room = (allocatable.get("cpu", 0) - cpu, allocatable.get("memory", 0) - memory)
+        cpu, memory, count = usage[node.metadata.name]
+        free = (allocatable.get("cpu", 0) - cpu, allocatable.get("memory", 0) - memory)
         shares.append((_share(cpu, allocatable.get("cpu", 0)), _share(memory, allocatable.get("memory", 0))))
-        free_cpu += max(room[0], 0)
-        if room[0] < typical[0] or room[1] < typical[1] or count >= pods_max:
-            stranded_cpu += max(room[0], 0)
+        free_cpu += max(free[0], 0)
+        if free[0] < typical[0] or free[1] < typical[1] or count >= pods_max:
+            stranded_cpu += max(free[0], 0)
         if zone := node.metadata.labels.get(ZONE):
             zones[zone] += count
     counts_by_zone = zones.values()
     return State(
-        cpu=_mean(each[0] for each in shares),
-        memory=_mean(each[1] for each in shares),
+        cpu=_mean(cpu for cpu, _ in shares),
+        memory=_mean(memory for _, memory in shares),
         fragmentation=_share(stranded_cpu, free_cpu),
         spread=_share(max(counts_by_zone) - min(counts_by_zone), sum(counts_by_zone)) if zones else 0.0,
     )
 
 
 def typical_requests(pods: Sequence[Pod]) -> tuple[int, int]:
-    """CPU (milli) and memory (bytes) of the typical pod: the medians."""
+    """Return the medians of CPU (milli) and memory (bytes) over the pods."""
     requests = [requests_on_node(pod) for pod in pods]
     if not requests:
         return 0, 0
-    return int(median(each.get("cpu", 0) for each in requests)), int(median(each.get("memory", 0) for each in requests))
+    cpu, memory = (median(amounts.get(name, 0) for amounts in requests) for name in ("cpu", "memory"))
+    return int(cpu), int(memory)
 
 
 def outcomes(stories: Iterable[PodStory], states: Sequence[State], *, attempts: int, preemptions: int) -> Outcomes:
-    """The numbers, from what has become of the pods and from states at equal intervals."""
-    known = list(stories)
-    waits = sorted(each.bound_s - each.seen_s for each in known if each.bound_s is not None)
+    """Compute the outcomes from the pods' stories and from states at equal intervals."""
+    pods = list(stories)
+    waits = sorted(pod.bound_s - pod.seen_s for pod in pods if pod.bound_s is not None)
     return Outcomes(
         attempts=attempts,
         placed=len(waits),
-        pending=sum(each.bound_s is None and not each.is_gone for each in known),
+        pending=sum(pod.bound_s is None and not pod.is_gone for pod in pods),
         bind_s_p50=_quantile(waits, 0.5),
         bind_s_p99=_quantile(waits, 0.99),
-        cpu=_mean(each.cpu for each in states),
-        memory=_mean(each.memory for each in states),
-        fragmentation=_mean(each.fragmentation for each in states),
-        spread=_mean(each.spread for each in states),
+        cpu=_mean(state.cpu for state in states),
+        memory=_mean(state.memory for state in states),
+        fragmentation=_mean(state.fragmentation for state in states),
+        spread=_mean(state.spread for state in states),
         preemptions=preemptions,
     )
 
@@ -127,36 +129,36 @@ def outcomes(stories: Iterable[PodStory], states: Sequence[State], *, attempts: 
 _FEWER_IS_BETTER: Final = ("pending", "bind_s_p50", "bind_s_p99", "fragmentation", "spread", "preemptions")
 
 
-def pareto_front(found: Sequence[Outcomes]) -> list[bool]:
-    """For each outcome, whether no other is at least as good in everything and better in something.
+def pareto_front(results: Sequence[Outcomes]) -> list[bool]:
+    """Tell for each result whether no other one is at least as good in every goal and better in one.
 
-    More is better of the pods placed; less of `pending`, times, fragmentation, spread and preemptions. Utilisation
-    does not count: it follows from the pods placed.
+    The goals: more pods placed; fewer `pending` and preemptions, shorter times, less fragmentation and spread.
+    Utilisation is no goal: it follows from the pods placed.
     """
-    goals = [_goals(each) for each in found]
-    return [not any(_beats(other, own) for other in goals) for own in goals]
+    goals = [_goals(result) for result in results]
+    return [not any(_dominates(rival, goal) for rival in goals) for goal in goals]
 
 
-def _goals(found: Outcomes) -> tuple[float, ...]:
-    values = (getattr(found, name) for name in _FEWER_IS_BETTER)
-    return (-found.placed, *(float("inf") if value is None else value for value in values))
+def _goals(result: Outcomes) -> tuple[float, ...]:
+    values = (getattr(result, name) for name in _FEWER_IS_BETTER)
+    return (-result.placed, *(float("inf") if value is None else value for value in values))
 
 
-def _beats(other: tuple[float, ...], own: tuple[float, ...]) -> bool:
-    return other != own and all(one <= two for one, two in zip(other, own, strict=True))
+def _dominates(rival: tuple[float, ...], goal: tuple[float, ...]) -> bool:
+    return rival != goal and all(map(le, rival, goal))
 
 
-def _quantile(ordered: Sequence[float], share: float) -> float | None:
-    """The smallest value that at least this share of the values do not exceed."""
-    if not ordered:
+def _quantile(values: Sequence[float], share: float) -> float | None:
+    """Return the smallest of the sorted values that at least this share of them do not exceed."""
+    if not values:
         return None
-    return round(ordered[max(-int(-len(ordered) * share // 1), 1) - 1], _DIGITS)
+    return round(values[max(-int(-len(values) * share // 1), 1) - 1], _DIGITS)
 
 
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole > 0 else 0.0
+def _share(part: int, total: int) -> float:
+    return part / total if total > 0 else 0.0
 
 
 def _mean(values: Iterable[float]) -> float:
-    known = list(values)
-    return round(fmean(known), _DIGITS) if known else 0.0
+    numbers = list(values)
+    return round(fmean(numbers), _DIGITS) if numbers else 0.0

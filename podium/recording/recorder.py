@@ -1,10 +1,10 @@
-"""Notes down what passes the daemon's boundary, and has it written by a thread.
+"""Records what crosses the daemon's boundary as entries, which a thread writes.
 
-Owns which tasks are followed and how entries are numbered. On the event loop an entry is a value and its kind, in
-lists: encoding, compression and the disk are the thread's. Never disturbs scheduling: if the disk is full or slow, the
-recording ends with one warning.
+Owns which tasks are recorded and how they are numbered. The event loop only appends a value and its kind to lists; the
+thread encodes, compresses and writes. Never disturbs scheduling: if the disk is full or slow, the recording ends with
+one warning.
 
-Cost: two appends for each entry, of which an attempt makes about fifteen; and the thread's work.
+Cost: two appends per entry, about fifteen entries per attempt; and the thread's work.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from podium.objects.core import Pod, PodCondition
 from podium.objects.pod_groups import PodGroup
 from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceType
 from podium.objects.wire import BrokenObject
-from podium.recording import tape
-from podium.recording.columns import ColumnWriter, LeftOut, Noted
-from podium.recording.decisions import decided
+from podium.recording import entries
+from podium.recording.columns import ColumnWriter, EntryBuffer, LeftOut
+from podium.recording.decisions import recorded_decision
 from podium.recording.hashed_names import NameHasher
 from podium.recording.segments import LeftOutList, SegmentWriter
 from podium.server.supervision import Tasks
@@ -46,36 +46,36 @@ log = get_logger("recorder")
 T = TypeVar("T")
 
 _ENDS: Final = (OSError, OverflowError, TypeError, ValueError, RecursionError)
-"""What ends a recording: the disk, or an entry that can be neither written nor left out."""
+"""Raised by the disk, or for an entry that can be neither written nor left out; each ends the recording."""
 _FLUSH_EVERY_S: Final = 0.5
 _BLOCK_ENTRIES_MAX: Final = 2_000
-"""While a block is encoded other threads hardly run, the event loop's included: for a millisecond or two."""
+"""Encoding a block holds the GIL for a millisecond or two, in which the event loop hardly runs."""
 _WAITING_MAX: Final = 2_000_000
-"""More entries than the disk takes: the recording ends before memory does."""
+"""With more entries, the disk is too slow, and the recording ends before memory does."""
 
 
 class Recorder(Boundary, AttemptObserver):
-    """Records one run of a scheduler; made before the scheduler is.
+    """Records one run of a scheduler. Create it before the scheduler.
 
     Attributes:
-        failure: why the recording has ended before the run; "" if it has not.
-        left_out: changes of objects that no reader would take, since they are too large.
+        failure: why the recording ended before the run; "" if it did not.
+        left_out: the changes of objects that are not written, since a reader would refuse them.
 
     Args:
-        description: what a replay needs besides the entries; JSON values.
-        hasher: makes names unreadable.
+        description: the configuration and options that a replay needs, as JSON values.
+        hasher: hashes names.
 
     Raises:
-        RecordingError: the directory holds a recording already.
+        RecordingError: the directory already holds a recording.
         OSError: the directory cannot be written.
     """
 
     def __init__(self, directory: Path, description: dict[str, Any], hasher: NameHasher | None = None) -> None:
-        self._noted = Noted()
-        self.note, self.noting, self.put = self._noted.note, self._noted.noting, self._noted.put
+        self._buffer = EntryBuffer()
+        self.note, self.noting, self.note_put = self._buffer.note, self._buffer.noting, self._buffer.note_put
         self._clock = SystemClock()
         self.left_out = LeftOutList()
-        self._columns = ColumnWriter(hasher, self._leave_out)
+        self._column_writer = ColumnWriter(hasher, self._leave_out)
         self._writer = SegmentWriter(directory, description if hasher is None else hasher.description(description))
         self._directory = directory
         self._has_ended = False
@@ -91,111 +91,111 @@ class Recorder(Boundary, AttemptObserver):
     # ------------------------------------------------------------ the boundary
 
     def clock(self, clock: Clock) -> Clock:
-        """A clock whose readings are noted."""
+        """Return a clock whose readings are recorded."""
         return _RecordedClock(self, clock)
 
     def random(self, random: Random) -> Random:
-        """A random source whose numbers are noted."""
+        """Return a random source whose numbers are recorded."""
         return _RecordedRandom(self, random)
 
     def api_client(self, dispatcher: Dispatcher, clock: Clock) -> ApiClient:
-        """A client whose answers are noted."""
+        """Return a client whose answers are recorded."""
         return _RecordedClient(self, dispatcher, clock)
 
     def stores(self, state: StoresState) -> StoresState:
-        """The state, whose readings are noted."""
+        """Return the stores' state, with its readings recorded."""
         return _RecordedStores(self, state)
 
     def reading(self, read: Callable[[], T]) -> Callable[[], T]:
-        """The function, whose results are noted."""
-        return self.noting(tape.READ, read)
+        """Return the function, with its results recorded."""
+        return self.noting(entries.READ, read)
 
     def signal(self, tell: Callable[[], None]) -> Callable[[], None]:
-        """The callback, whose calls are noted."""
+        """Return the callback, with its calls recorded."""
         number = self._signals
         self._signals += 1
 
-        def recorded() -> None:
-            self.note(tape.SIGNAL, number)
+        def note_and_tell() -> None:
+            self.note(entries.SIGNAL, number)
             tell()
 
-        return recorded
+        return note_and_tell
 
-    def watched(self, informer: Informer[Any]) -> None:
-        """Note what the informer tells its handlers."""
+    def add_informer(self, informer: Informer[Any]) -> None:
+        """Record the watch events of the informer."""
         informer.add_handler(_RecordedWatch(self, informer.resource.path))
 
     def tasks(self, tasks: Tasks) -> Tasks:
-        """The tasks, which are followed from now on, with all that they start."""
+        """Return the tasks, with their steps and those of all tasks that they start recorded."""
         loop = asyncio.get_running_loop()
         loop.set_task_factory(self._make_task)  # type: ignore[arg-type]
         self._loop_time = loop.time
 
-        def followed(number: int, run: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
-            async def run_it() -> None:
+        def record(number: int, run: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+            async def run_task() -> None:
                 await run()
 
-            return lambda: RecordedTask(self, number, run_it())
+            return lambda: RecordedTask(self, number, run_task())
 
-        started = {name: followed(self.next_task(), run) for name, run in tasks.items()}
+        tasks = {name: record(self.next_task(), run) for name, run in tasks.items()}
         self._roots = self._tasks
-        return started
+        return tasks
 
     def stopping(self) -> None:
-        """Note the end: what follows is not recorded."""
-        self.note(tape.END, None)
+        """Record the end of scheduling; later entries are dropped."""
+        self.note(entries.END, None)
 
     # ------------------------------------------------------------ the attempts
 
     def on_decision(
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
     ) -> None:
-        """Note a decision."""
+        """Record a decision."""
         del info, started_s, seconds
-        self.note(tape.DECIDED, decided(cycle, decision))
+        self.note(entries.DECIDED, recorded_decision(cycle, decision))
 
     def on_failure(self, pod: Pod, result: str, message: str, seconds: float) -> None:
-        """Note why a pod was not scheduled."""
+        """Record why a pod was not scheduled."""
         del seconds
-        self.note(tape.FAILED, (pod.uid, result, message))
+        self.note(entries.FAILED, (pod.uid, result, message))
 
     # ------------------------------------------------------------ tasks and calls
 
-    def cancelled(self, task: int) -> None:
-        """A task is cancelled: one that was there from the start only if scheduling ends."""
+    def on_cancel(self, task: int) -> None:
+        """Record the end of scheduling, if the cancelled task is one of the scheduler's own."""
         if task <= self._roots:
             self.stopping()
 
     def note_time(self) -> None:
-        """Note the event loop's time, from which a step sets its timers."""
+        """Record the event loop's time if it has changed: the next step sets its timers from it."""
         now_s = self._loop_time()
         if now_s != self._time_s:
             self._time_s = now_s
-            self.note(tape.TIME, now_s)
+            self.note(entries.TIME, now_s)
 
     def next_task(self) -> int:
-        """The number of a new task."""
+        """Return the number of a new task."""
         self._tasks += 1
         return self._tasks
 
     def next_call(self) -> int:
-        """The number of a new call."""
+        """Return the number of a new call."""
         self._calls += 1
         return self._calls
 
     def _make_task(
-        self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **how: Any
+        self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
     ) -> asyncio.Task[Any]:
-        """What a followed task starts is followed too, unless its call does: that is the client's own."""
+        """Make a task; it is recorded if a recorded task starts it, but not from within a call of the API client."""
         current = self.current
         if current is not None and not current.is_in_call:
-            work = RecordedTask(self, self.next_task(), work)
-        return asyncio.Task(work, loop=loop, **how)
+            coroutine = RecordedTask(self, self.next_task(), coroutine)
+        return asyncio.Task(coroutine, loop=loop, **options)
 
     # ------------------------------------------------------------ writing
 
     def close(self) -> None:
-        """Write what is left, and end the recording."""
+        """Write the remaining entries, and end the recording."""
         self._closing.set()
         self._thread.join()
         if self.left_out.count:
@@ -206,7 +206,7 @@ class Recorder(Boundary, AttemptObserver):
         while not is_closing:
             is_closing = self._closing.wait(_FLUSH_EVERY_S)
             self._write_waiting_or_give_up()
-        # What a full disk did not take is tried again here.
+        # Flushes again what a full disk did not take.
         with suppress(OSError):
             self._writer.close()
 
@@ -217,23 +217,23 @@ class Recorder(Boundary, AttemptObserver):
             self._give_up(error_text(error))
 
     def _write_waiting(self) -> None:
-        """Write what has been noted so far; after the end it is dropped."""
-        left = len(self._noted)
-        if left > _WAITING_MAX and not self._has_ended:
+        """Write the entries so far; after the end, drop them."""
+        count = len(self._buffer)
+        if count > _WAITING_MAX and not self._has_ended:
             raise OSError("it does not take entries as fast as they come")
-        while left > 0:
-            kinds, noted = self._noted.take(_BLOCK_ENTRIES_MAX)
-            left -= len(kinds)
+        while count > 0:
+            kinds, columns = self._buffer.take(_BLOCK_ENTRIES_MAX)
+            count -= len(kinds)
             if self._has_ended:
                 continue
-            self._has_ended = tape.END in kinds
-            for content in self._columns.contents(kinds, noted):
+            self._has_ended = entries.END in kinds
+            for content in self._column_writer.contents(kinds, columns):
                 self._writer.write(content, self._clock.monotonic())
 
     def _leave_out(self, left_out: LeftOut) -> None:
         self.left_out.add(left_out)
-        # Whoever may create pods may have this said as often as they like: the end of the recording has the number.
-        if self.left_out.count == len(self.left_out.shown):
+        # Bounded: anyone who may create pods could flood the log. `close` logs the number.
+        if self.left_out.count == len(self.left_out.examples):
             log.warning("Left out of the recording", kind=left_out.kind, key=left_out.key, error=left_out.why)
 
     def _give_up(self, why: str) -> None:
@@ -242,75 +242,75 @@ class Recorder(Boundary, AttemptObserver):
 
 
 class RecordedTask(Coroutine[Any, Any, Any]):
-    """A coroutine that notes when it goes on.
+    """A coroutine that records its steps.
 
     Attributes:
-        is_in_call: whether it waits for the API client, whose steps are not noted.
+        is_in_call: it waits for the API client, whose steps are not recorded.
     """
 
-    __slots__ = ("_number", "_recorder", "_send", "_work", "is_in_call")
+    __slots__ = ("_coroutine", "_number", "_recorder", "_send", "is_in_call")
 
-    def __init__(self, recorder: Recorder, number: int, work: Coroutine[Any, Any, Any]) -> None:
+    def __init__(self, recorder: Recorder, number: int, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._recorder = recorder
         self._number = number
-        self._work = work
-        self._send = work.send
+        self._coroutine = coroutine
+        self._send = coroutine.send
         self.is_in_call = False
 
     def __next__(self) -> Any:
-        """Go on: the form in which a task does so."""
+        """Take the next step, as a task does."""
         return self._step(self._send, None)
 
     def send(self, value: Any) -> Any:
-        """Go on."""
+        """Take the next step with a value."""
         return self._step(self._send, value)
 
     def throw(self, *error: Any) -> Any:
-        """Go on with an exception, which usually is a cancellation."""
-        self._recorder.cancelled(self._number)
-        return self._step(self._work.throw, *error)
+        """Take the next step with an exception, usually a cancellation."""
+        self._recorder.on_cancel(self._number)
+        return self._step(self._coroutine.throw, *error)
 
     def close(self) -> None:
         """End without another step."""
-        self._work.close()
+        self._coroutine.close()
 
-    def _step(self, go_on: Callable[..., Any], *argument: Any) -> Any:
+    def _step(self, advance: Callable[..., Any], *arguments: Any) -> Any:
         recorder = self._recorder
         if not self.is_in_call:
             recorder.note_time()
-            recorder.note(tape.RESUME, self._number)
+            recorder.note(entries.RESUME, self._number)
         recorder.current = self
         try:
-            return go_on(*argument)
+            return advance(*arguments)
         finally:
             recorder.current = None
 
     def __await__(self) -> RecordedTask:
-        """It is its own iterator."""
+        """Return itself: a task is its own iterator."""
         return self
 
     def __iter__(self) -> RecordedTask:
-        """It is its own iterator."""
+        """Return itself: a task is its own iterator."""
         return self
 
-    # What inspection asks of a coroutine. With `__getattr__`, every other attribute would take longer as well.
-    cr_await = property(attrgetter("_work.cr_await"))
-    cr_code = property(attrgetter("_work.cr_code"))
-    cr_frame = property(attrgetter("_work.cr_frame"))
-    cr_running = property(attrgetter("_work.cr_running"))
-    cr_suspended = property(attrgetter("_work.cr_suspended"))
+    # Inspection reads these of a coroutine. A `__getattr__` would slow down every other attribute.
+    cr_await = property(attrgetter("_coroutine.cr_await"))
+    cr_code = property(attrgetter("_coroutine.cr_code"))
+    cr_frame = property(attrgetter("_coroutine.cr_frame"))
+    cr_running = property(attrgetter("_coroutine.cr_running"))
+    cr_suspended = property(attrgetter("_coroutine.cr_suspended"))
 
 
 class _RecordedClock:
     """Implements `podium.lib.clock.Clock`."""
 
     def __init__(self, recorder: Recorder, clock: Clock) -> None:
-        self.now = recorder.noting(tape.NOW, clock.now)
-        self.monotonic = recorder.noting(tape.MONOTONIC, clock.monotonic)
+        self.now = recorder.noting(entries.NOW, clock.now)
+        self.monotonic = recorder.noting(entries.MONOTONIC, clock.monotonic)
 
 
-class _RecordedRandom(tape.EntryRandom):
-    """Draws from another source; all other methods derive from these two."""
+class _RecordedRandom(entries.EntryRandom):
+    """Records the draws of another source. The other methods of `Random` derive from these two."""
 
     def __init__(self, recorder: Recorder, source: Random) -> None:
         super().__init__(0)
@@ -318,15 +318,15 @@ class _RecordedRandom(tape.EntryRandom):
         self._source = source
 
     def random(self) -> float:
-        """The next number in [0, 1)."""
+        """Draw a number in [0, 1)."""
         value = self._source.random()
-        self._recorder.note(tape.READ, value)
+        self._recorder.note(entries.READ, value)
         return value
 
     def bits(self, k: int) -> int:
-        """As `getrandbits`."""
+        """Draw an integer of at most 64 bits."""
         value = self._source.getrandbits(k)
-        self._recorder.note(tape.READ, value)
+        self._recorder.note(entries.READ, value)
         return value
 
 
@@ -339,142 +339,142 @@ class _RecordedStores:
 
     @property
     def changes(self) -> int:
-        """How often the replacement of a store has begun."""
+        """The count of replacements of a store."""
         value = self._state.changes
-        self._recorder.note(tape.READ, value)
+        self._recorder.note(entries.READ, value)
         return value
 
     @property
     def is_consistent(self) -> bool:
-        """Whether scheduling may use the stores now."""
+        """Scheduling may use the stores now."""
         value = self._state.is_consistent
-        self._recorder.note(tape.READ, value)
+        self._recorder.note(entries.READ, value)
         return value
 
     def wait_s(self) -> float:
-        """How long scheduling will still wait for new lists, at most."""
+        """Return how long scheduling still waits for new lists at most."""
         value = self._state.wait_s()
-        self._recorder.note(tape.READ, value)
+        self._recorder.note(entries.READ, value)
         return value
 
 
 class _RecordedWatch:
-    """Notes the changes of one resource; the first of its handlers."""
+    """Records the watch events of one resource; the first handler of its informer."""
 
     def __init__(self, recorder: Recorder, path: str) -> None:
         self._recorder = recorder
         self._path = path
 
     def on_add(self, new: KubeObject) -> None:
-        """An object was added."""
-        self._recorder.put(self._path, new)
+        """Record an added object."""
+        self._recorder.note_put(self._path, new)
 
     def on_update(self, old: KubeObject, new: KubeObject) -> None:
-        """An object has changed."""
+        """Record a changed object."""
         del old
-        self._recorder.put(self._path, new)
+        self._recorder.note_put(self._path, new)
 
     def on_delete(self, old: KubeObject) -> None:
-        """An object was deleted."""
-        self._recorder.note(tape.REMOVE, (self._path, old.key))
+        """Record a deletion."""
+        self._recorder.note(entries.REMOVE, (self._path, old.key))
 
-    def on_broken(self, broken: BrokenObject) -> None:
-        """An object that cannot be decoded changes nothing."""
+    def on_broken(self, item: BrokenObject) -> None:
+        """Do nothing: an object that cannot be decoded changes no decision."""
 
 
 class _RecordedClient(ApiClient):
-    """Notes how each call of a followed task has ended."""
+    """Records how each call of a recorded task ended."""
 
     def __init__(self, recorder: Recorder, dispatcher: Dispatcher, clock: Clock) -> None:
         super().__init__(dispatcher, clock)
         self._recorder = recorder
 
-    def _followed(self) -> RecordedTask | None:
-        """The task that makes the call, if it is followed."""
+    def _recorded_task(self) -> RecordedTask | None:
+        """Return the recorded task that makes the call, if any."""
         task = self._recorder.current
         return None if task is None or task.is_in_call else task
 
-    async def _noted(self, work: Awaitable[T], call: int = 0) -> T:
-        task, recorder = self._followed(), self._recorder
+    async def _record(self, request: Awaitable[T], call: int = 0) -> T:
+        task, recorder = self._recorded_task(), self._recorder
         if task is None:
-            return await work
+            return await request
         call = call or recorder.next_call()
         task.is_in_call = True
         try:
-            value = await work
+            value = await request
         except BaseException as error:
             recorder.note_time()
-            recorder.note(tape.ANSWER, (call, *tape.outcome_of(error)))
+            recorder.note(entries.ANSWER, (call, *entries.outcome_of(error)))
             raise
         finally:
             task.is_in_call = False
         recorder.note_time()
         is_plain = value is None or isinstance(value, (bool, str))
-        recorder.note(tape.ANSWER, (call, tape.VALUE if is_plain else tape.OBJECT, value))
+        recorder.note(entries.ANSWER, (call, entries.VALUE if is_plain else entries.OBJECT, value))
         return value
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """As `ApiClient.bind`."""
-        await self._noted(super().bind(pod, node_name))
+        """Record `ApiClient.bind`."""
+        await self._record(super().bind(pod, node_name))
 
     async def is_bound(self, pod: Pod, node_name: str) -> bool:
-        """As `ApiClient.is_bound`."""
-        return await self._noted(super().is_bound(pod, node_name))
+        """Record `ApiClient.is_bound`."""
+        return await self._record(super().is_bound(pod, node_name))
 
     async def read_failure(self, pod: Pod) -> str:
-        """As `ApiClient.read_failure`."""
-        return await self._noted(super().read_failure(pod))
+        """Record `ApiClient.read_failure`."""
+        return await self._record(super().read_failure(pod))
 
     async def patch_status(
         self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
     ) -> bool:
-        """As `ApiClient.patch_status`."""
-        work = super().patch_status(pod, condition=condition, nominated_node_name=nominated_node_name)
-        return await self._noted(work)
+        """Record `ApiClient.patch_status`."""
+        request = super().patch_status(pod, condition=condition, nominated_node_name=nominated_node_name)
+        return await self._record(request)
 
     async def send_status(self, item: Pod | PodGroup, compose: Compose, resource: ResourceType[Any] = PODS) -> None:
-        """As `ApiClient.send_status`."""
-        if self._followed() is None:
+        """Record `ApiClient.send_status`."""
+        if self._recorded_task() is None:
             await super().send_status(item, compose, resource)
             return
         call = self._recorder.next_call()
 
-        def composed() -> bytes | None:
-            self._recorder.note(tape.COMPOSE, call)
+        def record_and_compose() -> bytes | None:
+            self._recorder.note(entries.COMPOSE, call)
             return compose()
 
-        await self._noted(super().send_status(item, composed, resource), call)
+        await self._record(super().send_status(item, record_and_compose, resource), call)
 
     async def remove_condition(self, pod: Pod, kind: str) -> None:
-        """As `ApiClient.remove_condition`."""
-        await self._noted(super().remove_condition(pod, kind))
+        """Record `ApiClient.remove_condition`."""
+        await self._record(super().remove_condition(pod, kind))
 
     async def delete_pod(self, pod: Pod) -> bool:
-        """As `ApiClient.delete_pod`."""
-        return await self._noted(super().delete_pod(pod))
+        """Record `ApiClient.delete_pod`."""
+        return await self._record(super().delete_pod(pod))
 
     async def evict_pod(self, pod: Pod) -> bool:
-        """As `ApiClient.evict_pod`."""
-        return await self._noted(super().evict_pod(pod))
+        """Record `ApiClient.evict_pod`."""
+        return await self._record(super().evict_pod(pod))
 
     async def patch(
         self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
     ) -> ObjectT:
-        """As `ApiClient.patch`."""
-        return await self._noted(super().patch(resource, item, change, subresource))
+        """Record `ApiClient.patch`."""
+        return await self._record(super().patch(resource, item, change, subresource))
 
     async def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> ObjectT:
-        """As `ApiClient.create`."""
-        return await self._noted(super().create(resource, item, manifest))
+        """Record `ApiClient.create`."""
+        return await self._record(super().create(resource, item, manifest))
 
     async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
-        """As `ApiClient.read`."""
-        return await self._noted(super().read(resource, item))
+        """Record `ApiClient.read`."""
+        return await self._record(super().read(resource, item))
 
     async def delete(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
-        """As `ApiClient.delete`."""
-        await self._noted(super().delete(resource, item))
+        """Record `ApiClient.delete`."""
+        await self._record(super().delete(resource, item))
 
     async def merge_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
-        """As `ApiClient.merge_status`."""
-        await self._noted(super().merge_status(pod, status))
+        """Record `ApiClient.merge_status`."""
+        await self._record(super().merge_status(pod, status))

@@ -1,6 +1,6 @@
 """Replays a recording: the daemon's own queue, cache, loop and engine decide again, in the recorded order and time.
 
-Owns what is asked of a recording before, and what is told of the replay afterwards.
+Owns the checks before a replay, and its result.
 """
 
 from __future__ import annotations
@@ -24,53 +24,54 @@ from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.framework.contract.plugin import Plugin
 from podium.lib import build, garbage_collection
-from podium.recording import columns, tape
-from podium.recording.limits import Pace, Until
-from podium.recording.played import PlayedClock
-from podium.recording.player import Diverged, Outcome, Player, Scores
+from podium.recording import columns
+from podium.recording.divergence import Diverged, ReplayOutcome, Scores
+from podium.recording.entries import Entry
+from podium.recording.replay_boundary import build_scheduler
+from podium.recording.replay_inputs import ReplayInputs
 from podium.recording.replay_loop import ReplayLoop
+from podium.recording.replay_window import Pace, ReplayWindow
 from podium.recording.segments import LeftOutList, RecordingError, Segments, open_segments
-from podium.recording.surroundings import scheduler_within
 
-_NO_END: Final = Until()
+_UNLIMITED: Final = ReplayWindow()
 _REFERENCES_SHOWN: Final = 10
 WATCHED: Final = "watched"
-"""What the description of a recording by `podium record` says under `kind`."""
+"""The `kind` in the description of a recording by `podium record`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """What a replay has come to, and how long it took.
+class ReplayResult:
+    """The outcome of a replay, and how long it took.
 
     Attributes:
-        damage: why the recording was not read to its end; "" if it was.
-        is_cut: whether it only lacks what had not been written when its process was killed.
-        made_by: which podium made the recording and can replay it, where this one cannot; "" if it is this one.
-        kept_scores: of the attempt that was asked for, by node and plugin.
-        left_out: what the recording lacks.
+        damage: why the recording could not be read to its end; "" if it could.
+        is_cut: the only damage is the missing end of a process that was killed.
+        made_by: why another podium has to replay this recording; "" if this one can.
+        scores: of the attempt `scores_attempt`.
+        left_out: the objects that the recording lacks.
     """
 
-    outcome: Outcome
+    outcome: ReplayOutcome
     wall_s: float
     damage: str = ""
     is_cut: bool = False
     made_by: str = ""
-    kept_scores: Scores = field(default_factory=dict)
+    scores: Scores = field(default_factory=dict)
     left_out: LeftOutList = field(default_factory=LeftOutList)
 
     @property
     def virtual_s(self) -> float:
-        """How long the replayed part took when it was recorded."""
+        """The recorded duration of the replayed part."""
         started_s = self.outcome.started_s
         return 0.0 if started_s is None else self.outcome.ended_s - started_s
 
     @property
     def is_same(self) -> bool:
-        """Whether every decision is the recorded one."""
-        return self.outcome.differing is None
+        """Every decision is the recorded one."""
+        return self.outcome.divergence is None
 
     def summary(self) -> dict[str, Any]:
-        """The last line of `--output json`."""
+        """Return the last line of `--output json`."""
         outcome = self.outcome
         return {
             "attempts": outcome.attempts,
@@ -83,18 +84,18 @@ class Replayed:
 
 
 def is_watched(segments: Segments) -> bool:
-    """Whether the recording was made beside another scheduler."""
+    """Tell whether the recording was made beside another scheduler."""
     return segments.description.get("kind") == WATCHED
 
 
-def description(
+def describe_scheduler(
     config: KubeSchedulerConfiguration,
     options: Options,
     *,
     references: tuple[str, ...] = (),
     feature_gates: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """What a recording says of the scheduler that made it.
+    """Describe the scheduler that makes a recording.
 
     Raises:
         RecordingError: it has extenders, whose answers are not recorded.
@@ -119,7 +120,7 @@ def description(
 
 
 class _RecordedOptions(msgspec.Struct, forbid_unknown_fields=True):
-    """The options that a recording may set. Others name files and addresses, or have work done beside scheduling."""
+    """The options that a recording may set. Others name files and addresses, or start work beside scheduling."""
 
     pod_max_in_unschedulable_s: float
     preempts_pods_of_others: bool
@@ -128,65 +129,69 @@ class _RecordedOptions(msgspec.Struct, forbid_unknown_fields=True):
     pod_groups: PodGroupRules | None
 
 
-def recorded_options(described: Mapping[str, Any], plugins: Mapping[str, type[Plugin]]) -> Options:
-    """The options of the scheduler that made a recording. Raises: RecordingError."""
+def recorded_options(description: Mapping[str, Any], plugins: Mapping[str, type[Plugin]]) -> Options:
+    """Return the options of the scheduler that made a recording. Raises: RecordingError."""
     try:
-        options = msgspec.convert(described["options"], _RecordedOptions)
+        options = msgspec.convert(description["options"], _RecordedOptions)
     except (KeyError, msgspec.ValidationError) as error:
         raise RecordingError(f"the recording does not say with which options it was made: {error!r}") from None
     return Options(secure_port=0, plugins=plugins, **msgspec.structs.asdict(options))
 
 
-def recorded_references(described: Mapping[str, Any]) -> tuple[str, ...]:
-    """The custom plugins that a recording names, for people to read: whoever wrote it chose them.
+def recorded_references(description: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the custom plugins that a recording names, for display only: its author chose the names.
 
     Raises:
         RecordingError: the description is not what podium writes.
     """
-    return _recorded_texts(described, "plugins")
+    return _recorded_texts(description, "plugins")
 
 
-def recorded_gates(described: Mapping[str, Any]) -> tuple[str, ...]:
-    """The feature gates that a recording was made with, as on the command line. Raises: RecordingError."""
-    return _recorded_texts(described, "feature_gates")
+def recorded_gates(description: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the recorded feature gates, as on the command line. Raises: RecordingError."""
+    return _recorded_texts(description, "feature_gates")
 
 
-def _recorded_texts(described: Mapping[str, Any], name: str) -> tuple[str, ...]:
+def _recorded_texts(description: Mapping[str, Any], name: str) -> tuple[str, ...]:
     try:
-        return msgspec.convert(described[name], tuple[str, ...])
+        return msgspec.convert(description[name], tuple[str, ...])
     except (KeyError, msgspec.ValidationError) as error:
         raise RecordingError(f"the recording does not say with which {name} it was made: {error!r}") from None
 
 
-def demand_plugins(described: Mapping[str, Any], given: Sequence[str]) -> None:
-    """Refuse to go on without the custom plugins of a recording.
+def demand_plugins(description: Mapping[str, Any], plugins: Sequence[str]) -> None:
+    """Refuse a recording with custom plugins if the command line names none.
 
-    A recording may come from anybody. So none of its code is loaded because it names it, but only what `--plugin` does.
+    A recording may come from an untrusted source, so podium loads only the plugins that the command line names.
 
     Args:
-        given: the values of `--plugin`.
+        plugins: the values of `--plugin`.
 
     Raises:
         RecordingError: the recording names plugins, and none are given.
     """
-    references = recorded_references(described)
-    if references and not given:
+    references = recorded_references(description)
+    if references and not plugins:
         raise RecordingError(f"the recording was made with custom plugins: {advice_on_plugins(references)}")
 
 
 def advice_on_plugins(references: Sequence[str]) -> str:
-    """What to pass for the plugins that a recording names."""
-    passed = " ".join(f"--plugin {shlex.quote(reference)}" for reference in references[:_REFERENCES_SHOWN])
-    more = f" and {len(references) - _REFERENCES_SHOWN} more" if len(references) > _REFERENCES_SHOWN else ""
-    return f"podium loads no code that a recording names; if you trust these plugins, give them with {passed}{more}"
+    """Say which options to pass for the plugins that a recording names."""
+    arguments = " ".join(f"--plugin {shlex.quote(reference)}" for reference in references[:_REFERENCES_SHOWN])
+    count = len(references) - _REFERENCES_SHOWN
+    remainder = f" and {count} more" if count > 0 else ""
+    return (
+        "podium loads no code that a recording names; if you trust these plugins, give them with "
+        f"{arguments}{remainder}"
+    )
 
 
-def entries_of(segments: Segments) -> Iterator[tape.Entry]:
-    """The entries of a recording, up to the first damage, without objects that cannot be read."""
+def entries_of(segments: Segments) -> Iterator[Entry]:
+    """Yield the entries of a recording up to the first damage, without objects that cannot be read."""
     return chain.from_iterable(_blocks_of(segments))
 
 
-def _blocks_of(segments: Segments) -> Iterator[list[tape.Entry]]:
+def _blocks_of(segments: Segments) -> Iterator[list[Entry]]:
     for content in segments.blocks():
         try:
             yield columns.entries_of(content, segments.left_out.add)
@@ -196,7 +201,7 @@ def _blocks_of(segments: Segments) -> Iterator[list[tape.Entry]]:
 
 
 def checked_segments(directory: Path) -> Segments:
-    """A recording that this podium can replay. Raises: RecordingError."""
+    """Open a recording that this podium can replay. Raises: RecordingError."""
     segments = open_segments(directory)
     version = segments.description.get("podium")
     if version != podium.__version__:
@@ -212,19 +217,19 @@ def replay(
     config: KubeSchedulerConfiguration,
     plugins: Mapping[str, type[Plugin]],
     *,
-    until: Until = _NO_END,
+    window: ReplayWindow = _UNLIMITED,
     speed: float | None = None,
-    is_other: bool = False,
-    keep_scores: int | None = None,
+    has_other_config: bool = False,
+    scores_attempt: int | None = None,
     prepare: Callable[[Scheduler], None] = lambda _: None,
-) -> Replayed:
+) -> ReplayResult:
     """Replay a recording with the configuration and plugins that it was made with.
 
     Args:
-        until: where the replay ends.
-        speed: so many recorded seconds pass in one; None for as fast as it can.
-        is_other: whether the configuration or the plugins are others. The replay ends at the first difference.
-        keep_scores: the number of the attempt at which the replay ends, having kept its scores.
+        window: where the replay ends.
+        speed: recorded seconds per second; None for no limit.
+        has_other_config: the configuration or the plugins are not the recorded ones.
+        scores_attempt: the number of the attempt after which the replay ends, with its scores in the result.
         prepare: called with the scheduler before anything runs.
 
     Raises:
@@ -233,46 +238,46 @@ def replay(
     segments = checked_segments(directory)
     options = recorded_options(segments.description, plugins)
     started_s = time.perf_counter()
-    player = Player(
+    inputs = ReplayInputs(
         entries_of(segments),
-        until,
-        pace=Pace(speed).reach,
-        is_other=is_other,
-        keep_scores=keep_scores,
+        window,
+        pace=Pace(speed).wait_until,
+        has_other_config=has_other_config,
+        scores_attempt=scores_attempt,
         has_messages=segments.description.get("names") != "hashed",
     )
-    # A recording may differ before anything runs: when the scheduler is made.
+    # A replay may diverge before any task runs: while the scheduler is built.
     with garbage_collection.rare_collections(), asyncio.Runner(loop_factory=ReplayLoop) as runner, suppress(Diverged):
-        runner.run(_play(player, config, options, prepare))
+        runner.run(_replay(inputs, config, options, prepare))
     wall_s = time.perf_counter() - started_s
-    cannot = player.outcome.differing is not None or (segments.damage and not segments.is_cut)
-    made_by = _other_build(segments) if cannot and not is_other else ""
-    return Replayed(
-        player.outcome, wall_s, segments.damage, segments.is_cut, made_by, player.kept_scores, segments.left_out
+    has_failed = inputs.outcome.divergence is not None or (segments.damage and not segments.is_cut)
+    made_by = _other_build(segments) if has_failed and not has_other_config else ""
+    return ReplayResult(
+        inputs.outcome, wall_s, segments.damage, segments.is_cut, made_by, inputs.scores, segments.left_out
     )
 
 
 def _other_build(segments: Segments) -> str:
-    """Who made the recording, if it was not this very podium."""
-    theirs, ours = segments.description.get("commit"), build.commit()
-    if theirs == ours:
+    """Say which build made the recording, if it was not this one."""
+    commits = segments.description.get("commit"), build.commit()
+    if commits[0] == commits[1]:
         return ""
-    made, running = (f"commit {each}" if each else "an unknown commit" for each in (theirs, ours))
+    builds = [f"commit {commit}" if commit else "an unknown commit" for commit in commits]
     return (
-        f"{segments.directory} was recorded by podium {podium.__version__} of {made}, and this is podium "
-        f"{podium.__version__} of {running}, which decides otherwise: replay it with the podium that recorded it"
+        f"{segments.directory} was recorded by podium {podium.__version__} of {builds[0]}, and this is podium "
+        f"{podium.__version__} of {builds[1]}, which decides otherwise: replay it with the podium that recorded it"
     )
 
 
-async def _play(
-    player: Player, config: KubeSchedulerConfiguration, options: Options, prepare: Callable[[Scheduler], None]
+async def _replay(
+    inputs: ReplayInputs, config: KubeSchedulerConfiguration, options: Options, prepare: Callable[[Scheduler], None]
 ) -> None:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, ReplayLoop)
-    scheduler = scheduler_within(player, config, options, PlayedClock(player.last_now, player.last_monotonic))
-    # A step that differs fails its task; what differs is told otherwise.
+    scheduler = build_scheduler(inputs, config, options, inputs.last_readings())
+    # A step that diverges fails its task; the outcome names the divergence.
     loop.set_exception_handler(lambda *_: None)
     prepare(scheduler)
-    ended = loop.play(player)
-    player.start(loop, scheduler.tasks)
-    await ended
+    end = loop.replay(inputs)
+    inputs.start(loop, scheduler.tasks)
+    await end

@@ -1,7 +1,7 @@
 """The event loop of a replay.
 
-Runs only the task whose step comes next in the recording, so every step finds what it found when it was recorded. Time
-is that of the recording and never waited for.
+Runs only the task whose step comes next in the recording, so that every step sees the state that it saw when it was
+recorded. Time is the recorded time, and nothing waits for it.
 """
 
 from __future__ import annotations
@@ -13,99 +13,100 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Final
 
-from podium.recording.player import Diverged, Player
+from podium.recording.divergence import Diverged
+from podium.recording.replay_inputs import ReplayInputs
 
 _AFTERWARDS_S: Final = 1e-3
 _ROUNDS_MIN: Final = 8
-"""So many rounds of the loop a step may take to become ready without a timer."""
+"""The rounds of the loop in which a step may become ready without a timer."""
 _ROUNDS_MAX: Final = 100
-"""After so many, only timers that are due are fired: a waiting task whose deadline is early sets it again."""
+"""After these rounds only due timers fire: a waiting task whose deadline is early would set it again and again."""
 _EARLY_S: Final = 2e-3
-"""A timer may have fired so much before its time, by an event loop that counts milliseconds."""
+"""An event loop that counts milliseconds fires timers this early."""
 
 
 class ReplayLoop(asyncio.SelectorEventLoop):
-    """Runs the steps of followed tasks in the order of the recording, and everything else as far as they need it."""
+    """Runs the steps of recorded tasks in the recorded order, and other callbacks as far as those steps need them."""
 
     def __init__(self) -> None:
         super().__init__()
         self._now_s = 0.0
-        self._player: Player | None = None
+        self._inputs: ReplayInputs | None = None
         self._parked: dict[int, asyncio.Handle] = {}
-        self._ended: asyncio.Future[None] | None = None
+        self._end: asyncio.Future[None] | None = None
 
     def time(self) -> float:
-        """The time of the last timer that has fired, or of the recording."""
+        """Return the time of the last fired timer, or the recorded time."""
         return self._now_s
 
     def call_soon(
         self, callback: Callable[..., object], *args: object, context: Context | None = None
     ) -> asyncio.Handle:
-        """As in every event loop, without looking for mistakes: a replay calls it for each step of each task."""
+        """Schedule the callback without the base class's checks: a replay calls this for each step of each task."""
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)  # type: ignore[attr-defined]
         return handle
 
-    def play(self, player: Player) -> asyncio.Future[None]:
-        """Run by this recording from now on; returns what is done at its end."""
-        self._player = player
-        self.set_task_factory(player.make_task)  # type: ignore[arg-type]
-        self._ended = self.create_future()
-        return self._ended
+    def replay(self, inputs: ReplayInputs) -> asyncio.Future[None]:
+        """Run by this recording from now on; return a future that is done at its end."""
+        self._inputs = inputs
+        self.set_task_factory(inputs.make_task)  # type: ignore[arg-type]
+        self._end = self.create_future()
+        return self._end
 
     def _run_once(self) -> None:
-        player = self._player
-        if player is None or player.is_over:
-            if self._ended is not None and not self._ended.done():
-                self._ended.set_result(None)
+        inputs = self._inputs
+        if inputs is None or inputs.is_over:
+            if self._end is not None and not self._end.done():
+                self._end.set_result(None)
             self._run_freely()
             return
         try:
-            number = player.next_step()
-            handle = None if number is None else self._handle_of(number, player)
+            number = inputs.next_step()
+            handle = None if number is None else self._handle_of(number, inputs)
         except Diverged:
             return
         if handle is None:
             return
-        player.current = number
+        inputs.current_task = number
         try:
             handle._run()
         finally:
-            player.current = None
+            inputs.current_task = None
 
-    def _handle_of(self, number: int, player: Player) -> asyncio.Handle | None:
-        """The next step of the task; what comes before it and belongs to no followed task is done first."""
-        self._now_s = player.time_s
+    def _handle_of(self, number: int, inputs: ReplayInputs) -> asyncio.Handle | None:
+        """Return the next step of the task, after running the callbacks before it that belong to no recorded task."""
+        self._now_s = inputs.time_s
         rounds = 0
-        while (parked := self._parked.pop(number, None)) is None:
-            if not self._run_until(number, player):
+        while (handle := self._parked.pop(number, None)) is None:
+            if not self._run_until(number, inputs):
                 rounds += 1
                 is_late = rounds > _ROUNDS_MAX
                 until_s = self._now_s + _EARLY_S if is_late else math.inf
                 # A cancellation is delivered again and again, so `_ready` need not become empty.
                 if (rounds >= _ROUNDS_MIN or not self._ready) and not self._fire_next(until_s) and is_late:  # type: ignore[attr-defined]
-                    player.differ(f"task {number} went on when it was recorded, and has nothing to go on with")
-        return parked
+                    inputs.diverge(f"task {number} went on when it was recorded, and has nothing to go on with")
+        return handle
 
-    def _run_until(self, number: int, player: Player) -> bool:
-        """Do what is ready, up to the step of that task, which is parked; returns whether it was found."""
+    def _run_until(self, number: int, inputs: ReplayInputs) -> bool:
+        """Run what is ready up to the step of that task, and park that step; return False if it is not ready."""
         ready = self._ready  # type: ignore[attr-defined]
         for _ in range(len(ready)):
             handle: asyncio.Handle = ready.popleft()
             if handle._cancelled:
                 continue
             owner = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]
-            of = player.number_of(owner) if isinstance(owner, asyncio.Task) else None
-            if of is None:
+            owner_number = inputs.number_of(owner) if isinstance(owner, asyncio.Task) else None
+            if owner_number is None:
                 handle._run()
                 continue
-            self._parked[of] = handle
-            if of == number:
+            self._parked[owner_number] = handle
+            if owner_number == number:
                 return True
         return False
 
     def _fire_next(self, until_s: float = math.inf) -> bool:
-        """Make the next timer ready, whose time has come in the order of the recording; False if none is due."""
+        """Make the next timer ready; return False if none is due by that time."""
         timers, ready = self._scheduled, self._ready  # type: ignore[attr-defined]
         while timers and (timers[0]._cancelled or timers[0].when() <= until_s):
             timer = heapq.heappop(timers)
@@ -118,7 +119,7 @@ class ReplayLoop(asyncio.SelectorEventLoop):
         return False
 
     def _run_freely(self) -> None:
-        """After the end of the recording, or before its start."""
+        """Run one round as a usual loop does: before the start and after the end of the recording."""
         ready = self._ready  # type: ignore[attr-defined]
         ready.extend(self._parked.values())
         self._parked.clear()

@@ -1,8 +1,8 @@
 """The files of a recording: segments of compressed blocks, each with its number and checksum.
 
 Owns the format. Never knows what is in a block. A directory holds one recording; a segment begins with a header, so
-that a foreign file, or one of another format, is told by its first bytes. Whatever ends the writer, all complete blocks
-can be read.
+that a foreign file, or one of another format, is recognised by its first bytes. All complete blocks stay readable,
+however the writer ends.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ _BLOCK: Final = struct.Struct(">IIII")
 _LENGTHS: Final = struct.Struct(">III")
 _NAME: Final = re.compile(r"\d{6}\.podium")
 BLOCK_BYTES_MAX: Final = 1 << 25
-"""Of the content of a block. One that claims more was not written by podium, and is not read into memory."""
+"""The limit of a block's content. podium writes no larger block, so a larger one is not read into memory."""
 _WINDOW_BYTES: Final = 1 << 15
-"""Of what stands before a block in its segment: the block is compressed as its continuation, since a few attempts by
+"""A block is compressed as the continuation of this much content before it in its segment, since a few attempts by
 themselves hardly repeat anything."""
-_LEFT_OUT_SHOWN: Final = 5
+_EXAMPLES_MAX: Final = 5
 _OWNER_ONLY: Final = 0o700
 _LEVEL: Final = 1
-"""Of compression. Higher levels cost several times as much and save a tenth."""
+"""The compression level. Higher levels cost several times as much and save a tenth."""
 _NO_HEADER: Final = -zlib.MAX_WBITS
-"""Of zlib's: a block has a checksum of its own, and one of its content would cost as much as its compression."""
+"""Omit zlib's header: its checksum of the content would cost as much as the compression, and a block has its own."""
 
 
 class RecordingError(UserFacingError):
-    """A directory is not a recording that can be read, or a recording cannot be replayed."""
+    """A directory holds no readable recording, or a recording cannot be replayed."""
 
 
 class SegmentWriter:
-    """Writes blocks into segments that are rotated by size and age.
+    """Writes blocks into segments, and starts a new segment by size and age.
 
     Args:
         description: written at the head of every segment; JSON values.
-        segment_bytes, segment_s: a segment that is larger or older is followed by the next one.
+        segment_bytes, segment_s: the size and age at which the next segment starts.
 
     Raises: OSError from every method, if the directory or a file cannot be written.
     """
@@ -61,7 +61,7 @@ class SegmentWriter:
     def __init__(
         self, directory: Path, description: dict[str, Any], *, segment_bytes: int = 64 << 20, segment_s: float = 3600.0
     ) -> None:
-        # Others may not even list it: see `_open`.
+        # Other users may not even list it; see `_open`.
         directory.mkdir(_OWNER_ONLY, parents=True, exist_ok=True)
         if any(segment_paths(directory)):
             raise RecordingError(f"{directory} holds a recording already; choose a new or an empty directory")
@@ -71,11 +71,11 @@ class SegmentWriter:
         self._segments = self._blocks = 0
         self._opened_at_s = 0.0
         self._file: BinaryIO | None = None
-        self._before = b""
+        self._window = b""
         self.bytes_total = 0
 
     def write(self, content: bytes, now_s: float) -> None:
-        """Append a block; on return it is with the operating system, so it survives the end of this process.
+        """Append a block; on return the operating system has it, so it survives the end of this process.
 
         Raises:
             ValueError: the content has more than `BLOCK_BYTES_MAX`.
@@ -83,11 +83,11 @@ class SegmentWriter:
         if len(content) > BLOCK_BYTES_MAX:
             raise ValueError(f"a block has {len(content)} bytes, and may have {BLOCK_BYTES_MAX}")
         file = self._open(now_s)
-        packer = zlib.compressobj(_LEVEL, wbits=_NO_HEADER, zdict=self._before)
-        stored = packer.compress(content) + packer.flush()
-        self._before = _end_of(self._before, content)
-        lengths = _LENGTHS.pack(self._blocks, len(stored), len(content))
-        block = lengths + zlib.crc32(stored, zlib.crc32(lengths)).to_bytes(4, "big") + stored
+        packer = zlib.compressobj(_LEVEL, wbits=_NO_HEADER, zdict=self._window)
+        payload = packer.compress(content) + packer.flush()
+        self._window = _window(self._window, content)
+        lengths = _LENGTHS.pack(self._blocks, len(payload), len(content))
+        block = lengths + zlib.crc32(payload, zlib.crc32(lengths)).to_bytes(4, "big") + payload
         file.write(block)
         file.flush()
         self._blocks += 1
@@ -105,8 +105,8 @@ class SegmentWriter:
             return file
         self.close()
         path = self._directory / f"{self._segments + 1:06}.podium"
-        # Its owner alone may read it: names and labels may be confidential.
-        self._before = b""
+        # Only its owner may read it: names and labels may be confidential.
+        self._window = b""
         file = self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         self._segments, self._opened_at_s = self._segments + 1, now_s
         checksum = zlib.crc32(self._description)
@@ -118,38 +118,39 @@ class SegmentWriter:
 
 @dataclass(slots=True)
 class LeftOutList:
-    """What a recording lacks.
+    """The objects that a recording lacks.
 
     Attributes:
-        count: of objects; `shown` says what the first of them are.
+        count: their number.
+        examples: the first of them, and why they were left out.
     """
 
     count: int = 0
-    shown: list[str] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)
 
     def add(self, left_out: object) -> None:
-        """Count one more, which its text says."""
+        """Count an object; its text names it and says why it was left out."""
         self.count += 1
-        if len(self.shown) < _LEFT_OUT_SHOWN:
-            self.shown.append(str(left_out))
+        if len(self.examples) < _EXAMPLES_MAX:
+            self.examples.append(str(left_out))
 
     def __str__(self) -> str:
-        """A sentence for people; nothing if nothing is left out."""
+        """Return a sentence for people; "" if no object is left out."""
         if not self.count:
             return ""
-        more = f"; and {self.count - len(self.shown)} more" if self.count > len(self.shown) else ""
-        return f"{self.count} change(s) of objects are left out: {'; '.join(self.shown)}{more}"
+        remainder = f"; and {self.count - len(self.examples)} more" if self.count > len(self.examples) else ""
+        return f"{self.count} change(s) of objects are left out: {'; '.join(self.examples)}{remainder}"
 
 
 @dataclass(slots=True)
 class Segments:
-    """The blocks of a recording, read once from the first to the last that can be read.
+    """The blocks of a recording, which are read once, up to the first damage.
 
     Attributes:
         description: from the head of the first segment.
-        damage: why not everything could be read, and where; "" while nothing is wrong.
-        is_cut: whether the only damage is that the last block is incomplete, as after a kill.
-        left_out: what the recording, or this reading, does without.
+        damage: where reading stopped, and why; "" if there is no damage.
+        is_cut: the only damage is an incomplete last block, as after a kill.
+        left_out: the objects that were not written, or cannot be read.
     """
 
     directory: Path
@@ -159,7 +160,7 @@ class Segments:
     left_out: LeftOutList = field(default_factory=LeftOutList)
 
     def blocks(self) -> Iterator[bytes]:
-        """The content of each block. Ends at the first damage, which it notes in `damage`."""
+        """Yield the content of each block. Ends at the first damage, and describes it in `damage`."""
         try:
             yield from self._blocks()
         except OSError as error:
@@ -169,7 +170,7 @@ class Segments:
         number = 0
         paths = segment_paths(self.directory)
         for place, path in enumerate(paths, 1):
-            with _opened(path) as file:
+            with _open_file(path) as file:
                 try:
                     description = _read_header(file, path, place)
                 except RecordingError as error:
@@ -178,41 +179,41 @@ class Segments:
                 if description != self.description:
                     self._note(f"{path} belongs to another recording", is_cut=False)
                     return
-                before = b""
+                window = b""
                 while True:
                     at = file.tell()
                     head = file.read(_BLOCK.size)
                     if not head:
                         break
-                    content = self._content(file, head, number, before)
+                    content = self._content(file, head, number, window)
                     if isinstance(content, str):
                         is_cut = content == _INCOMPLETE and place == len(paths)
                         self._note(f"{path}: the block at byte {at} {content}", is_cut=is_cut)
                         return
                     number += 1
-                    before = _end_of(before, content)
+                    window = _window(window, content)
                     yield content
 
     def _note(self, damage: str, *, is_cut: bool) -> None:
         self.damage, self.is_cut = damage, is_cut
 
-    def _content(self, file: BinaryIO, head: bytes, expected: int, before: bytes) -> bytes | str:
-        """The content of the block with that head and what stands before it, or what is wrong with the block."""
+    def _content(self, file: BinaryIO, head: bytes, block_number: int, window: bytes) -> bytes | str:
+        """Return the content of the block with that head, or what is wrong with the block."""
         if len(head) < _BLOCK.size:
             return _INCOMPLETE
-        number, stored_bytes, content_bytes, checksum = _BLOCK.unpack(head)
+        number, payload_bytes, content_bytes, checksum = _BLOCK.unpack(head)
         if content_bytes > BLOCK_BYTES_MAX:
             return "has an impossible length"
-        stored = _read(file, stored_bytes)
-        if len(stored) < stored_bytes:
+        payload = _read(file, payload_bytes)
+        if len(payload) < payload_bytes:
             return _INCOMPLETE
-        if zlib.crc32(stored, zlib.crc32(head[: _LENGTHS.size])) != checksum:
+        if zlib.crc32(payload, zlib.crc32(head[: _LENGTHS.size])) != checksum:
             return "is damaged: its checksum does not match"
-        if number != expected:
-            return f"has number {number} where number {expected} was expected: blocks are missing"
-        unpacker = zlib.decompressobj(_NO_HEADER, before)
+        if number != block_number:
+            return f"has number {number} where number {block_number} was expected: blocks are missing"
+        unpacker = zlib.decompressobj(_NO_HEADER, window)
         try:
-            content = unpacker.decompress(stored, content_bytes)
+            content = unpacker.decompress(payload, content_bytes)
         except zlib.error as error:
             return f"cannot be decompressed: {error}"
         if len(content) != content_bytes:
@@ -223,13 +224,13 @@ class Segments:
 _INCOMPLETE: Final = "is incomplete"
 
 
-def _end_of(before: bytes, content: bytes) -> bytes:
-    """What stands before the next block."""
-    return (before + content)[-_WINDOW_BYTES:]
+def _window(window: bytes, content: bytes) -> bytes:
+    """Return the content that the next block continues."""
+    return (window + content)[-_WINDOW_BYTES:]
 
 
 def open_segments(directory: Path) -> Segments:
-    """The recording in the directory.
+    """Open the recording in the directory.
 
     Raises:
         RecordingError: there is none, or the first file is foreign, damaged at its head, or of another format.
@@ -237,19 +238,19 @@ def open_segments(directory: Path) -> Segments:
     paths = segment_paths(directory)
     if not paths:
         raise RecordingError(f"{directory} holds no recording: there is no file 000001.podium")
-    with _opened(paths[0]) as file:
+    with _open_file(paths[0]) as file:
         return Segments(directory, _read_header(file, paths[0], 1))
 
 
 def segment_paths(directory: Path) -> list[Path]:
-    """The files of a recording, in order."""
+    """Return the files of a recording, in order."""
     if not directory.is_dir():
         return []
     return sorted(path for path in directory.iterdir() if _NAME.fullmatch(path.name))
 
 
-def _opened(path: Path) -> BinaryIO:
-    """The open file. Nobody waits for the other end of a pipe. Raises: OSError, among others if it is not a file."""
+def _open_file(path: Path) -> BinaryIO:
+    """Open a regular file without waiting for the other end of a pipe. Raises: OSError, also if it is no file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -258,12 +259,12 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _read(file: BinaryIO, length: int) -> bytes:
-    """So many bytes, or what is left of the file: memory is not taken for more, whatever a damaged length says."""
+    """Read at most the rest of the file: a damaged length must not allocate memory."""
     return file.read(min(length, os.fstat(file.fileno()).st_size - file.tell()))
 
 
 def _read_header(file: BinaryIO, path: Path, place: int) -> dict[str, Any]:
-    """The description at the head of a segment. Raises: RecordingError."""
+    """Read the description at the head of a segment. Raises: RecordingError."""
     head = file.read(_HEADER.size)
     if not head.startswith(_MAGIC[: len(head)]) or not head:
         raise RecordingError(f"{path} is not a segment of a podium recording")
@@ -271,15 +272,15 @@ def _read_header(file: BinaryIO, path: Path, place: int) -> dict[str, Any]:
         raise RecordingError(f"{path} ends within its header, after {len(head)} bytes")
     _, version, number, length, checksum = _HEADER.unpack(head)
     if version != FORMAT:
-        needed = "a newer podium is needed" if version > FORMAT else "replay it with the podium that recorded it"
-        raise RecordingError(f"{path} has format {version}, and this podium reads format {FORMAT}: {needed}")
+        remedy = "a newer podium is needed" if version > FORMAT else "replay it with the podium that recorded it"
+        raise RecordingError(f"{path} has format {version}, and this podium reads format {FORMAT}: {remedy}")
     if number != place:
         raise RecordingError(f"{path} is segment {number} where segment {place} was expected: segments are missing")
-    description = _read(file, length)
-    if len(description) < length or zlib.crc32(description) != checksum:
+    content = _read(file, length)
+    if len(content) < length or zlib.crc32(content) != checksum:
         raise RecordingError(f"{path}: the description in its header is damaged")
     try:
-        found: dict[str, Any] = msgspec.json.decode(description, type=dict[str, Any])
+        description: dict[str, Any] = msgspec.json.decode(content, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
         raise RecordingError(f"{path}: the description in its header cannot be understood: {error}") from None
-    return found
+    return description

@@ -1,7 +1,7 @@
 """Replays recordings counterfactually with many configurations, on several processes or machines.
 
-Owns what a combination is, its key, and what happens when a worker is lost: only what it was working on is done again.
-The executor is a value from outside, so that a pool of processes and a Dask cluster are used alike.
+Owns the combinations, their keys, and the recovery from a lost worker, which repeats only its combinations. The
+caller supplies the executor, so that a pool of processes and a Dask cluster work alike.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from podium.recording.outcomes import Outcomes, pareto_front
 from podium.recording.segments import segment_paths
 
 _TRIES_MAX: Final = 4
-"""A combination that was under way each time when so many workers were lost is given up: it may be what ends them."""
+"""A combination that ran during this many losses of workers is given up: it may be their cause."""
 
 MakeExecutor = Callable[[], AbstractContextManager[Executor]]
 
 
 class SweepError(UserFacingError):
-    """A sweep cannot be made as asked for."""
+    """A sweep was requested that cannot run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Combination:
     """A recording and a configuration.
 
     Attributes:
-        name: of the configuration, as it is shown.
+        name: the display name of the configuration.
         document: the configuration as JSON.
-        plugins: references of custom plugins, as the command line names them; a recording's are never loaded.
+        plugins: the custom plugins of the command line; those that a recording names are never loaded.
         fingerprint: changes with the content of the recording.
     """
 
@@ -56,14 +56,14 @@ class Combination:
 
     @property
     def key(self) -> str:
-        """The same for the same question to the same version of podium."""
+        """A hash of the combination and the version of podium."""
         content = json.dumps([podium.__version__, *asdict(self).values()])
         return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcomes of one combination, or why there are none; `left_out` says what the recording lacks."""
+    """The outcomes of one combination, or the error. `left_out` says what the recording lacks."""
 
     key: str
     recording: str
@@ -73,12 +73,12 @@ class Result:
     left_out: str = ""
 
     def as_value(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the result as JSON values."""
         return asdict(self)
 
 
 def result_of(value: Mapping[str, Any]) -> Result:
-    """The result from its JSON values. Raises: KeyError, TypeError."""
+    """Read a result from its JSON values. Raises: KeyError, TypeError."""
     numbers = value["outcomes"]
     outcomes = None if numbers is None else Outcomes(**numbers)
     question = value["key"], value["recording"], value["configuration"]
@@ -86,12 +86,12 @@ def result_of(value: Mapping[str, Any]) -> Result:
 
 
 def fingerprint_of(directory: Path) -> str:
-    """A recording's segments with their sizes. Raises: OSError."""
+    """Return the names and sizes of a recording's segments. Raises: OSError."""
     return ",".join(f"{path.name}:{path.stat().st_size}" for path in segment_paths(directory))
 
 
 def grid_documents(document: Mapping[str, Any], grid: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, str]]:
-    """The configuration with each combination of score weights, in all its profiles: names and documents.
+    """Yield a name and a document per combination of score weights, which apply to all profiles.
 
     Args:
         document: an effective configuration, as JSON values.
@@ -101,11 +101,11 @@ def grid_documents(document: Mapping[str, Any], grid: Mapping[str, Sequence[int]
         SweepError: no profile enables a plugin of the grid.
     """
     for weights in product(*grid.values()):
-        chosen = dict(zip(grid, weights, strict=True))
-        changed = json.loads(json.dumps(document))
-        for name, weight in chosen.items():
-            _set_weight(changed, name, weight)
-        yield " ".join(f"{name}={weight}" for name, weight in chosen.items()), json.dumps(changed)
+        point = dict(zip(grid, weights, strict=True))
+        variant = json.loads(json.dumps(document))
+        for name, weight in point.items():
+            _set_weight(variant, name, weight)
+        yield " ".join(f"{name}={weight}" for name, weight in point.items()), json.dumps(variant)
 
 
 def _set_weight(document: dict[str, Any], name: str, weight: int) -> None:
@@ -121,9 +121,9 @@ def _set_weight(document: dict[str, Any], name: str, weight: int) -> None:
 
 
 def run_on_dask(combination: Combination) -> Result:
-    """As `run_combination`, on a worker of a Dask cluster, as long as the sweep that asks for it is there.
+    """Run a combination on a worker of a Dask cluster while the client of the sweep is connected.
 
-    Dask drops what a client has asked for when its connection ends. It cannot stop what runs.
+    Dask cancels the tasks of a client whose connection ends, but cannot stop a running one, so the replay asks.
     """
     from distributed import get_worker
 
@@ -133,67 +133,67 @@ def run_on_dask(combination: Combination) -> Result:
 
 
 def run_combination(combination: Combination, is_wanted: Callable[[], bool] | None = None) -> Result:
-    """Replay one combination, without a log. What cannot be used is told in the result.
+    """Replay one combination, without a log. Errors of its inputs are part of the result.
 
     Args:
-        is_wanted: as that of `replay_counterfactually`.
+        is_wanted: see `replay_counterfactually`.
     """
-    done = (combination.key, combination.directory, combination.name)
+    identity = (combination.key, combination.directory, combination.name)
     try:
         plugins = discover(combination.plugins)
         gates = parse_feature_gates(combination.feature_gates)
         config = load(combination.document, combination.name, registry_of(plugins), gates).config
         with log.hidden():
-            found = replay_counterfactually(Path(combination.directory), config, plugins, is_wanted=is_wanted)
+            counterfactual = replay_counterfactually(Path(combination.directory), config, plugins, is_wanted=is_wanted)
     except (UserFacingError, ConfigError, DiscoveryError, OSError) as error:
-        return Result(*done, error=error_text(error))
-    return Result(*done, found.outcomes, found.damage, str(found.left_out))
+        return Result(*identity, error=error_text(error))
+    return Result(*identity, counterfactual.outcomes, counterfactual.damage, str(counterfactual.left_out))
 
 
 def sweep(
     combinations: Sequence[Combination],
     make_executor: MakeExecutor,
-    known: Mapping[str, Result],
+    results: Mapping[str, Result],
     *,
-    lost: tuple[type[Exception], ...] = (BrokenExecutor,),
+    loss_errors: tuple[type[Exception], ...] = (BrokenExecutor,),
     run: Callable[[Combination], Result] = run_combination,
 ) -> Iterator[Result]:
-    """The results of all combinations, as they become ready; those that are `known` come first.
+    """Yield the results of all combinations as they become ready, those of an earlier sweep first.
 
     Args:
-        known: results of an earlier sweep, by key.
-        lost: what a future of the executor raises if its worker has died.
+        results: the results of an earlier sweep, by key.
+        loss_errors: the exceptions of a future whose worker died.
     """
-    waiting = {each.key: each for each in combinations}
-    for key in [key for key in waiting if key in known]:
+    waiting = {combination.key: combination for combination in combinations}
+    for key in [key for key in waiting if key in results]:
         del waiting[key]
-        yield known[key]
+        yield results[key]
     tries = dict.fromkeys(waiting, 0)
     while waiting:
         with make_executor() as executor:
-            futures = {executor.submit(run, each): key for key, each in waiting.items()}
-            for future, key in _completed(futures):
-                result = _result(future, waiting[key], tries, lost)
+            futures = {executor.submit(run, combination): key for key, combination in waiting.items()}
+            for future, key in _as_completed(futures):
+                result = _result(future, waiting[key], tries, loss_errors)
                 if result is not None:
                     del waiting[key]
                     yield result
 
 
-def _completed(futures: Mapping[Future[Result], str]) -> Iterator[tuple[Future[Result], str]]:
+def _as_completed(futures: Mapping[Future[Result], str]) -> Iterator[tuple[Future[Result], str]]:
     waiting = set(futures)
     while waiting:
-        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-        for future in sorted(done, key=lambda each: futures[each]):
+        finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in sorted(finished, key=futures.__getitem__):
             yield future, futures[future]
 
 
 def _result(
-    future: Future[Result], combination: Combination, tries: dict[str, int], lost: tuple[type[Exception], ...]
+    future: Future[Result], combination: Combination, tries: dict[str, int], loss_errors: tuple[type[Exception], ...]
 ) -> Result | None:
-    """The result; None if the worker was lost and the combination is to be tried again."""
+    """Return the result; None if the worker was lost and the combination is to be retried."""
     try:
         return future.result()
-    except lost as error:
+    except loss_errors as error:
         tries[combination.key] += 1
         if tries[combination.key] < _TRIES_MAX:
             return None
@@ -202,21 +202,25 @@ def _result(
 
 
 def table(results: Iterable[Result]) -> list[dict[str, Any]]:
-    """The results as rows with equal names, in an order that does not depend on which was ready first.
+    """Return one row per result, in an order that does not depend on which was ready first.
 
-    Each has `on_front`: whether no other result of the same recording beats it.
+    `on_front` is True in the rows that no other result of the same recording dominates.
     """
-    ordered = sorted(results, key=lambda each: (each.recording, each.configuration, each.key))
-    good = {each.key: each.outcomes for each in ordered if each.outcomes is not None}
+    rows = sorted(results, key=lambda result: (result.recording, result.configuration, result.key))
+    outcomes = {result.key: result.outcomes for result in rows if result.outcomes is not None}
     front: set[str] = set()
-    for recording in {each.recording for each in ordered}:
-        keys = [each.key for each in ordered if each.recording == recording and each.key in good]
-        marks = pareto_front([good[key] for key in keys])
+    for recording in {result.recording for result in rows}:
+        keys = [result.key for result in rows if result.recording == recording and result.key in outcomes]
+        marks = pareto_front([outcomes[key] for key in keys])
         front.update(key for key, is_on_front in zip(keys, marks, strict=True) if is_on_front)
-    rows = []
-    for each in ordered:
-        numbers = {} if each.outcomes is None else each.outcomes.as_value()
-        shown = {"recording": each.recording, "configuration": each.configuration, "on_front": each.key in front}
-        lacks = {"left_out": each.left_out} if each.left_out else {}
-        rows.append({**shown, **numbers, **lacks, "error": each.error})
-    return rows
+    return [
+        {
+            "recording": result.recording,
+            "configuration": result.configuration,
+            "on_front": result.key in front,
+            **({} if result.outcomes is None else result.outcomes.as_value()),
+            **({"left_out": result.left_out} if result.left_out else {}),
+            "error": result.error,
+        }
+        for result in rows
+    ]

@@ -1,7 +1,7 @@
-"""How full the nodes were over time, how many pods waited and how long: what a page shows of a cluster's day. Pure.
+"""Records the utilization of the nodes over time, and how many pods waited and how long. Pure.
 
-Owns how much is kept. The cluster is looked at in equal intervals; whenever there are too many looks, every second one
-is dropped and the interval doubles. So a day takes as much room as a minute, however long it will be.
+Owns how much is kept. Samples are taken at equal intervals; when there are too many, every second one is dropped and
+the interval doubles. So a day takes as much memory as a minute, and its length need not be known.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from podium.objects.errors import FieldError
 from podium.objects.requests import node_allocatable, requests_on_node
 from podium.objects.resource_types import NODES, PODS, KubeObject, ResourceType
 from podium.objects.topology_labels import ZONE
-from podium.recording import tape
+from podium.recording.entries import MONOTONIC, NOW, PUT, REMOVE, Entry, Times, item_of
 
-LOOKS_MAX: Final = 120
+SAMPLES_MAX: Final = 120
 NODES_MAX: Final = 400
 WAITS_MAX: Final = 1 << 20
-"""So many times until a binding are kept; of more, every second one is dropped."""
+"""The most waits that are kept; when there are more, every second one is dropped."""
 ABSENT: Final = 255
-"""In place of a percentage, of a node that was not there."""
+"""Takes the place of a percentage while the node did not exist."""
 
-_SHOWN: Final[Mapping[str, ResourceType[Any]]] = {each.path: each for each in (PODS, NODES)}
+_RESOURCES: Final[Mapping[str, ResourceType[Any]]] = {resource.path: resource for resource in (PODS, NODES)}
 _FIRST_INTERVAL_S: Final = 0.01
-_CPU, _MEMORY, _COUNT, _CPU_MAX, _MEMORY_MAX, _IS_THERE = range(6)
+_CPU, _MEMORY, _COUNT, _CPU_MAX, _MEMORY_MAX, _EXISTS = range(6)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLine:
-    """A node over time: a byte for each look, the requested share in percent (up to 254), or `ABSENT`."""
+    """A node over time: one byte per sample, the requested share in percent (up to 254) or `ABSENT`."""
 
     name: str
     zone: str
@@ -46,19 +46,19 @@ class NodeLine:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What was seen.
+    """The utilization of a cluster over time.
 
     Attributes:
-        started_s: when it began, in seconds since the epoch; None if that is not known.
-        times_s: the looks, in seconds since the start.
-        pending: the pods that waited, at each look.
-        waits_s: of the pods bound since the look before: how long half of them (99 % of them) had waited at most; None
-            if there were none.
-        zones: the pods on nodes by zone, "" for nodes without one, at each look.
-        nodes: by zone and name, `NODES_MAX` at most, which are spread evenly over all.
-        nodes_count: how many nodes there were.
-        bound: how many pods were bound.
-        waits_kept: of how many of them it is known how long they had waited.
+        started_s: the start, in seconds since the epoch; None if unknown.
+        times_s: the times of the samples, in seconds since the start.
+        pending: the number of waiting pods at each sample.
+        waits_s: the median and the 99th percentile of the waits of the pods bound since the sample before; None if
+            there were none.
+        zones: the number of pods on nodes at each sample, by zone; "" for nodes without one.
+        nodes: sorted by zone and name; at most `NODES_MAX`, evenly selected.
+        nodes_count: the number of all nodes.
+        bound_count: the number of bindings.
+        waits_count: the number of bindings whose waits were kept.
     """
 
     started_s: float | None
@@ -68,13 +68,13 @@ class Timeline:
     zones: Mapping[str, Sequence[int]]
     nodes: Sequence[NodeLine]
     nodes_count: int
-    bound: int
-    waits_kept: int
+    bound_count: int
+    waits_count: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """A pod: the row of its node, or None and the time since when it has waited."""
+class _PodRecord:
+    """A pod: the row of its node, or None and the time since which it waits."""
 
     uid: str
     row: int | None
@@ -83,7 +83,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Sample:
     at_s: float
     pending: int
     zones: Mapping[str, int]
@@ -91,42 +91,42 @@ class _Look:
     memory: npt.NDArray[np.uint8]
 
 
-class Onlooker:
-    """Is told of every change, and of the time.
+class UtilizationRecorder:
+    """Samples utilization from watch events. Implements `podium.recording.shadow.app.ChangeListener`.
 
     Args:
-        scheduler_names: whose pods are counted as waiting.
-        now: the time, which is read at each change that `put` and `drop` tell of; by default, `reach` alone tells it.
+        scheduler_names: the schedulers whose pods count as waiting.
+        clock: read at each watch event; by default, only `advance_to` sets the time.
     """
 
-    def __init__(self, scheduler_names: Collection[str], now: Callable[[], float] | None = None) -> None:
+    def __init__(self, scheduler_names: Collection[str], clock: Callable[[], float] | None = None) -> None:
         self._names = frozenset(scheduler_names)
-        self._now = now
+        self._clock = clock
         self._first_s: float | None = None
         self._at_s = 0.0
-        self._pods: dict[str, _Known] = {}
+        self._pods: dict[str, _PodRecord] = {}
         self._pending = 0
         self._rows: dict[str, int] = {}
         self._zones: list[str] = []
         self._table = np.zeros((6, 64), np.int64)
-        self._looks: list[_Look] = []
+        self._samples: list[_Sample] = []
         self._interval_s = _FIRST_INTERVAL_S
-        self._bound = 0
+        self._bound_count = 0
         self._bound_s, self._waited_s = array("d"), array("d")
 
-    def reach(self, now_s: float) -> None:
-        """It is that late."""
+    def advance_to(self, now_s: float) -> None:
+        """Set the time."""
         if self._first_s is None:
             self._first_s = now_s
         self._at_s = now_s - self._first_s
-        while (due_s := len(self._looks) * self._interval_s) <= self._at_s:
-            self._looks.append(self._look(due_s))
-            if len(self._looks) > LOOKS_MAX:
-                self._looks = self._looks[::2]
+        while (due_s := len(self._samples) * self._interval_s) <= self._at_s:
+            self._samples.append(self._sample(due_s))
+            if len(self._samples) > SAMPLES_MAX:
+                self._samples = self._samples[::2]
                 self._interval_s *= 2
 
     def put(self, resource: ResourceType[Any], item: Any, *, is_complete: bool = True) -> None:
-        """An object was added or has changed."""
+        """Take an added or changed object."""
         del resource, is_complete
         self._read_time()
         if isinstance(item, Pod):
@@ -135,46 +135,47 @@ class Onlooker:
             self._put_node(item)
 
     def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
-        """An object was deleted."""
+        """Take a deletion."""
         self.remove(resource.path, item.key)
 
     def remove(self, path: str, key: str) -> None:
-        """The object with that key was deleted."""
+        """Take the deletion of the object with that key."""
         self._read_time()
         if path == PODS.path:
             self._forget(key)
         elif path == NODES.path and (row := self._rows.get(key)) is not None:
-            self._table[_IS_THERE, row] = 0
+            self._table[_EXISTS, row] = 0
 
     def timeline(self, started_s: float | None = None) -> Timeline:
-        """Everything so far.
+        """Return the timeline so far.
 
         Args:
-            started_s: when it began, in seconds since the epoch.
+            started_s: the start, in seconds since the epoch.
         """
         self._read_time()
-        looks = [*(look for look in self._looks if look.at_s < self._at_s), self._look(self._at_s)]
-        seen = self._seen(looks)
-        kept = [seen[at * len(seen) // NODES_MAX] for at in range(NODES_MAX)] if len(seen) > NODES_MAX else seen
-        zones = sorted({zone for look in looks for zone in look.zones})
+        samples = [*(sample for sample in self._samples if sample.at_s < self._at_s), self._sample(self._at_s)]
+        nodes = self._nodes(samples)
+        count = len(nodes)
+        selection = [nodes[at * count // NODES_MAX] for at in range(NODES_MAX)] if count > NODES_MAX else nodes
+        zones = sorted({zone for sample in samples for zone in sample.zones})
         return Timeline(
             started_s=started_s,
-            times_s=[look.at_s for look in looks],
-            pending=[look.pending for look in looks],
-            waits_s=self._waits([look.at_s for look in looks]),
-            zones={zone: [look.zones.get(zone, 0) for look in looks] for zone in zones},
+            times_s=[sample.at_s for sample in samples],
+            pending=[sample.pending for sample in samples],
+            waits_s=self._waits([sample.at_s for sample in samples]),
+            zones={zone: [sample.zones.get(zone, 0) for sample in samples] for zone in zones},
             nodes=[
-                NodeLine(name, self._zones[row], *(_line(looks, part, row) for part in ("cpu", "memory")))
-                for _, name, row in kept
+                NodeLine(name, self._zones[row], *(_line(samples, part, row) for part in ("cpu", "memory")))
+                for _, name, row in selection
             ],
-            nodes_count=len(seen),
-            bound=self._bound,
-            waits_kept=len(self._bound_s),
+            nodes_count=count,
+            bound_count=self._bound_count,
+            waits_count=len(self._bound_s),
         )
 
     def _read_time(self) -> None:
-        if self._now is not None:
-            self.reach(self._now())
+        if self._clock is not None:
+            self.advance_to(self._clock())
 
     # ------------------------------------------------------------ objects
 
@@ -185,33 +186,33 @@ class Onlooker:
             return
         if pod.node_name:
             row = self._row(pod.node_name)
-            known = _Known(pod.uid, row, _requests(pod))
-            self._table[:3, row] += (*known.amounts, 1)
+            record = _PodRecord(pod.uid, row, _requests(pod))
+            self._table[:3, row] += (*record.amounts, 1)
             if waited_since_s is not None:
                 self._note_wait(self._at_s - waited_since_s)
         elif pod.spec.scheduler_name in self._names:
-            known = _Known(pod.uid, None, (0, 0), self._at_s if waited_since_s is None else waited_since_s)
+            record = _PodRecord(pod.uid, None, (0, 0), self._at_s if waited_since_s is None else waited_since_s)
             self._pending += 1
         else:
             return
-        self._pods[pod.key] = known
+        self._pods[pod.key] = record
 
     def _note_wait(self, waited_s: float) -> None:
-        self._bound += 1
+        self._bound_count += 1
         self._bound_s.append(self._at_s)
         self._waited_s.append(waited_s)
         if len(self._bound_s) > WAITS_MAX:
             self._bound_s, self._waited_s = self._bound_s[::2], self._waited_s[::2]
 
-    def _forget(self, key: str) -> _Known | None:
-        known = self._pods.pop(key, None)
-        if known is None:
+    def _forget(self, key: str) -> _PodRecord | None:
+        record = self._pods.pop(key, None)
+        if record is None:
             return None
-        if known.row is None:
+        if record.row is None:
             self._pending -= 1
         else:
-            self._table[:3, known.row] -= (*known.amounts, 1)
-        return known
+            self._table[:3, record.row] -= (*record.amounts, 1)
+        return record
 
     def _put_node(self, node: Node) -> None:
         row = self._row(node.metadata.name)
@@ -230,68 +231,68 @@ class Onlooker:
                 self._table = np.concatenate((self._table, np.zeros_like(self._table)), axis=1)
         return row
 
-    # ------------------------------------------------------------ looks
+    # ------------------------------------------------------------ samples
 
-    def _look(self, at_s: float) -> _Look:
+    def _sample(self, at_s: float) -> _Sample:
         table = self._table[:, : len(self._zones)]
-        is_there = table[_IS_THERE] > 0
+        exists = table[_EXISTS] > 0
         zones: dict[str, int] = defaultdict(int)
-        for row in is_there.nonzero()[0].tolist():
+        for row in exists.nonzero()[0].tolist():
             zones[self._zones[row]] += int(table[_COUNT, row])
         shares = (
-            np.where(is_there, _percent(table[part], table[most]), ABSENT).astype(np.uint8)
-            for part, most in ((_CPU, _CPU_MAX), (_MEMORY, _MEMORY_MAX))
+            np.where(exists, _percent(table[amount], table[capacity]), ABSENT).astype(np.uint8)
+            for amount, capacity in ((_CPU, _CPU_MAX), (_MEMORY, _MEMORY_MAX))
         )
-        return _Look(at_s, self._pending, zones, *shares)
+        return _Sample(at_s, self._pending, zones, *shares)
 
-    def _seen(self, looks: Sequence[_Look]) -> list[tuple[str, str, int]]:
-        """Zone, name and row of the nodes that were there at any look, in this order."""
-        seen = np.zeros(len(self._zones), bool)
-        for look in looks:
-            seen[: len(look.cpu)] |= look.cpu != ABSENT
-        found = [(self._zones[row], name, row) for name, row in self._rows.items() if seen[row]]
-        # node-2 comes before node-10.
-        return sorted(found, key=lambda each: (each[0], len(each[1]), each[1]))
+    def _nodes(self, samples: Sequence[_Sample]) -> list[tuple[str, str, int]]:
+        """Return zone, name and row of the nodes that existed at any sample, sorted by zone and name."""
+        existed = np.zeros(len(self._zones), bool)
+        for sample in samples:
+            existed[: len(sample.cpu)] |= sample.cpu != ABSENT
+        nodes = [(self._zones[row], name, row) for name, row in self._rows.items() if existed[row]]
+        # By length before name: node-2 comes before node-10.
+        return sorted(nodes, key=lambda node: (node[0], len(node[1]), node[1]))
 
     def _waits(self, times_s: Sequence[float]) -> list[tuple[float, float] | None]:
         bound_s, waited_s = np.array(self._bound_s), np.array(self._waited_s)
         ends = np.searchsorted(bound_s, times_s, side="right")
-        found: list[tuple[float, float] | None] = []
+        waits: list[tuple[float, float] | None] = []
         for begin, end in zip((0, *ends[:-1]), ends, strict=True):
-            half, most = np.quantile(waited_s[begin:end], (0.5, 0.99)) if end > begin else (None, None)
-            found.append(None if half is None or most is None else (float(half), float(most)))
-        return found
+            p50, p99 = np.quantile(waited_s[begin:end], (0.5, 0.99)) if end > begin else (None, None)
+            waits.append(None if p50 is None or p99 is None else (float(p50), float(p99)))
+        return waits
 
 
 def read_timeline(
-    entries: Iterable[tape.Entry], scheduler_names: Collection[str], *, seconds: float | None = None
+    entries: Iterable[Entry], scheduler_names: Collection[str], *, seconds: float | None = None
 ) -> Timeline:
-    """What a recording shows.
+    """Read the timeline of a recording.
 
     Args:
-        entries: of a recording of podium, or of one made beside another scheduler.
-        seconds: so much of it; None for all.
+        entries: a recording of podium, or one made beside another scheduler.
+        seconds: the length to read; None for all.
     """
-    onlooker, clock, wall_clock = Onlooker(scheduler_names), tape.Times(), tape.Times()
+    recorder, clock, wall_clock = UtilizationRecorder(scheduler_names), Times(), Times()
     first_s = wall_s = None
     for entry in entries:
-        if entry[0] == tape.MONOTONIC:
+        if entry[0] == MONOTONIC:
             now_s = clock.take(entry[1])
             first_s = now_s if first_s is None else first_s
             if seconds is not None and now_s - first_s > seconds:
                 break
-            onlooker.reach(now_s)
-        elif entry[0] == tape.NOW and wall_s is None:
+            recorder.advance_to(now_s)
+        elif entry[0] == NOW and wall_s is None:
             wall_s = wall_clock.take(entry[1]) - (0.0 if first_s is None else clock.last_s - first_s)
-        elif entry[0] == tape.PUT and (resource := _SHOWN.get(entry[1])) is not None:
-            onlooker.put(resource, tape.item_of(entry))
-        elif entry[0] == tape.REMOVE:
-            onlooker.remove(entry[1], entry[2])
-    return onlooker.timeline(wall_s)
+        elif entry[0] == PUT and (resource := _RESOURCES.get(entry[1])) is not None:
+            recorder.put(resource, item_of(entry))
+        elif entry[0] == REMOVE:
+            recorder.remove(entry[1], entry[2])
+    return recorder.timeline(wall_s)
 
 
 def _requests(pod: Pod) -> tuple[int, int]:
-    """CPU (milli) and memory (bytes); nothing if they cannot be read."""
+    """Return CPU (milli) and memory (bytes); zeros if they cannot be read."""
     try:
         requests = requests_on_node(pod)
     except FieldError:
@@ -299,13 +300,13 @@ def _requests(pod: Pod) -> tuple[int, int]:
     return requests.get("cpu", 0), requests.get("memory", 0)
 
 
-def _percent(part: npt.NDArray[np.int64], most: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How much of it is requested; 100 of nothing."""
-    shares = np.rint(100.0 * part / np.maximum(most, 1)).astype(np.int64)
-    return np.minimum(np.where(most > 0, shares, 100 * (part > 0)), ABSENT - 1)
+def _percent(amount: npt.NDArray[np.int64], capacity: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the requested percentage; any request on a node without capacity is 100 %."""
+    shares = np.rint(100.0 * amount / np.maximum(capacity, 1)).astype(np.int64)
+    return np.minimum(np.where(capacity > 0, shares, 100 * (amount > 0)), ABSENT - 1)
 
 
-def _line(looks: Sequence[_Look], part: str, row: int) -> bytes:
-    """A node at each look."""
-    shares = (getattr(look, part) for look in looks)
-    return bytes(int(each[row]) if row < len(each) else ABSENT for each in shares)
+def _line(samples: Sequence[_Sample], part: str, row: int) -> bytes:
+    """Return the percentages of one node."""
+    columns = (getattr(sample, part) for sample in samples)
+    return bytes(int(column[row]) if row < len(column) else ABSENT for column in columns)

@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 
 class AbandonedError(Exception):
-    """Nobody wants the result of what the loop runs any more."""
+    """The caller no longer wants the result."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Never sleeps: where nothing is ready, its clock jumps to the next timer.
+    """Never sleeps: when no callback is ready, the clock jumps to the next timer.
 
     Args:
-        is_wanted: asked before each step; once it says no, `run` raises AbandonedError.
+        is_wanted: called before each step; once it returns False, `run` raises AbandonedError.
     """
 
     def __init__(self, is_wanted: Callable[[], bool] | None = None) -> None:
@@ -28,12 +28,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._now_s
 
     def spend(self, seconds: float) -> None:
-        """Let time pass during a step."""
+        """Advance the clock during a step."""
         self._now_s += seconds
 
     def _run_once(self) -> None:
         if self._is_wanted is not None and not self._is_wanted():
-            # The clean-up still runs.
+            # Only once: the clean-up still has to run.
             self._is_wanted = None
             raise AbandonedError
         self._drop_cancelled()
@@ -42,7 +42,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super()._run_once()  # type: ignore[misc]
 
     def _drop_cancelled(self) -> None:
-        """The loop itself would drop them after this, and then really sleep until the first that is left."""
+        """Drop cancelled timers now: the base loop would drop them later, and then sleep until the next timer."""
         timers = self._scheduled  # type: ignore[attr-defined]
         while timers and timers[0].cancelled():
             heapq.heappop(timers)._scheduled = False

@@ -1,11 +1,10 @@
-"""Records what watches show beside any scheduler, and compares its bindings with podium's choices afterwards.
+"""Records the watch events beside any scheduler, and compares its bindings with podium's choices afterwards.
 
-Owns what such a recording holds: the changes of objects, when they were seen, and whether anything was being listed
-meanwhile. It has no decisions of podium's: another scheduler made them, and the watches show them as bindings. A replay
-tells `shadow.Shadow` of everything at the recorded times, so its answers are those of `podium shadow`.
+Owns the content of such a recording: the watch events, their times, and whether a list was incomplete at the time. It
+holds no decisions of podium: the bindings in it are the other scheduler's. A replay hands the events to `shadow.Shadow`
+at the recorded times, so its answers are those of `podium shadow`.
 
-Its task `recorder` ends the process (`server.process`) if nothing can be recorded any more. The session sends no
-writes.
+Its task `recorder` stops the process (`server.process`) if the recording fails. The session sends no writes.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from podium.lib.log import get_logger
 from podium.lib.system_clock import SystemClock
 from podium.objects.core import Pod
 from podium.objects.resource_types import ALL, KubeObject, ResourceType
-from podium.recording import tape
+from podium.recording.entries import MONOTONIC, NOW, PUT, READ, REMOVE, Entry, Times, item_of
 from podium.recording.hashed_names import NameHasher
-from podium.recording.limits import Pace, Until
 from podium.recording.recorder import Recorder
 from podium.recording.replay import WATCHED, entries_of
+from podium.recording.replay_window import Pace, ReplayWindow
 from podium.recording.segments import LeftOutList, RecordingError, open_segments
-from podium.recording.shadow.app import CATCH_UP_S_MAX, Teller, catch_up
+from podium.recording.shadow.app import CATCH_UP_S_MAX, InformerAdapter, catch_up
 from podium.recording.shadow.comparison import Comparison
 from podium.recording.shadow.observed import ObservedCluster
 from podium.recording.shadow.report import Disagreement, Report
@@ -48,20 +47,20 @@ from podium.telemetry.process_metrics import ProcessMetrics
 
 log = get_logger("record")
 
-_NO_END: Final = Until()
+_UNLIMITED: Final = ReplayWindow()
 _LOOK_S: Final = 0.5
-_RESOURCES: Final = {each.path: each for each in ALL}
+_RESOURCES: Final = {resource.path: resource for resource in ALL}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to record.
+    """The options of a recording beside another scheduler.
 
     Attributes:
         config: the other scheduler's configuration; its pods are those that name one of the profiles.
         references: the custom plugins in it, as `--plugin` names them.
-        for_s: stop after that long; None for never.
-        hasher: makes names unreadable.
+        for_s: the time limit; None for no limit.
+        hasher: hashes names.
     """
 
     directory: Path
@@ -75,10 +74,10 @@ class Options:
 
 
 class WatchRecorder:
-    """Notes every change that it is told of. Implements `podium.recording.shadow.app.Told`.
+    """Records every change. Implements `podium.recording.shadow.app.ChangeListener`.
 
     Attributes:
-        changes: how many it was told of.
+        changes: the number of recorded changes.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -88,14 +87,14 @@ class WatchRecorder:
         self.changes = 0
 
     def put(self, resource: ResourceType[Any], item: Any, *, is_complete: bool = True) -> None:
-        """An object was added or has changed."""
+        """Record an added or changed object."""
         self._begin(is_complete=is_complete)
-        self._recorder.put(resource.path, item)
+        self._recorder.note_put(resource.path, item)
 
     def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
-        """An object was deleted."""
+        """Record a deletion."""
         self._begin(is_complete=self._is_complete is True)
-        self._recorder.note(tape.REMOVE, (resource.path, item.key))
+        self._recorder.note(REMOVE, (resource.path, item.key))
 
     def _begin(self, *, is_complete: bool) -> None:
         if not self.changes:
@@ -104,7 +103,7 @@ class WatchRecorder:
         self._clock.monotonic()
         if is_complete is not self._is_complete:
             self._is_complete = is_complete
-            self._recorder.note(tape.READ, is_complete)
+            self._recorder.note(READ, is_complete)
 
 
 class RecordApp(Process):
@@ -115,11 +114,11 @@ class RecordApp(Process):
         super().__init__(log, "recording", self.metrics)
         self._options = options
 
-    async def run(self, started: Callable[[], None] = lambda: None) -> int:
+    async def run(self, on_start: Callable[[], None] = lambda: None) -> int:
         """Record until SIGTERM, SIGINT, `stop` or the time limit, and return the number of recorded changes.
 
         Args:
-            started: called once all objects are known.
+            on_start: called once all objects are listed.
 
         Raises:
             ConnectionConfigError, PluginError, ConfigError, OSError: it cannot start.
@@ -134,15 +133,15 @@ class RecordApp(Process):
 
         def begin() -> Iterable[Tasks]:
             log.info("Recording", directory=str(options.directory))
-            started()
+            on_start()
             return ()
 
         try:
-            told = WatchRecorder(recorder)
+            listener = WatchRecorder(recorder)
             async with connection.session(may_write=lambda: False) as session:
                 informers = self._informer_set(session)
                 for resource in resources:
-                    informers.informer(resource).add_handler(Teller(told, resource, informers))
+                    informers.informer(resource).add_handler(InformerAdapter(listener, resource, informers))
                 parts = Parts(
                     begin=begin,
                     tasks=[{"recorder": lambda: self._stop_without(recorder)}],
@@ -156,20 +155,20 @@ class RecordApp(Process):
             recorder.stopping()
         finally:
             recorder.close()
-        log.info("Stopped", changes=told.changes)
+        log.info("Stopped", changes=listener.changes)
         if recorder.failure:
             raise RecordingError(f"the recording in {options.directory} has ended early: {recorder.failure}")
-        return told.changes
+        return listener.changes
 
     async def _stop_without(self, recorder: Recorder) -> None:
-        """Stop once nothing is recorded any more."""
+        """Stop once the recording has failed."""
         while not recorder.failure:  # noqa: ASYNC110 - another thread writes
             await anyio.sleep(_LOOK_S)
         self.stop()
 
 
 def _description(options: Options) -> dict[str, Any]:
-    # Extenders are not asked afterwards either; `Shadow` names them as a reason.
+    # A replay does not call extenders either; `Shadow` names them as a reason.
     return {
         "podium": podium.__version__,
         "kind": WATCHED,
@@ -184,11 +183,11 @@ def _description(options: Options) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class WatchedReplay:
-    """How podium's choices relate to the bindings in a recording.
+    """The comparison of podium's choices with the bindings in a recording.
 
     Attributes:
-        digest: of every comparison.
-        damage, is_cut, left_out: as in `podium.recording.replay.Replayed`.
+        digest: a hash of all comparisons.
+        damage, is_cut, left_out: as in `podium.recording.replay.ReplayResult`.
     """
 
     report: Report
@@ -200,10 +199,10 @@ class WatchedReplay:
     left_out: LeftOutList
 
     def summary(self) -> dict[str, Any]:
-        """The last line of `--output json`."""
+        """Return the last line of `--output json`."""
         return {
-            "compared": self.report.compared,
-            "agreed": self.report.agreed,
+            "compared": self.report.compared_count,
+            "agreed": self.report.agreed_count,
             "digest": self.digest,
             "virtual_s": round(self.virtual_s, 3),
             "wall_s": round(self.wall_s, 3),
@@ -216,16 +215,16 @@ class _Digest:
     def __init__(self) -> None:
         self.sha256 = hashlib.sha256()
 
-    def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
-        """Take a comparison in."""
+    def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
+        """Add a comparison."""
         del evaluation_s, binding_s
         self.sha256.update(repr(sorted(comparison.to_json().items())).encode())
 
-    def skipped(self, reason: str) -> None:
-        """Take nothing in: there is no decision."""
+    def on_skip(self, reason: str) -> None:
+        """Add nothing: there is no decision."""
 
-    def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
-        """Take the reason in."""
+    def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
+        """Add the reason."""
         del pod, states
         self.sha256.update(f"{disagreement.pod} {disagreement.reason} {disagreement.view}".encode())
 
@@ -235,42 +234,42 @@ def compare_bindings(
     config: KubeSchedulerConfiguration,
     classes: Mapping[str, type[Plugin]],
     *,
-    until: Until = _NO_END,
+    window: ReplayWindow = _UNLIMITED,
     speed: float | None = None,
 ) -> WatchedReplay:
     """Compare every binding in the recording with what podium would have chosen on the state seen before it.
 
     Args:
-        until: where to end; an attempt is a binding.
-        speed: so many recorded seconds pass in one; None for as fast as it can.
+        window: where to end; an attempt is a binding.
+        speed: recorded seconds per second; None for no limit.
 
     Raises:
         RecordingError: there is no recording, or it cannot be read.
         PluginError, ConfigError: a profile cannot be built.
     """
     segments = open_segments(directory)
-    clock, digest, times, started_s = ManualClock(), _Digest(), tape.Times(), time.perf_counter()
+    clock, digest, times, started_s = ManualClock(), _Digest(), Times(), time.perf_counter()
     shadow = Shadow(config, classes, clock, [digest])
     is_complete, first_s, wall_s, pace = False, None, None, Pace(speed)
     for entry in entries_of(segments):
-        if until.attempts is not None and shadow.report.compared >= until.attempts:
+        if window.attempts is not None and shadow.report.compared_count >= window.attempts:
             break
-        if entry[0] == tape.NOW:
-            wall_s = tape.Times().take(entry[1])
-        elif entry[0] == tape.MONOTONIC:
+        if entry[0] == NOW:
+            wall_s = Times().take(entry[1])
+        elif entry[0] == MONOTONIC:
             now_s = times.take(entry[1])
             first_s = now_s if first_s is None else first_s
-            if until.is_time_up(now_s - first_s, wall_s and wall_s + now_s - first_s):
+            if window.is_over(now_s - first_s, wall_s and wall_s + now_s - first_s):
                 break
-            pace.reach(now_s)
+            pace.wait_until(now_s)
             clock.advance(max(now_s - clock.monotonic(), 0.0))
             for _ in shadow.settle():
                 pass
-        elif entry[0] == tape.READ:
+        elif entry[0] == READ:
             is_complete = entry[1]
         else:
-            _tell(shadow, entry, is_complete=is_complete)
-    for _ in shadow.settle(all_of_them=True):
+            _apply(shadow, entry, is_complete=is_complete)
+    for _ in shadow.settle(is_final=True):
         pass
     virtual_s = 0.0 if first_s is None else times.last_s - first_s
     took_s = time.perf_counter() - started_s
@@ -285,15 +284,15 @@ def compare_bindings(
     )
 
 
-def _tell(shadow: Shadow, entry: tape.Entry, *, is_complete: bool) -> None:
-    if entry[0] not in (tape.PUT, tape.REMOVE):
+def _apply(shadow: Shadow, entry: Entry, *, is_complete: bool) -> None:
+    if entry[0] not in (PUT, REMOVE):
         return
     resource = _RESOURCES.get(entry[1])
     if resource is None:
         raise RecordingError(f"the recording has objects that this podium does not know: {entry[1]}")
-    if entry[0] == tape.PUT:
+    if entry[0] == PUT:
         try:
-            shadow.put(resource, tape.item_of(entry), is_complete=is_complete)
+            shadow.put(resource, item_of(entry), is_complete=is_complete)
         except ManifestError as error:
             log.error("Object cannot be read", kind=resource.kind, error=str(error))
     else:

@@ -354,7 +354,7 @@ class Process:
         with anyio.move_on_after(parts.drain_s_max):
             await parts.drain()
         if elector is not None:
-            elector.stopped()
+            elector.report_stop()
         events = 0 if parts.recorder is None else await parts.recorder.aclose(ends_s - anyio.current_time())
         unfinished = parts.unfinished()
         if events or any(unfinished.values()):

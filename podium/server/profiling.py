@@ -43,15 +43,15 @@ def cpu_profile(thread_id: int, seconds: float, stopped: Event) -> Document:
     may be just after the line that used the time.
     """
     clock = time.pthread_getcpuclockid(thread_id)
-    used: Counter[Stack] = Counter()
+    usage: Counter[Stack] = Counter()
     before_s, ends_s = time.clock_gettime(clock), time.monotonic() + seconds
     while time.monotonic() < ends_s and not stopped.wait(_PERIOD_S):
         frame = sys._current_frames().get(thread_id)
         now_s = time.clock_gettime(clock)
         if frame is not None and now_s > before_s:
-            used[_stack(frame)] += now_s - before_s  # type: ignore[assignment]
+            usage[_stack(frame)] += now_s - before_s  # type: ignore[assignment]
         before_s = now_s
-    return _document(f"CPU time of the event loop in {seconds:g} s", "seconds", used)
+    return _document(f"CPU time of the event loop in {seconds:g} s", "seconds", usage)
 
 
 def memory_profile(seconds: float, stopped: Event) -> Document:
@@ -68,13 +68,13 @@ def memory_profile(seconds: float, stopped: Event) -> Document:
     finally:
         if not was_tracing:
             tracemalloc.stop()
-    held = {
+    sizes = {
         tuple(
             Call(f"{frame.filename}:{frame.lineno}", frame.filename, frame.lineno) for frame in each.traceback
         ): each.size
         for each in snapshot.statistics("traceback")
     }
-    return _document(f"Memory allocated in {seconds:g} s and not freed", "bytes", held)
+    return _document(f"Memory allocated in {seconds:g} s and not freed", "bytes", sizes)
 
 
 def _stack(frame: FrameType | None) -> Stack:
@@ -89,11 +89,11 @@ def _stack(frame: FrameType | None) -> Stack:
 def _document(name: str, unit: str, weights: Mapping[Stack, float]) -> Document:
     numbers: dict[Call, int] = {}
 
-    def numbered(stack: Iterable[Call]) -> list[int]:
+    def numbers_of(stack: Iterable[Call]) -> list[int]:
         return [numbers.setdefault(call, len(numbers)) for call in stack]
 
     heaviest = sorted(weights.items(), key=lambda item: -item[1])
-    samples = [numbered(stack) for stack, _ in heaviest]
+    samples = [numbers_of(stack) for stack, _ in heaviest]
     profile = {
         "type": "sampled",
         "name": name,

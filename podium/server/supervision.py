@@ -48,9 +48,9 @@ class Supervisor:
     def start(self, tasks: Tasks) -> None:
         """Start these parts."""
         for part, run in tasks.items():
-            self._group.start_soon(self._supervised, part, run, name=part)
+            self._group.start_soon(self._supervise, part, run, name=part)
 
-    async def _supervised(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
+    async def _supervise(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
         try:
             await run()
         except (LeadershipLostError, LeaseTakenError):

@@ -40,16 +40,16 @@ class TlsLimits:
 
     def __post_init__(self) -> None:
         """Check the names."""
-        for name, known in ((self.min_version, MINIMUM), *((suite, SUITES) for suite in self.cipher_suites)):
-            if name not in known:
-                raise ValueError(f"{name} is not served, only {', '.join(known)}")
+        for name, names in ((self.min_version, MINIMUM), *((suite, SUITES) for suite in self.cipher_suites)):
+            if name not in names:
+                raise ValueError(f"{name} is not served, only {', '.join(names)}")
 
     def apply(self, context: ssl.SSLContext) -> None:
         """Apply the limits to a server's context."""
         context.minimum_version = MINIMUM[self.min_version]
-        chosen = [_OF_TLS12[name] for name in self.cipher_suites or _OF_TLS12 if name in _OF_TLS12]
-        if chosen:
-            context.set_ciphers(":".join(chosen))
+        suites = [_OF_TLS12[name] for name in self.cipher_suites or _OF_TLS12 if name in _OF_TLS12]
+        if suites:
+            context.set_ciphers(":".join(suites))
         else:
             context.minimum_version = ssl.TLSVersion.TLSv1_3
 

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.etcd import Etcd
 from benchmarks.nodes import node
 from benchmarks.workloads import WORKLOADS
-from podium.evaluate import Evaluator
+from podium.insight.evaluate import Evaluator
 from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.e2e.cluster import RealCluster

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.objects.core import Value
+from podium.objects.meta import Value
 
 Json = dict[str, Any]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.evaluate import Evaluator
+from podium.insight.evaluate import Evaluator
 
 DATA = Path(__file__).parent / "data"
 SCENARIOS, SEQUENCES, HINTS, SELECTORS = "kube-scheduler", "sequences", "hints", "cel"

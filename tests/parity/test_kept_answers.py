@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from podium.engine.cluster import Cluster
-from podium.evaluate import Evaluator
 from podium.framework.contract.status import ScheduleError
 from podium.framework.cycle.evaluation import FullEvaluation
 from podium.framework.profile.signature_cache import SignatureCache
+from podium.insight.evaluate import Evaluator
 from podium.objects.core import Pod
 from tests.parity.recorded import SCENARIOS, as_json, categories, category_of, differences, scenarios, without_empty
 

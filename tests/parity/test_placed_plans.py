@@ -6,12 +6,12 @@ Asked of every twentieth recorded cluster; `python -m tests.parity.test_placed_p
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from podium.engine.cluster import Cluster
 from podium.provisioner.planners.placed_plans import plan_with_podium
-from podium.provisioner.provisioning.launches import Launch
+from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.reports.cases import SOLVE, Cases, read_settings
 from podium.provisioner.state.reading import read_objects, time_of
@@ -40,24 +40,24 @@ def untruths(row: Mapping[str, Any], basis: PlanBasis) -> list[str]:
     cluster = Cluster.load(row["objects"])
     before = {each.key for each in cluster.pods if each.node_name}
     plan = plan_with_podium(basis, cluster, time_of(row["now"], "now"))
-    promised = {each.key for pods in plan.pods.values() for each in pods}
+    promised = {pod.key for pods in (*plan.existing.values(), *(node.pods for node in plan.nodes)) for pod in pods}
     found = []
-    placed = _placed_with(row, plan.launches) - before
+    placed = _placed_with(row, plan.nodes) - before
     if placed != promised:
         found.append(f"{row['id']}: podium places {sorted(placed ^ promised)} otherwise")
-    if plan.errors.keys() & placed:
-        found.append(f"{row['id']}: not all are pending of {sorted(plan.errors)}")
-    for name in plan.launches:
-        others = {other: launch for other, launch in plan.launches.items() if other != name}
+    if plan.unschedulable.keys() & placed:
+        found.append(f"{row['id']}: not all are pending of {sorted(plan.unschedulable)}")
+    for node in plan.nodes:
+        others = [other for other in plan.nodes if other is not node]
         if _placed_with(row, others) - before >= promised:
-            found.append(f"{row['id']}: {name} can be left out")
+            found.append(f"{row['id']}: {node.name} can be left out")
     return found
 
 
-def _placed_with(row: Mapping[str, Any], launches: Mapping[str, Launch]) -> set[str]:
+def _placed_with(row: Mapping[str, Any], bought: Iterable[NodePlan]) -> set[str]:
     """The pods that have a node once these nodes are there, DaemonSets' pods on them aside."""
     own = {each["metadata"]["name"] for each in row["objects"] if each["kind"] == "Pod"}
-    nodes = [manifest for name, launch in launches.items() for manifest in launch.manifests(name)]
+    nodes = [manifest for node in bought for manifest in node.node.manifests(node.name)]
     cluster = Cluster.load([*row["objects"], *nodes])
     if cluster.nodes:
         cluster.place_all()

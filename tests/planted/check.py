@@ -14,7 +14,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from podium.cli.main import main
-from podium.recording import tape
+from podium.recording.entries import DECIDED, PUT, REMOVE, item_of
 from podium.recording.replay import entries_of
 from podium.recording.segments import open_segments
 from tests.planted.lives import Json, record
@@ -71,11 +71,11 @@ def _configuration(profile: Any, whole: Any) -> Json:
 def _decisions(directory: Path) -> list[_Found]:
     found, event = [], "the start"
     for entry in entries_of(open_segments(directory)):
-        if entry[0] in (tape.PUT, tape.REMOVE):
+        if entry[0] in (PUT, REMOVE):
             kind = _KINDS.get(entry[1].rpartition("/")[2], entry[1])
-            key = entry[2] if entry[0] == tape.REMOVE else tape.item_of(entry).key
-            event = f"{kind} {key} was " + ("deleted" if entry[0] == tape.REMOVE else "added or has changed")
-        elif entry[0] == tape.DECIDED:
+            key = entry[2] if entry[0] == REMOVE else item_of(entry).key
+            event = f"{kind} {key} was " + ("deleted" if entry[0] == REMOVE else "added or has changed")
+        elif entry[0] == DECIDED:
             _, _, pod, *rest = entry
             found.append(_Found((pod, *rest), Side(pod, event)))
     return found

@@ -20,7 +20,7 @@ from podium.daemon.faces import FACES, stall_watch
 from podium.daemon.options import Options
 from podium.recording.hashed_names import NameHasher
 from podium.recording.recorder import Recorder
-from podium.recording.replay import description
+from podium.recording.replay import describe_scheduler
 from podium.sandbox.embedded import Sandbox
 from podium.sandbox.store import Store
 from tests.simulation.network import SimulatedLoop
@@ -70,7 +70,7 @@ async def _live(
         for each in objects:
             sandbox.store.create(each)
         options = Options(master=sandbox.url, secure_port=0, plugins=good.plugins)
-        recorder = Recorder(directory, description(good.config, options, references=tuple(references)), hasher)
+        recorder = Recorder(directory, describe_scheduler(good.config, options, references=tuple(references)), hasher)
         faces = (*(face for face in FACES if face is not stall_watch), lambda _: Face(observers=(recorder,)))
         app = App(good.config, options, clock=LoopClock(), random=Random(0), faces=faces, boundary=recorder)
         started = anyio.Event()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.recording import tape
+from podium.recording.entries import ANSWER, DECIDED, OBJECT
 from podium.recording.replay import entries_of
 from podium.recording.segments import open_segments
 from podium.sandbox.store import Store
@@ -124,6 +124,6 @@ def test_pods_with_claims_replay_to_the_same_decisions(hashed: bool, tmp_path: P
     record(tmp_path / "recording", config, (), objects, steps, hashes_names=hashed)
     assert run("replay", tmp_path / "recording", "--expect").exit_code == 0
     entries = list(entries_of(open_segments(tmp_path / "recording")))
-    assert sum(each[0] == tape.DECIDED for each in entries) >= 6
-    written = [each for each in entries if each[0] == tape.ANSWER and each[2] == tape.OBJECT]
+    assert sum(each[0] == DECIDED for each in entries) >= 6
+    written = [each for each in entries if each[0] == ANSWER and each[2] == OBJECT]
     assert len(written) == 5

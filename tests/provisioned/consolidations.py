@@ -13,8 +13,8 @@ from podium.engine.cluster import Cluster
 from podium.engine.files import Found
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.searches import Search
-from podium.provisioner.planners.placed_plans import settled
-from podium.provisioner.planners.placing_simulator import LaunchedClaim, PlacingSimulator
+from podium.provisioner.planners.placed_plans import settled_objects
+from podium.provisioner.planners.placing_simulator import PlacingSimulator
 from podium.provisioner.reports.cases import read_settings
 from podium.provisioner.reports.consolidation_plan import (
     ConsolidationOptions,
@@ -74,7 +74,9 @@ def _planned(fleet: Fleet, search: Search) -> ConsolidationPlan:
     objects = read_cluster([Found(each, "fleet") for each in (*fleet.objects, *fleet.managed)])
     cluster = Cluster.load(fleet.objects)
     make_simulator = partial(PlacingSimulator, cluster)
-    state = DisruptionState.of(settled(objects, cluster), catalogue(*TYPES), read_settings({}), NOW, make_simulator)
+    state = DisruptionState.of(
+        settled_objects(objects, cluster), catalogue(*TYPES), read_settings({}), NOW, make_simulator
+    )
     return plan_consolidation(state, ConsolidationOptions(search=search))
 
 
@@ -87,7 +89,7 @@ async def _carry_out(fleet: Fleet, plan: ConsolidationPlan, found: CheckedConsol
         pools = {each: fleet.pool_of(each) for each in _nodes(sandbox)}
         for number, command in enumerate(plan.commands, 1):
             found.faults += [f"command {number}: {each}" for each in _over_budget(fleet, pools, command)]
-            pools.update((each.name, each.purchase.claim.template.name) for each in command.new)
+            pools.update((each.name, each.pool) for each in command.new)
             found.faults += [f"command {number}: {each}" for each in await _run_command(sandbox, fleet, command)]
             for name in command.nodes:
                 del pools[name]
@@ -100,9 +102,7 @@ async def _run_command(sandbox: Sandbox, fleet: Fleet, command: PlannedCommand) 
     """What went wrong on the way."""
     store, found = sandbox.store, []
     for each in command.new:
-        claim = each.purchase.claim
-        assert isinstance(claim, LaunchedClaim)
-        store.create(dict(next(claim.launch.manifests(each.name))))
+        store.create(dict(next(each.node.manifests(each.name))))
         for agent in fleet.daemon_sets:
             store.create(daemon_pod(agent, each.name))
     for name in command.nodes:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from podium.engine.cluster import Cluster
 from podium.engine.files import Found
 from podium.provisioner.disruption.sandbox_nodes import manifest_of
-from podium.provisioner.planners.placed_plans import PlacedPlan, plan_with_podium
+from podium.provisioner.planners.placed_plans import plan_with_podium
+from podium.provisioner.provisioning.plan import NodePlan, Plan
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
 from podium.provisioner.reports.cases import read_settings
 from podium.provisioner.state.manifests import read_cluster
 from tests.manifests import Json
@@ -38,10 +38,12 @@ class CheckedPlan:
 def check_plan(seed: int) -> CheckedPlan:
     """Plan a random cluster, make the nodes of the plan, and let podium bind."""
     cluster = planned_cluster(seed)
-    plan, nodes = plan_for(cluster)
+    plan = plan_for(cluster)
+    nodes = plan.nodes
     waiting = set(cluster.waiting)
-    promised = {each.metadata.name for pods in plan.pods.values() for each in pods}
-    staying = {key.rpartition("/")[2] for key in plan.errors}
+    placed = (*plan.existing.values(), *(node.pods for node in nodes))
+    promised = {pod.metadata.name for pods in placed for pod in pods}
+    staying = {key.rpartition("/")[2] for key in plan.unschedulable}
     found = CheckedPlan(seed, len(nodes), len(promised), len(staying), len(plan.preempted))
     after = _bound(cluster, nodes, seed)
     bound = after & waiting
@@ -59,19 +61,15 @@ def check_plan(seed: int) -> CheckedPlan:
     return found
 
 
-def plan_for(cluster: PlannedCluster) -> tuple[PlacedPlan, tuple[PlannedNode, ...]]:
-    """The plan, and its nodes as they are made.
-
-    They get the plan's names: among equally good nodes podium goes by their order.
-    """
+def plan_for(cluster: PlannedCluster) -> Plan:
+    """The plan. Its nodes keep their names when they are made: among equally good nodes podium goes by their order."""
     manifests = [*cluster.objects, *cluster.pools]
     objects = read_cluster([Found(each, "cluster") for each in manifests])
     basis = PlanBasis(objects, cluster.catalogue, read_settings({}))
-    plan = plan_with_podium(basis, Cluster.load(cluster.objects), START_S)
-    return plan, tuple(PlannedNode(name, launch, plan.pods.get(name, ())) for name, launch in plan.launches.items())
+    return plan_with_podium(basis, Cluster.load(cluster.objects), START_S)
 
 
-def _bound(cluster: PlannedCluster, nodes: Iterable[PlannedNode], seed: int) -> set[str]:
+def _bound(cluster: PlannedCluster, nodes: Iterable[NodePlan], seed: int) -> set[str]:
     """The names of the pods that have a node once podium has these nodes, but for the DaemonSets' pods on them."""
     daemons = [each for each in cluster.objects if each["kind"] == "DaemonSet"]
     made: list[Json] = []

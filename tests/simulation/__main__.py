@@ -84,8 +84,8 @@ def _replays(directory: Path, *, gangs: bool) -> bool:
     replays = replay_all(directory, configuration(gangs=gangs))
     for life, each in enumerate(replays, 1):
         click.echo(f"life {life}: {json.dumps(each.summary())}")
-        if each.outcome.differing is not None:
-            click.echo(f"  {each.outcome.differing}")
+        if each.outcome.divergence is not None:
+            click.echo(f"  {each.outcome.divergence}")
     return all(each.is_same for each in replays)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.cluster.pod_states import PodState
-from podium.evaluate.scenarios import Evaluator, Scenario
+from podium.insight.evaluate.scenarios import Evaluator, Scenario
 from podium.objects.coscheduling import GROUP_LABEL
 from podium.queues.states import QueueState
 from podium.sandbox.journal import Change

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
-from podium.evaluate.scenarios import Evaluator, Scenario
+from podium.insight.evaluate.scenarios import Evaluator, Scenario
 from podium.objects.coscheduling import GROUP_LABEL, MIN_MEMBER
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.sandbox.embedded import Sandbox

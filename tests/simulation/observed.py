@@ -21,7 +21,7 @@ from podium.objects.resource_types import NODES, PODS
 from podium.plugins import IN_TREE
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.recording.recorder import Recorder
-from podium.recording.replay import description
+from podium.recording.replay import describe_scheduler
 from tests.simulation.random_objects import HESITANT, OURS
 from tests.virtual_time import LoopClock
 
@@ -118,7 +118,7 @@ class ObservedApp(App):
     ) -> None:
         config = configuration(gangs=gangs)
         options = Options(master=url, secure_port=0, plugins=PLUGINS, avoids_conflicts=avoids_conflicts)
-        self.recorder = None if recorded_to is None else Recorder(recorded_to, description(config, options))
+        self.recorder = None if recorded_to is None else Recorder(recorded_to, describe_scheduler(config, options))
         super().__init__(
             config,
             options,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.recording.counterfactual import Counterfactual, replay_counterfactually
-from podium.recording.timeline import Onlooker
+from podium.recording.timeline import UtilizationRecorder
 from tests.simulation.calm import record_calm
 from tests.simulation.observed import PLUGINS, configuration, have_calm_read
 from tests.simulation.simulation import simulate
@@ -38,13 +38,13 @@ def test_recorded_configuration_places_every_pod_as_recorded(recorded: Path) -> 
     assert found.outcomes.preemptions > 0
 
 
-def test_onlooker_sees_all_pods_bound(recorded: Path) -> None:
-    onlooker = Onlooker([each.scheduler_name for each in configuration().profiles])
-    found = replay_counterfactually(recorded, configuration(), PLUGINS, onlooker=onlooker, prepare=have_calm_read)
-    timeline = onlooker.timeline(found.started_s)
+def test_utilization_recorder_sees_all_bindings(recorded: Path) -> None:
+    utilization = UtilizationRecorder([profile.scheduler_name for profile in configuration().profiles])
+    found = replay_counterfactually(recorded, configuration(), PLUGINS, utilization=utilization, prepare=have_calm_read)
+    timeline = utilization.timeline(found.started_s)
     assert timeline.started_s is not None
     assert START_S <= timeline.started_s < START_S + 10
-    assert timeline.bound == found.outcomes.placed
+    assert timeline.bound_count == found.outcomes.placed
     assert timeline.pending[-1] == found.outcomes.pending
     assert len(timeline.nodes) == 6
     assert found.outcomes == decide_again(recorded).outcomes

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from podium.recording.entries import Decision
 from podium.recording.hashed_names import NameHasher
-from podium.recording.limits import Until
 from podium.recording.recorder import Recorder
-from podium.recording.replay import Replayed, replay
+from podium.recording.replay import ReplayResult, replay
+from podium.recording.replay_window import ReplayWindow
 from podium.recording.segments import RecordingError, open_segments
-from podium.recording.tape import Decided
 from tests.simulation import observed, random_objects
 from tests.simulation.observed import PLUGINS, configuration, have_calm_read
 from tests.simulation.recordings import replay_all
@@ -31,9 +31,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, no_log: None) -> Path:
     return directory
 
 
-def assert_same(replays: list[Replayed]) -> None:
+def assert_same(replays: list[ReplayResult]) -> None:
     for each in replays:
-        assert each.is_same, each.outcome.differing
+        assert each.is_same, each.outcome.divergence
         assert not each.damage
         assert each.summary()["digest"] == each.summary()["recorded_digest"]
 
@@ -60,12 +60,12 @@ def test_recording_changes_no_history(recorded: Path, tmp_path: Path) -> None:
 def test_replay_ends_after_a_part_of_the_time(recorded: Path) -> None:
     life = recorded / "life-01"
     (whole,) = replay_all(recorded)
-    part = replay(life, configuration(), PLUGINS, until=Until(seconds=30.0), prepare=have_calm_read)
+    part = replay(life, configuration(), PLUGINS, window=ReplayWindow(seconds=30.0), prepare=have_calm_read)
     assert part.is_same
     assert 0 < part.outcome.attempts < whole.outcome.attempts
     assert part.virtual_s < 60.0 < whole.virtual_s
-    end = Until(wall_s=START_S + 30.0)
-    assert replay(life, configuration(), PLUGINS, until=end, prepare=have_calm_read).virtual_s < 60.0
+    end = ReplayWindow(wall_s=START_S + 30.0)
+    assert replay(life, configuration(), PLUGINS, window=end, prepare=have_calm_read).virtual_s < 60.0
 
 
 def test_recording_that_was_cut_replays_up_to_there(recorded: Path, tmp_path: Path) -> None:
@@ -110,11 +110,11 @@ def test_recording_of_another_version_says_which_one_it_needs(recorded: Path, mo
     ],
 )
 def test_first_decision_that_another_configuration_makes_differently_is_named(plugins: str, recorded: Path) -> None:
-    (found,) = replay_all(recorded, configuration(plugins), is_other=True)
-    differing = found.outcome.differing
+    (found,) = replay_all(recorded, configuration(plugins), has_other_config=True)
+    differing = found.outcome.divergence
     assert differing is not None
-    assert isinstance(differing.recorded, Decided), differing
-    assert isinstance(differing.replayed, Decided)
+    assert isinstance(differing.recorded, Decision), differing
+    assert isinstance(differing.replayed, Decision)
     assert differing.recorded.pod == differing.replayed.pod
     assert differing.recorded != differing.replayed
     assert differing.event

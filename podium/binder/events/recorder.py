@@ -37,7 +37,7 @@ from podium.objects.api_errors import (
     OutcomeUnknown,
     Unreachable,
 )
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 from podium.objects.times import format_micro_time
 
 log = get_logger("binder")

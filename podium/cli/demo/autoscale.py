@@ -25,7 +25,8 @@ from podium.config import KubeSchedulerConfiguration
 from podium.daemon.app import App
 from podium.daemon.options import Options as SchedulerOptions
 from podium.lib.system_clock import SystemClock
-from podium.objects.core import Node, ObjectMeta, Pod
+from podium.objects.core import Node, Pod
+from podium.objects.meta import ObjectMeta
 from podium.objects.requests import node_allocatable, requests_on_node
 from podium.objects.resource_names import CPU
 from podium.objects.resource_types import NODES, PODS

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 from podium.cli.pages.sections import Table
 
 if TYPE_CHECKING:
-    from podium.recording.tape import Decided
+    from podium.recording.entries import Decision
 
 NODES_SHOWN: Final = 20
 
 
-def told(decision: Decided) -> str:
+def told(decision: Decision) -> str:
     """The decision in a few words."""
     if decision.node:
         return f"pod {decision.pod} to node {decision.node}, of {decision.feasible} feasible nodes"

@@ -26,14 +26,14 @@ def page_of(
     sections: list[Section] = [Facts("Not all of it could be read", {"why": damages})] if damages else []
     if found is None:
         return Page(title, "The decisions are the same.", sections)
-    sides = (found.one, found.other)
-    nodes = [side.decided.node for side in sides if side is not None]
+    sides = found.decisions
+    nodes = [side.decision.node for side in sides if side is not None]
     for name, side in zip(names, sides, strict=True):
         if side is None:
             sections.append(Facts(name, {"decision": "the recording has ended"}))
         else:
-            sections.append(Facts(name, {"decision": told(side.decided), "after this": side.event}))
+            sections.append(Facts(name, {"decision": told(side.decision), "after this": side.event}))
     for name, side, table in zip(names, sides, scores, strict=True):
-        own = [side.decided.node] if side is not None else []
+        own = [side.decision.node] if side is not None else []
         sections += score_table(f"Scores in {name}", table, (*own, *nodes))
     return Page(title, f"The first difference is at attempt {found.attempt}.", sections)

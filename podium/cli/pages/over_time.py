@@ -19,7 +19,9 @@ def sections_of(timeline: Timeline) -> list[Section]:
     nodes = [(each.name, each.zone, each.cpu.hex(), each.memory.hex()) for each in timeline.nodes]
     looks = f"{len(timeline.times_s)} looks at equal intervals; what came and went between two of them is not shown."
     waits = timeline.waits_s
-    kept = f" The times of {timeline.waits_kept} of them are kept." if timeline.waits_kept < timeline.bound else ""
+    kept = (
+        f" The times of {timeline.waits_count} of them are kept." if timeline.waits_count < timeline.bound_count else ""
+    )
     latency = {
         "half of the pods": [each and each[0] for each in waits],
         "99 % of the pods": [each and each[1] for each in waits],
@@ -33,7 +35,7 @@ def sections_of(timeline: Timeline) -> list[Section]:
             "s",
             latency,
             f"From when a pod was first seen until its binding was, of the pods bound since the look before; "
-            f"{timeline.bound} in all.{kept}",
+            f"{timeline.bound_count} in all.{kept}",
         ),
         Lines("Pods by zone", "pods", zones, f"Pods on nodes that are there.{more}"),
     ]

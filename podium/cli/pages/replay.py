@@ -11,17 +11,17 @@ from podium.recording.timeline import Timeline
 
 if TYPE_CHECKING:
     from podium.recording.counterfactual import Counterfactual
-    from podium.recording.player import Differing
-    from podium.recording.replay import Replayed
+    from podium.recording.divergence import Divergence
+    from podium.recording.replay import ReplayResult
 
 
-def page_of(name: str, replayed: Replayed, timeline: Timeline) -> Page:
+def page_of(name: str, replayed: ReplayResult, timeline: Timeline) -> Page:
     """What it shows.
 
     Args:
         name: of the recording.
     """
-    differing = replayed.outcome.differing
+    differing = replayed.outcome.divergence
     headline = "Every decision is the recorded one."
     if differing is not None:
         headline = f"The first difference is at attempt {replayed.outcome.attempts}, after this: {differing.event}."
@@ -56,7 +56,7 @@ def counterfactual_page(name: str, found: Counterfactual, timeline: Timeline) ->
     return Page(f"Counterfactual replay of {name}", headline, sections, timeline.times_s, timeline.started_s)
 
 
-def _difference(differing: Differing) -> list[Section]:
+def _difference(differing: Divergence) -> list[Section]:
     facts = {"after this": differing.event}
     if differing.recorded is None or differing.replayed is None:
         return [Facts("First difference", {**facts, "what differs": differing.detail})]

@@ -21,8 +21,8 @@ def page_of(title: str, report: Report, timeline: Timeline, damage: str = "") ->
         damage: why a recording was not read to its end.
     """
     said = report.to_json()
-    share = f" ({100 * report.agreed / report.compared:.2f} %)" if report.compared else ""
-    headline = f"{report.compared} pods compared, podium agrees on {report.agreed}{share}."
+    share = f" ({100 * report.agreed_count / report.compared_count:.2f} %)" if report.compared_count else ""
+    headline = f"{report.compared_count} pods compared, podium agrees on {report.agreed_count}{share}."
     facts = {f"not compared, {why}": f"{count} pods" for why, count in report.not_compared.items()}
     for name, what in (("evaluation_s", "evaluation of all nodes"), ("binding_s", "from seen pending to bound")):
         if (quantiles := said[name]) is not None:

@@ -15,7 +15,8 @@ import numpy as np
 from podium.cluster import Rows, Snapshot
 from podium.cluster.matching.lookup import Lookup
 from podium.cluster.snapshot import BoolArray
-from podium.objects.core import NodeSelector, PodSpec
+from podium.objects.affinity import NodeSelector
+from podium.objects.core import PodSpec
 from podium.objects.selectors import (
     NODE_NAME_FIELD,
     NodeMatcher,

@@ -1,5 +1,5 @@
-"""The objects that an API server and its controllers would make: admitted pods and claims, and the pods of workloads.
+"""Derives the objects that an API server and its controllers would make: admitted pods and claims, and workloads' pods.
 
-Questions are asked about the pods that will exist, not about templates. What is derived is written here once, as pure
-functions of manifests, for all questions alike; `docs/questions.md` lists it. Never does I/O and never places a pod.
+Questions are asked about the pods that will exist, not about templates. Every derivation is written here once, as a
+pure function of manifests, for all questions; `docs/questions.md` lists them. Never does I/O and never places a pod.
 """

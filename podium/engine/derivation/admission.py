@@ -1,7 +1,7 @@
-"""What the API server does to an object on its creation, as far as it affects where pods go.
+"""Admits objects as the API server does on their creation, as far as that affects scheduling.
 
-For objects that no API server has admitted, which have no uid. An admitted object only has missing defaults filled in,
-since dumps may be cut down: a LimitRange or RuntimeClass that came later does not change it.
+This concerns objects without a uid, which no API server has admitted. Admitted objects only get missing defaults, since
+dumps may be cut down: a LimitRange or RuntimeClass that was created later does not change them.
 
 Source: kubernetes pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go,
 plugin/pkg/admission/{priority,runtimeclass,defaulttolerationseconds,storage/storageclass/setdefault}, v1.36.2.
@@ -42,10 +42,10 @@ class RefusedError(ManifestError):
 
 
 class Admission:
-    """Does to objects what the API server of one cluster does on their creation.
+    """Admits objects as the API server of one cluster does on their creation.
 
     Args:
-        objects: all objects of the cluster, or those of them that derivation reads.
+        objects: all objects of the cluster, or at least those that derivation reads.
     """
 
     def __init__(self, objects: Iterable[Manifest] | ControlObjects) -> None:
@@ -58,7 +58,7 @@ class Admission:
         }
 
     def admit(self, manifest: Manifest, resource: ResourceType[Any]) -> Manifest:
-        """The object with its missing fields filled in. Malformed fields are left for the decoder to report."""
+        """Return the object with its missing fields filled in. Malformed fields are left for the decoder to report."""
         fill = self._fill.get(resource)
         is_broken = any(not isinstance(manifest.get(field) or {}, dict) for field in ("metadata", "spec", "status"))
         return manifest if fill is None or is_broken else fill(cast(dict[str, Any], without_nulls(manifest)))
@@ -71,16 +71,16 @@ class Admission:
         """
         if is_admitted(pod):
             return
-        spec, admitted = mapping_at(pod, "spec"), mapping_at(self.admit(pod, PODS), "spec")
+        spec, admitted_spec = mapping_at(pod, "spec"), mapping_at(self.admit(pod, PODS), "spec")
         mutating = (self._priority_refusal(pod), runtime_class_refusal(spec, self._runtime_class(pod)))
         demand_allowed(pod, next(filter(None, mutating), ""))
-        if invalid := invalid_fields(spec, admitted, mapping_at(pod, "metadata", "labels")):
+        if invalid := invalid_fields(spec, admitted_spec, mapping_at(pod, "metadata", "labels")):
             errors = f"[{', '.join(invalid)}]" if len(invalid) > 1 else invalid[0]
             raise RefusedError(f'Pod "{mapping_at(pod, "metadata").get("name") or ""}" is invalid: {errors}')
-        demand_allowed(pod, limit_range_refusals(admitted, self._limit_ranges(pod)))
+        demand_allowed(pod, limit_range_refusals(admitted_spec, self._limit_ranges(pod)))
 
     def missing_kinds(self, pod: Manifest) -> list[str]:
-        """The plurals of kinds of which the pod names an object, and of which there is none at all."""
+        """Return the plurals of the kinds of objects that the pod names and of which no object is known."""
         spec = mapping_at(pod, "spec")
         names: dict[str, bool] = {
             "PriorityClass": self._names_unknown_class(spec) and spec.get("priority") is None,
@@ -138,7 +138,7 @@ class Admission:
         return ""
 
     def _runtime_class(self, pod: Manifest) -> Manifest | None:
-        """The RuntimeClass that the pod names; an empty one if it does not exist, though others may be known."""
+        """Return the pod's RuntimeClass; an empty one if only others exist; None if no RuntimeClass is known."""
         name = mapping_at(pod, "spec").get("runtimeClassName")
         if not isinstance(name, str) or not name or self.objects.is_unknown("RuntimeClass"):
             return None
@@ -150,7 +150,7 @@ class Admission:
     # ------------------------------------------------------------ claims
 
     def _claim(self, claim: dict[str, Any]) -> dict[str, Any]:
-        """Name the default StorageClass in a claim that names none, not even in the annotation of old."""
+        """Set the default StorageClass of a claim that names none, in neither the field nor the beta annotation."""
         spec = dict(mapping_at(claim, "spec"))
         has_class = "storageClassName" in spec or _BETA_CLASS in mapping_at(claim, "metadata", "annotations")
         if is_admitted(claim) or has_class:
@@ -175,7 +175,7 @@ _PLURALS: Final = {
 
 
 def demand_allowed(pod: Manifest, reason: str) -> None:
-    """Refuse a pod for a reason of admission; "" is none. Raises: RefusedError: there is a reason."""
+    """Refuse the pod if there is a reason. Raises: RefusedError: the reason is not ""."""
     if reason:
         metadata = mapping_at(pod, "metadata")
         name = metadata.get("name") or metadata.get("generateName") or ""
@@ -183,7 +183,7 @@ def demand_allowed(pod: Manifest, reason: str) -> None:
 
 
 def is_admitted(manifest: Manifest) -> bool:
-    """Whether an API server has made the object: it has a uid or a time of creation."""
+    """Return whether an API server has made the object: it has a uid or a time of creation."""
     metadata = mapping_at(manifest, "metadata")
     return bool(metadata.get("uid") or metadata.get("creationTimestamp"))
 
@@ -194,21 +194,21 @@ def _is_default_class(storage_class: Manifest) -> bool:
 
 
 def with_node_lost_tolerations(pod: Manifest) -> Manifest:
-    """The pod with tolerations of unready and unreachable nodes for five minutes, unless it has others for them.
+    """Return the pod with tolerations of unready and unreachable nodes for five minutes, unless it has others for them.
 
-    Only for pods that are created: where edits of a pod are asked for, they are edits of what was written.
+    This is only for pods that are created. Edits of a pod refer to the original manifest instead.
     """
     spec = mapping_at(pod, "spec")
     tolerations = spec.get("tolerations") or []
     if is_admitted(pod) or not isinstance(tolerations, list) or not isinstance(pod.get("spec"), Mapping):
         return pod
     own = [item for item in tolerations if isinstance(item, Mapping) and item.get("effect") in (None, "", "NoExecute")]
-    more = [
+    missing = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for key in _NODE_LOST
         if not any(item.get("key") in (None, "", key) for item in own)
     ]
-    return {**pod, "spec": {**spec, "tolerations": [*tolerations, *more]}} if more else pod
+    return {**pod, "spec": {**spec, "tolerations": [*tolerations, *missing]}} if missing else pod
 
 
 def _node(node: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""An object as it is after a manifest has been applied to it, by `kubectl apply`.
+"""Applies a manifest to an object as `kubectl apply` does.
 
-Fields that the manifest does not mention stay, since defaults and other writers have set them; those that the last
-applied manifest mentioned go. Items of lists are told apart by what names them, if anything does.
+Fields that the manifest does not mention are kept, since defaults and other writers have set them. Fields that only the
+last applied manifest mentions are removed. Items of lists are matched by their naming fields, if they have any.
 """
 
 from __future__ import annotations
@@ -26,40 +26,43 @@ _ITEM_NAMES: Final = (
 _AMOUNTS: Final = ("requests", "limits", "capacity", "overhead")
 
 
-def applied(live: Manifest, manifest: Manifest) -> Manifest:
-    """The live object with the manifest applied to it."""
-    before = mapping_at(live, "metadata", "annotations").get(_LAST_APPLIED)
+def apply_manifest(live: Manifest, manifest: Manifest) -> Manifest:
+    """Return the live object with the manifest applied to it."""
+    text = mapping_at(live, "metadata", "annotations").get(_LAST_APPLIED)
     try:
-        last = msgspec.json.decode(before) if isinstance(before, str) else None
+        last = msgspec.json.decode(text) if isinstance(text, str) else None
     except msgspec.DecodeError:
         last = None
-    merged = _merged(live, manifest, last)
-    return merged if isinstance(merged, Mapping) else manifest
+    result = _merge(live, manifest, last)
+    return result if isinstance(result, Mapping) else manifest
 
 
-def _merged(live: Any, manifest: Any, last: Any) -> Any:
+def _merge(live: Any, manifest: Any, last: Any) -> Any:
     if isinstance(live, Mapping) and isinstance(manifest, Mapping):
-        removed = (last.keys() - manifest.keys()) if isinstance(last, Mapping) else ()
-        kept = {name: value for name, value in live.items() if name not in removed}
-        before = last if isinstance(last, Mapping) else {}
-        return {**kept, **{name: _merged(live.get(name), value, before.get(name)) for name, value in manifest.items()}}
+        dropped_names = (last.keys() - manifest.keys()) if isinstance(last, Mapping) else ()
+        values = {name: value for name, value in live.items() if name not in dropped_names}
+        last_values = last if isinstance(last, Mapping) else {}
+        return {
+            **values,
+            **{name: _merge(live.get(name), value, last_values.get(name)) for name, value in manifest.items()},
+        }
     if isinstance(live, Sequence) and isinstance(manifest, Sequence) and not isinstance(manifest, str):
-        named, live_named = _by_name(manifest), _by_name(live)
-        if named is None or live_named is None:
+        items, live_named = _by_name(manifest), _by_name(live)
+        if items is None or live_named is None:
             return manifest
         last_named = (_by_name(last) if isinstance(last, Sequence) else None) or {}
-        kept = {name: item for name, item in live_named.items() if name not in last_named or name in named}
+        values = {name: item for name, item in live_named.items() if name not in last_named or name in items}
         return list(
             {
-                **kept,
-                **{name: _merged(kept.get(name), item, last_named.get(name)) for name, item in named.items()},
+                **values,
+                **{name: _merge(values.get(name), item, last_named.get(name)) for name, item in items.items()},
             }.values()
         )
     return manifest
 
 
 def _by_name(items: Sequence[Any]) -> dict[tuple[Any, ...], Any] | None:
-    """The items by what names them; None if nothing tells them apart."""
+    """Return the items by the values of their naming fields; None if no fields identify all of them."""
     for fields in _ITEM_NAMES:
         names = [_name_of(item, fields) for item in items]
         if all(name is not None for name in names) and len(set(names)) == len(names):
@@ -75,21 +78,23 @@ def _name_of(item: Any, fields: tuple[str, ...]) -> tuple[Any, ...] | None:
     return (fields, *(str(item.get(field) or "TCP") for field in fields))
 
 
-def is_same(one: Any, other: Any, *, is_amount: bool = False) -> bool:
-    """Whether two parts of manifests mean the same: amounts are compared by value, absent and empty are equal."""
-    if isinstance(one, Mapping) or isinstance(other, Mapping):
-        left, right = mapping_at(one), mapping_at(other)
-        if (one and not left) or (other and not right):
+def is_same(first: Any, second: Any, *, is_amount: bool = False) -> bool:
+    """Return whether parts of manifests mean the same: amounts compare by value, and absent equals empty."""
+    if isinstance(first, Mapping) or isinstance(second, Mapping):
+        first_fields, right = mapping_at(first), mapping_at(second)
+        if (first and not first_fields) or (second and not right):
             return False
         return all(
-            is_same(left.get(name), right.get(name), is_amount=name in _AMOUNTS or is_amount)
-            for name in left.keys() | right.keys()
+            is_same(first_fields.get(name), right.get(name), is_amount=name in _AMOUNTS or is_amount)
+            for name in first_fields.keys() | right.keys()
         )
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    if is_amount and isinstance(one, str | int | float) and isinstance(other, str | int | float):
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(is_same, first, second))
+    if is_amount and isinstance(first, str | int | float) and isinstance(second, str | int | float):
         try:
-            return parse(one).nano_value == parse(other).nano_value
+            return parse(first).nano_value == parse(second).nano_value
         except QuantityError:
-            return bool(one == other)
-    return bool(one == other) or (not one and not other and not isinstance(one, int) and not isinstance(other, int))
+            return bool(first == second)
+    return bool(first == second) or (
+        not first and not second and not isinstance(first, int) and not isinstance(second, int)
+    )

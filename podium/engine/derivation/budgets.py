@@ -1,4 +1,4 @@
-"""How many pods PodDisruptionBudgets allow to be evicted.
+"""Decides whether PodDisruptionBudgets allow an eviction.
 
 Source: kubernetes pkg/controller/disruption/disruption.go, pkg/registry/core/pod/rest/eviction.go, v1.36.2.
 """
@@ -15,12 +15,13 @@ import msgspec
 from podium.engine.derivation.control_objects import key_of, mapping_at, namespace_of
 from podium.engine.derivation.scale_down import is_ready
 from podium.engine.manifests import Manifest
-from podium.objects.core import LabelSelector, Pod
+from podium.objects.core import Pod
 from podium.objects.errors import FieldError
+from podium.objects.meta import LabelSelector
 from podium.objects.selectors import Selector, compile_selector
 
 ExpectedPods: TypeAlias = Callable[[Sequence[Pod]], int | None]
-"""How many pods the controllers of these pods want together; None if one of them cannot be scaled."""
+"""Returns the total replicas of these pods' controllers; None if one of them cannot be scaled."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Budget:
 
     @classmethod
     def of(cls, manifest: Manifest) -> Budget | None:
-        """The budget; None if its selector cannot be read."""
+        """Read the budget; return None if its selector cannot be read."""
         content = mapping_at(manifest, "spec").get("selector")
         try:
             return cls(manifest, compile_selector(None if content is None else msgspec.convert(content, LabelSelector)))
@@ -41,42 +42,42 @@ class Budget:
 
     @property
     def key(self) -> str:
-        """Namespace and name."""
+        """The namespace and name of the budget."""
         return key_of(self.manifest)
 
     def covers(self, pod: Pod) -> bool:
-        """Whether the budget is about the pod."""
+        """Return whether the budget selects the pod."""
         return pod.metadata.namespace == namespace_of(self.manifest) and self.selector.matches(pod.metadata.labels)
 
-    def allows(self, pod: Pod, pods: Iterable[Pod], expected: ExpectedPods) -> bool:
-        """Whether the pod may be evicted now.
+    def allows(self, pod: Pod, pods: Iterable[Pod], expected_pods: ExpectedPods) -> bool:
+        """Return whether the pod may be evicted now.
 
         Args:
             pods: all pods of the cluster.
         """
-        covered = [other for other in pods if self.covers(other) and not other.is_terminating]
+        covered = [neighbour for neighbour in pods if self.covers(neighbour) and not neighbour.is_terminating]
         healthy = sum(map(is_ready, covered))
-        least = self._least_healthy(covered, expected)
+        least = self._least_healthy(covered, expected_pods)
         if not is_ready(pod):
             if mapping_at(self.manifest, "spec").get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
                 return True
             return least is not None and healthy >= least > 0
         return least is not None and healthy > least
 
-    def _least_healthy(self, covered: Sequence[Pod], expected: ExpectedPods) -> int | None:
-        """How many pods must stay healthy; None if that is not known, so that no healthy pod may go."""
+    def _least_healthy(self, covered: Sequence[Pod], expected_pods: ExpectedPods) -> int | None:
+        """Return how many pods must stay healthy; None if that is unknown, so that no healthy pod may be evicted."""
         spec = mapping_at(self.manifest, "spec")
-        least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
-        if most is None and not isinstance(least, str):
+        least, unavailable_max = spec.get("minAvailable"), spec.get("maxUnavailable")
+        if unavailable_max is None and not isinstance(least, str):
             return 1 if least is None else _share(least, 0)
-        total = expected(covered)
+        total = expected_pods(covered)
         if not total:
             return None
-        return _share(least, total) if most is None else max(total - _share(most, total), 0)
+        return _share(least, total) if unavailable_max is None else max(total - _share(unavailable_max, total), 0)
 
 
 def _share(amount: Any, total: int) -> int:
-    """A number, or a percentage of the total, rounded up."""
+    """Return a number, or a percentage of the total, rounded up."""
     if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
         return math.ceil(int(amount[:-1]) * total / 100)
     return amount if isinstance(amount, int) and not isinstance(amount, bool) else 0

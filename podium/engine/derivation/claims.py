@@ -1,4 +1,4 @@
-"""The claims that exist because a pod does: of its StatefulSet's templates, its ephemeral volumes, its devices.
+"""Derives the claims that a pod brings with it: from its StatefulSet's templates, ephemeral volumes and devices.
 
 Source: kubernetes pkg/controller/{statefulset/stateful_pod_control.go,volume/ephemeral,resourceclaim}, v1.36.2.
 """
@@ -14,11 +14,11 @@ from podium.engine.manifests import Manifest
 from podium.objects.core import Pod
 
 ClaimExists = Callable[[str, str], bool]
-"""Whether there is a claim of that kind with that key."""
+"""Tells whether a claim of that kind with that key exists."""
 
 
 def may_have_claims(pod: Pod) -> bool:
-    """Whether claims may exist because the pod does."""
+    """Return whether claims may exist because the pod does."""
     spec = pod.spec
     return any(
         volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in spec.volumes
@@ -26,7 +26,7 @@ def may_have_claims(pod: Pod) -> bool:
 
 
 def with_claims(pod: Manifest, objects: ControlObjects, exists: ClaimExists) -> tuple[Manifest, list[Manifest]]:
-    """The pod as it is once its claims exist, and the claims that have to be made for that."""
+    """Return the pod with the names of its claims, and the claims that do not exist yet."""
     claims: list[Manifest] = [claim for claim in _volume_claims(pod, objects) if not exists(_kind(claim), _key(claim))]
     statuses = {str(status.get("name")): status for status in items_at(pod, "status", "resourceClaimStatuses")}
     for name, claim in _device_claims(pod, objects):
@@ -76,7 +76,7 @@ def _claim_from(template: Mapping[str, Any], name: str, namespace: str) -> dict[
 
 
 def _device_claims(pod: Manifest, objects: ControlObjects) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The claims to devices that the pod has from templates, each with the pod's name for it."""
+    """Yield the claims to devices from templates, each with its name in the pod's spec."""
     namespace, pod_name = namespace_of(pod), str(mapping_at(pod, "metadata").get("name") or "")
     for use in items_at(pod, "spec", "resourceClaims"):
         template_name, name = use.get("resourceClaimTemplateName"), str(use.get("name") or "")

@@ -1,4 +1,4 @@
-"""The objects that decide what is derived: workloads, templates, classes and limits, as manifests by kind and key."""
+"""The objects that derivation reads: workloads, templates, classes and limits, as manifests by kind and key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
-from podium.objects.core import ClusterObject, NamespacedObject, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import ClusterObject, NamespacedObject
 from podium.objects.resource_types import ResourceType
 
 _CLUSTER_SCOPED: Final = frozenset({"PriorityClass", "RuntimeClass", "StorageClass", "Namespace"})
@@ -36,14 +37,14 @@ CONTROL_RESOURCES: Final = (
     ResourceType("DaemonSet", "/apis/apps/v1/daemonsets", NamespacedObject),
     ResourceType("Job", "/apis/batch/v1/jobs", NamespacedObject),
 )
-"""The kinds that derivation reads and schedulers do not. They are read as manifests only."""
+"""The kinds that only derivation reads, not schedulers. They are kept as manifests."""
 
 
 _LIST: Final = "List"
 
 
 def empty_list(resource: ResourceType[Any]) -> Manifest:
-    """What stands for the objects of a kind of which a running cluster has none."""
+    """Make the empty list of a kind, which says that a running cluster has no objects of it."""
     return {"apiVersion": resource.api_version, "kind": f"{resource.kind}{_LIST}", "metadata": {}}
 
 
@@ -61,13 +62,13 @@ class ControlObjects:
         for manifest in manifests:
             self.put(manifest)
 
-    def fork(self, more: Iterable[Manifest] = ()) -> ControlObjects:
-        """A copy that can be changed independently, with more objects."""
+    def fork(self, additions: Iterable[Manifest] = ()) -> ControlObjects:
+        """Return a copy that can be changed independently, with additional objects."""
         twin = ControlObjects()
         twin._restarts, twin._latest = dict(self._restarts), self._latest
         twin._empty = set(self._empty)
         twin._by_kind = {kind: dict(manifests) for kind, manifests in self._by_kind.items()}
-        for manifest in more:
+        for manifest in additions:
             twin.put(manifest)
         return twin
 
@@ -93,16 +94,16 @@ class ControlObjects:
         self._by_kind.get(kind, {}).pop(key, None)
 
     def get(self, kind: str, name: str, namespace: str = "") -> Manifest | None:
-        """The object of that name; None if it does not exist."""
+        """Return the object of that name; None if it does not exist."""
         return self._by_kind.get(kind, {}).get(f"{namespace}/{name}" if namespace else name)
 
     @property
     def latest_time(self) -> str:
-        """The latest time in the objects, which stands for the time at which they were read; "" if there is none."""
+        """The latest time in the objects, as an estimate of when they were read; "" if they contain none."""
         return self._latest
 
     def restarts_of(self, pod: Pod) -> tuple[int, int]:
-        """The most restarts of a container of the pod, and of a sidecar."""
+        """Return the highest numbers of restarts among the pod's containers, and among its sidecars."""
         return self._restarts.get(pod.key, (0, 0))
 
     def _note_time(self, metadata: Mapping[str, Any], status: Mapping[str, Any]) -> None:
@@ -121,21 +122,21 @@ class ControlObjects:
             for container in items_at(pod, "spec", "initContainers")
             if container.get("restartPolicy") == "Always"
         }
-        most = max(map(_restarts, containers), default=0)
+        restarts = max(map(_restarts, containers), default=0)
         most_of_sidecars = max((_restarts(item) for item in init_containers if item.get("name") in sidecars), default=0)
-        if most or most_of_sidecars:
-            self._restarts[key_of(pod)] = most, most_of_sidecars
+        if restarts or most_of_sidecars:
+            self._restarts[key_of(pod)] = restarts, most_of_sidecars
 
     def is_unknown(self, kind: str) -> bool:
-        """Whether there is no object of the kind, so that it may be missing from the files."""
+        """Return whether no object of the kind is known, so that the files may lack it."""
         return kind not in self._empty and not self._by_kind.get(kind)
 
     def of_kind(self, kind: str) -> Mapping[str, Manifest]:
-        """All objects of a kind, by key."""
+        """Return all objects of a kind, by key."""
         return self._by_kind.get(kind, {})
 
     def in_namespace(self, kind: str, namespace: str) -> list[Manifest]:
-        """The objects of a kind in one namespace, in order of their names."""
+        """Return the objects of a kind in one namespace, in order of their names."""
         return [manifest for key, manifest in sorted(self.of_kind(kind).items()) if key.startswith(f"{namespace}/")]
 
 
@@ -144,18 +145,18 @@ def _restarts(status: Mapping[str, Any]) -> int:
 
 
 def is_control_kind(manifest: Manifest) -> bool:
-    """Whether derivation reads objects of this kind."""
+    """Return whether derivation reads objects of this kind."""
     kind = manifest.get("kind")
     return isinstance(kind, str) and _GROUPS.get(kind) == group_of(manifest)
 
 
 def group_of(manifest: Manifest) -> str:
-    """The API group of the object, "" for the core one."""
+    """Return the API group of the object, "" for the core one."""
     return str(manifest.get("apiVersion") or "").rpartition("/")[0]
 
 
 def key_of(manifest: Manifest) -> str:
-    """`namespace/name`, or the name alone for cluster-scoped kinds; "" if the object has no name."""
+    """Return `namespace/name`, or the name alone for cluster-scoped kinds; "" if the object has no name."""
     metadata = mapping_at(manifest, "metadata")
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
@@ -164,26 +165,26 @@ def key_of(manifest: Manifest) -> str:
 
 
 def key_in(kind: str, namespace: str, name: str) -> str:
-    """The key of an object of that kind; cluster-scoped kinds have no namespace."""
+    """Return the key of an object of that kind; cluster-scoped kinds have no namespace."""
     return name if kind in _CLUSTER_SCOPED else f"{namespace}/{name}"
 
 
 def namespace_of(manifest: Manifest) -> str:
-    """The namespace of a namespaced object."""
+    """Return the namespace of a namespaced object."""
     return str(mapping_at(manifest, "metadata").get("namespace") or DEFAULT_NAMESPACE)
 
 
 def mapping_at(content: Any, *path: str) -> Mapping[str, Any]:
-    """The mapping at that path; an empty one if it is absent or malformed."""
+    """Return the mapping at that path; an empty one if it is absent or malformed."""
     value = content
     for name in path:
-        # A dict is recognised by its type in a tenth of the time that the general question takes.
+        # Checking for the exact type dict takes a tenth of the time of the isinstance check.
         value = value.get(name) if type(value) is dict or isinstance(value, Mapping) else None
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
 def items_at(content: Any, *path: str) -> list[Mapping[str, Any]]:
-    """The mappings in the list at that path; none if it is absent or malformed."""
+    """Return the mappings in the list at that path; none if it is absent or malformed."""
     *parents, last = path
     value = mapping_at(content, *parents).get(last)
     if not value or not isinstance(value, list | tuple):
@@ -192,7 +193,7 @@ def items_at(content: Any, *path: str) -> list[Mapping[str, Any]]:
 
 
 def count_at(content: Any, *path: str, default: int) -> int:
-    """The number at that path; the default if it is absent or malformed."""
+    """Return the number at that path; the default if it is absent or malformed."""
     *parents, last = path
     value = mapping_at(content, *parents).get(last)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default

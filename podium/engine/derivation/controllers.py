@@ -136,7 +136,7 @@ def sync_daemon_set(
     """
     update = mapping_at(daemon_set, "spec", "updateStrategy", "rollingUpdate")
     daemon_nodes = DaemonNodes(daemon_set)
-    names = {node.name for node in daemon_nodes.selected(nodes)}
+    names = {node.name for node in daemon_nodes.for_new_pods(nodes)}
     surge = _scaled(update.get("maxSurge", 0), len(names), up=True)
     on_node: dict[str, list[Pod]] = {}
     for pod in pods:
@@ -145,7 +145,7 @@ def sync_daemon_set(
     # The next pod of a node comes when the last one is gone, unless there may be two.
     ending = set() if surge else {_target_node(pod) for pod in pods} - on_node.keys()
     create = _new_daemons(daemon_set, names - on_node.keys() - ending, context)
-    kept = {node.name for node in daemon_nodes.kept(nodes)}
+    kept = {node.name for node in daemon_nodes.for_existing_pods(nodes)}
     misplaced = tuple(pod for node, daemons in sorted(on_node.items()) if node not in kept for pod in daemons)
     if create or misplaced:
         return Sync(create, misplaced)

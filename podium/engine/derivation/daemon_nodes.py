@@ -1,4 +1,4 @@
-"""The nodes on which a DaemonSet has a pod.
+"""Selects the nodes on which a DaemonSet has a pod.
 
 Source: NodeShouldRunDaemonPod in kubernetes pkg/controller/daemon/daemon_controller.go, v1.36.2.
 """
@@ -12,13 +12,14 @@ import msgspec
 from podium.engine.derivation.control_objects import items_at, mapping_at
 from podium.engine.derivation.pods import daemon_set_pod
 from podium.engine.manifests import Manifest
-from podium.objects.core import Node, NodeSelector, Toleration
+from podium.objects.affinity import NodeSelector
+from podium.objects.core import Node, Toleration
 from podium.objects.selectors import NodeMatcher, compile_node_selector
 from podium.objects.tolerations import is_tolerated
 
 
 class DaemonNodes:
-    """Which nodes a DaemonSet selects by name, labels and taints."""
+    """The nodes that a DaemonSet selects by name, labels and taints."""
 
     def __init__(self, daemon_set: Manifest) -> None:
         spec = mapping_at(daemon_set_pod(daemon_set, ""), "spec")
@@ -29,12 +30,12 @@ class DaemonNodes:
             items_at(spec, "tolerations"), tuple[Toleration, ...], strict=False
         )
 
-    def selected(self, nodes: Iterable[Node]) -> list[Node]:
-        """The nodes on which a pod is to run."""
+    def for_new_pods(self, nodes: Iterable[Node]) -> list[Node]:
+        """Return the nodes on which a new pod should run."""
         return [node for node in nodes if self._matches(node) and self._tolerates(node, ("NoSchedule", "NoExecute"))]
 
-    def kept(self, nodes: Iterable[Node]) -> list[Node]:
-        """The nodes on which a pod that is there may stay: a NoSchedule taint does not drive it away."""
+    def for_existing_pods(self, nodes: Iterable[Node]) -> list[Node]:
+        """Return the nodes on which an existing pod may stay: a NoSchedule taint does not evict it."""
         return [node for node in nodes if self._matches(node) and self._tolerates(node, ("NoExecute",))]
 
     def _matches(self, node: Node) -> bool:
@@ -50,5 +51,5 @@ class DaemonNodes:
 
 
 def _required_affinity(spec: Mapping[str, object]) -> NodeMatcher | None:
-    required = mapping_at(spec, "affinity", "nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution")
-    return None if required is None else compile_node_selector(msgspec.convert(required, NodeSelector))
+    selector = mapping_at(spec, "affinity", "nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution")
+    return None if selector is None else compile_node_selector(msgspec.convert(selector, NodeSelector))

@@ -1,6 +1,6 @@
-"""Label keys of pod affinity and topology spread, merged into their selectors as the API server does on creation.
+"""Merges label keys of pod affinity and topology spread into their selectors, as the API server does on creation.
 
-The scheduler reads `matchLabelKeys` of spread constraints itself, too; the merged requirement changes nothing there. Of
+The scheduler also reads `matchLabelKeys` of spread constraints itself; the merged requirement changes nothing there. Of
 pod affinity it reads only the selector, so that without this step a rolling update would wait for the old pods.
 
 Source: kubernetes pkg/registry/core/pod/strategy.go, v1.36.2; KEP-3633.
@@ -20,11 +20,11 @@ _OPERATORS: Final = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
 
 
 def with_label_keys(spec: dict[str, Any], labels: Mapping[str, Any]) -> dict[str, Any]:
-    """The pod spec with the label keys of its terms merged into their selectors."""
+    """Return the pod spec with the label keys of its terms merged into their selectors."""
     affinity = spec.get("affinity")
     if isinstance(affinity, Mapping):
         kinds = {
-            kind: _merged_lists(affinity[kind], labels)
+            kind: _merge_lists(affinity[kind], labels)
             for kind in ("podAffinity", "podAntiAffinity")
             if affinity.get(kind)
         }
@@ -32,32 +32,32 @@ def with_label_keys(spec: dict[str, Any], labels: Mapping[str, Any]) -> dict[str
             spec = {**spec, "affinity": {**affinity, **kinds}}
     constraints = spec.get("topologySpreadConstraints")
     if isinstance(constraints, list) and constraints:
-        spec = {**spec, "topologySpreadConstraints": [_merged(constraint, labels) for constraint in constraints]}
+        spec = {**spec, "topologySpreadConstraints": [_merge_keys(constraint, labels) for constraint in constraints]}
     return spec
 
 
-def _merged_lists(affinity: Any, labels: Mapping[str, Any]) -> Any:
+def _merge_lists(affinity: Any, labels: Mapping[str, Any]) -> Any:
     if not isinstance(affinity, Mapping):
         return affinity
-    merged = dict(affinity)
+    result = dict(affinity)
     for name, inner in TERM_LISTS:
         terms = affinity.get(name)
         if not isinstance(terms, list):
             continue
-        merged[name] = [
-            {**term, inner: _merged(term.get(inner), labels)}
+        result[name] = [
+            {**term, inner: _merge_keys(term.get(inner), labels)}
             if inner and isinstance(term, Mapping)
-            else _merged(term, labels)
+            else _merge_keys(term, labels)
             for term in terms
         ]
-    return merged
+    return result
 
 
-def _merged(term: Any, labels: Mapping[str, Any]) -> Any:
-    """The term with a requirement for each of its keys that the pod has as a label. No selector matches nothing."""
+def _merge_keys(term: Any, labels: Mapping[str, Any]) -> Any:
+    """Return the term with a requirement for each of its keys that the pod has as a label, if it has a selector."""
     if not isinstance(term, Mapping) or not isinstance(selector := term.get("labelSelector"), Mapping):
         return term
-    before = selector.get("matchExpressions") or []
+    expressions = selector.get("matchExpressions") or []
     requirements = [
         {"key": key, "operator": operator, "values": [labels[key]]}
         for name, operator in _OPERATORS.items()
@@ -65,5 +65,5 @@ def _merged(term: Any, labels: Mapping[str, Any]) -> Any:
         for key in keys
         if isinstance(key, str) and key in labels
     ]
-    missing = [requirement for requirement in requirements if requirement not in before]
-    return {**term, "labelSelector": {**selector, "matchExpressions": [*before, *missing]}} if missing else term
+    missing = [requirement for requirement in requirements if requirement not in expressions]
+    return {**term, "labelSelector": {**selector, "matchExpressions": [*expressions, *missing]}} if missing else term

@@ -24,35 +24,35 @@ _NANO: Final = 10**9
 
 
 def with_limit_defaults(spec: dict[str, Any], limit_ranges: Iterable[Manifest]) -> dict[str, Any]:
-    """The pod spec with the missing requests and limits of its containers filled in."""
+    """Return the pod spec with the missing requests and limits of its containers filled in."""
     for limit_range in limit_ranges:
         defaults: dict[str, dict[str, Any]] = {"requests": {}, "limits": {}}
-        for item in map(_completed, items_at(limit_range, "spec", "limits")):
+        for item in map(_complete, items_at(limit_range, "spec", "limits")):
             if item.get("type") == "Container":
                 defaults["requests"].update(mapping_at(item, "defaultRequest"))
                 defaults["limits"].update(mapping_at(item, "default"))
         if defaults["requests"] or defaults["limits"]:
-            spec = {**spec, **{group: _filled(spec[group], defaults) for group in _GROUPS if spec.get(group)}}
+            spec = {**spec, **{group: _fill(spec[group], defaults) for group in _GROUPS if spec.get(group)}}
     return spec
 
 
 def limit_range_refusals(spec: Mapping[str, Any], limit_ranges: Iterable[Manifest]) -> str:
-    """Why LimitRanges refuse the pod; "" if they do not, or if an amount cannot be read."""
+    """Return why LimitRanges refuse the pod; "" if they do not, or if an amount cannot be read."""
     try:
         reasons = [
             reason
             for limit_range in limit_ranges
-            for item in map(_completed, items_at(limit_range, "spec", "limits"))
-            for requests, limits in _constrained(spec, str(item.get("type")))
+            for item in map(_complete, items_at(limit_range, "spec", "limits"))
+            for requests, limits in _amounts_of_type(spec, str(item.get("type")))
             for reason in _violations(item, requests, limits)
         ]
     except (QuantityError, FieldError, msgspec.ValidationError):
         return ""
-    return _joined(reasons)
+    return _join(reasons)
 
 
 def claim_refusals(claim: Manifest, limit_ranges: Iterable[Manifest]) -> str:
-    """Why LimitRanges refuse a claim to storage; "" if they do not, or if an amount cannot be read."""
+    """Return why LimitRanges refuse a claim to storage; "" if they do not, or if an amount cannot be read."""
     requests = mapping_at(claim, "spec", "resources", "requests")
     try:
         reasons = [
@@ -64,15 +64,15 @@ def claim_refusals(claim: Manifest, limit_ranges: Iterable[Manifest]) -> str:
         ]
     except QuantityError:
         return ""
-    return _joined(reasons)
+    return _join(reasons)
 
 
-def _joined(reasons: Sequence[str]) -> str:
+def _join(reasons: Sequence[str]) -> str:
     return f"[{', '.join(reasons)}]" if len(reasons) > 1 else "".join(reasons)
 
 
-def _completed(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The item with the defaults that the API server sets: from max to default to defaultRequest, then from min."""
+def _complete(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Set the item's defaults: `default` falls back to `max`, and `defaultRequest` to `default`, then to `min`."""
     if item.get("type") != "Container":
         return item
     limits = {**mapping_at(item, "max"), **mapping_at(item, "default")}
@@ -80,7 +80,7 @@ def _completed(item: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**item, "default": limits, "defaultRequest": requests}
 
 
-def _filled(containers: Any, defaults: Mapping[str, Mapping[str, Any]]) -> Any:
+def _fill(containers: Any, defaults: Mapping[str, Mapping[str, Any]]) -> Any:
     if not isinstance(containers, list):
         return containers
     return [
@@ -97,8 +97,8 @@ def _filled(containers: Any, defaults: Mapping[str, Mapping[str, Any]]) -> Any:
     ]
 
 
-def _constrained(spec: Mapping[str, Any], kind: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """The requests and limits to which items of that type apply."""
+def _amounts_of_type(spec: Mapping[str, Any], kind: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield the requests and limits to which items of that type apply."""
     if kind == "Container":
         for group in _GROUPS:
             for container in items_at(spec, group):
@@ -108,11 +108,11 @@ def _constrained(spec: Mapping[str, Any], kind: str) -> Iterator[tuple[Mapping[s
 
 
 def _of_pod(spec: Mapping[str, Any], name: str, total: Callable[[PodSpec], Mapping[str, Any]]) -> Mapping[str, Any]:
-    """What the pod requests, or is limited to, as a whole."""
-    typed = msgspec.convert({group: spec.get(group) or [] for group in _GROUPS}, PodSpec)
-    sums = {resource: f"{amount.nano_value}n" for resource, amount in total(typed).items()}
-    whole = mapping_at(spec, "resources", name)
-    return {**sums, **{resource: amount for resource, amount in whole.items() if is_pod_level_resource(resource)}}
+    """Return the requests, or the limits, of the whole pod."""
+    pod_spec = msgspec.convert({group: spec.get(group) or [] for group in _GROUPS}, PodSpec)
+    sums = {resource: f"{amount.nano_value}n" for resource, amount in total(pod_spec).items()}
+    amounts = mapping_at(spec, "resources", name)
+    return {**sums, **{resource: amount for resource, amount in amounts.items() if is_pod_level_resource(resource)}}
 
 
 def _violations(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any]) -> Iterator[str]:
@@ -123,42 +123,42 @@ def _violations(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Ma
 
 def _below(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any]) -> Iterator[str]:
     kind = item.get("type")
-    for resource, enforced in mapping_at(item, "min").items():
-        least = f"minimum {resource} usage per {kind} is {canonical_text(enforced)}"
+    for resource, minimum in mapping_at(item, "min").items():
+        least = f"minimum {resource} usage per {kind} is {canonical_text(minimum)}"
         request, limit = requests.get(resource), limits.get(resource)
         if request is None:
             yield f"{least}.  No request is specified"
-        elif parse(enforced) > parse(request):
+        elif parse(minimum) > parse(request):
             yield f"{least}, but request is {canonical_text(request)}"
-        elif limit is not None and parse(enforced) > parse(limit):
+        elif limit is not None and parse(minimum) > parse(limit):
             yield f"{least}, but limit is {canonical_text(limit)}"
 
 
 def _above(
     item: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any] | None = None
 ) -> Iterator[str]:
-    """What is above the maximum. A claim has no limits, so that its requests must be stated, a container its limits."""
+    """Yield the violations of the maximum. Containers must state limits; claims, which have none, requests."""
     stated, name = (requests, "request") if limits is None else (limits, "limit")
-    for resource, enforced in mapping_at(item, "max").items():
-        most = f"maximum {resource} usage per {item.get('type')} is {canonical_text(enforced)}"
+    for resource, maximum in mapping_at(item, "max").items():
+        rule = f"maximum {resource} usage per {item.get('type')} is {canonical_text(maximum)}"
         request = requests.get(resource)
         if resource not in stated:
-            yield f"{most}.  No {name} is specified"
-        elif parse(stated[resource]) > parse(enforced):
-            yield f"{most}, but {name} is {canonical_text(stated[resource])}"
-        elif request is not None and parse(request) > parse(enforced):
-            yield f"{most}, but request is {canonical_text(request)}"
+            yield f"{rule}.  No {name} is specified"
+        elif parse(stated[resource]) > parse(maximum):
+            yield f"{rule}, but {name} is {canonical_text(stated[resource])}"
+        elif request is not None and parse(request) > parse(maximum):
+            yield f"{rule}, but request is {canonical_text(request)}"
 
 
 def _ratio_violations(item: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any]) -> Iterator[str]:
-    for resource, enforced in mapping_at(item, "maxLimitRequestRatio").items():
-        most = f"{resource} max limit to request ratio per {item.get('type')} is {canonical_text(enforced)}"
+    for resource, ratio in mapping_at(item, "maxLimitRequestRatio").items():
+        rule = f"{resource} max limit to request ratio per {item.get('type')} is {canonical_text(ratio)}"
         request, limit = (
             parse(amounts[resource]).nano_value if resource in amounts else 0 for amounts in (requests, limits)
         )
         if not request:
-            yield f"{most}, but no request is specified or request is 0"
+            yield f"{rule}, but no request is specified or request is 0"
         elif not limit:
-            yield f"{most}, but no limit is specified or limit is 0"
-        elif limit * _NANO > parse(enforced).nano_value * request:
-            yield f"{most}, but provided ratio is {limit / request:f}"
+            yield f"{rule}, but no limit is specified or limit is 0"
+        elif limit * _NANO > parse(ratio).nano_value * request:
+            yield f"{rule}, but provided ratio is {limit / request:f}"

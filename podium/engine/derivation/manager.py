@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from podium.engine.derivation.applying import applied, is_same
+from podium.engine.derivation.applying import apply_manifest, is_same
 from podium.engine.derivation.control_objects import ControlObjects, key_of, mapping_at, namespace_of
 from podium.engine.derivation.controllers import (
     ReplicaSetState,
@@ -42,7 +42,8 @@ from podium.engine.derivation.workload_parts import (
     without_hash,
 )
 from podium.engine.manifests import Manifest, as_manifest
-from podium.objects.core import Node, OwnerReference, Pod
+from podium.objects.core import Node, Pod
+from podium.objects.meta import OwnerReference
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS
 from podium.objects.storage import PersistentVolumeClaim
 from podium.objects.times import parse_time
@@ -149,7 +150,7 @@ class ControllerManager:
         self._removed.discard((kind, key))
         self._ensure(kind, key)
         before = self._objects.get(kind, key)
-        after = manifest if before is None else applied(before, manifest)
+        after = manifest if before is None else apply_manifest(before, manifest)
         if before is not None and mapping_at(manifest, "spec").get("replicas") is None:
             after = {**after, "spec": {**mapping_at(after, "spec"), **only(mapping_at(before, "spec"), "replicas")}}
         self._objects.put(after)

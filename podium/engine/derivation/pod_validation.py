@@ -1,8 +1,8 @@
-"""What the API server finds wrong with the spec of a pod after admission has filled it in.
+"""Validates the spec of a pod after admission has filled it in, as the API server does.
 
 Source: kubernetes pkg/apis/core/validation/validation.go (ValidateResourceRequirements,
 ValidateMatchLabelKeysAndMismatchLabelKeys, ValidateMatchLabelKeysInTopologySpread), v1.36.2.
-Differs: only what filling in can bring about, and label keys; a pod that is wrong otherwise is taken as it is.
+Differs: only finds errors that admission may cause, and those of label keys; other invalid fields are not refused.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from podium.objects.quantity import QuantityError, canonical_text, parse
 _IN_BOTH: Final = "exists in both matchLabelKeys and labelSelector"
 
 
-def invalid_fields(before: Mapping[str, Any], spec: Mapping[str, Any], labels: Mapping[str, Any]) -> list[str]:
-    """What is wrong, each with its field.
+def invalid_fields(original: Mapping[str, Any], spec: Mapping[str, Any], labels: Mapping[str, Any]) -> list[str]:
+    """Return the errors, each with its field.
 
     Args:
-        before: the spec as it was given, whose label keys have not been merged yet.
-        labels: of the pod; a label key that it lacks is not merged, and so stands nowhere twice.
+        original: the spec as it was given, whose label keys have not been merged yet.
+        labels: the pod's labels; a key that is not among them is not merged, and so cannot be a duplicate.
     """
-    return [*_label_keys(before, labels), *_requests_above_limits(spec)]
+    return [*_label_keys(original, labels), *_requests_above_limits(spec)]
 
 
 def _requests_above_limits(spec: Mapping[str, Any]) -> Iterator[str]:
@@ -64,21 +64,21 @@ def _without_selector(term: Mapping[str, Any], keys: str, path: str) -> Iterator
 
 
 def _duplicates(term: Mapping[str, Any], path: str, labels: Mapping[str, Any]) -> Iterator[str]:
-    """The keys that the term also selects by itself, and those of both lists."""
+    """Yield errors for keys that the term's selector also has, and for keys of both lists."""
     selector = mapping_at(term, "labelSelector")
-    selected = {
+    selected_keys = {
         *mapping_at(selector, "matchLabels"),
         *(expression.get("key") for expression in items_at(selector, "matchExpressions")),
     }
     keys = _texts(term, "matchLabelKeys")
     for index, key in enumerate(keys):
-        if key in selected and key in labels:
+        if key in selected_keys and key in labels:
             yield f'{path}[{index}]: Invalid value: "{key}": {_IN_BOTH}'
     mismatched = _texts(term, "mismatchLabelKeys")
     for index, key in enumerate(keys):
         if key in mismatched:
-            both = "exists in both matchLabelKeys and mismatchLabelKeys"
-            yield f'{path}.matchLabelKeys[{index}]: Invalid value: "{key}": {both}'
+            problem = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield f'{path}.matchLabelKeys[{index}]: Invalid value: "{key}": {problem}'
 
 
 def _texts(term: Mapping[str, Any], name: str) -> list[str]:

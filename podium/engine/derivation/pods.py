@@ -1,4 +1,4 @@
-"""The pods that controllers make of workloads: names, labels, owners, volumes and tolerations.
+"""Makes the pods of workloads as controllers do: names, labels, owners, volumes and tolerations.
 
 Source: kubernetes pkg/controller: controller_utils.go, statefulset/stateful_set_utils.go, daemon/util,
 job/indexed_job_utils.go, v1.36.2.
@@ -38,30 +38,30 @@ _HOST_NETWORK_TOLERATION: Final = ("node.kubernetes.io/network-unavailable", "No
 
 
 def suffix_of(*parts: object) -> str:
-    """Five letters that an API server could have appended to `generateName`; equal parts have equal letters."""
+    """Return five letters as an API server appends them to `generateName`, the same for equal parts."""
     number = int.from_bytes(hashlib.sha256("\0".join(map(str, parts)).encode()).digest()[:8], "big")
     letters = []
     for _ in range(_SUFFIX_LENGTH):
-        number, rest = divmod(number, len(_SUFFIX_LETTERS))
-        letters.append(_SUFFIX_LETTERS[rest])
+        number, index = divmod(number, len(_SUFFIX_LETTERS))
+        letters.append(_SUFFIX_LETTERS[index])
     return "".join(letters)
 
 
 def generated_name(prefix: str, *parts: object) -> str:
-    """A name as the API server makes it of `generateName`."""
+    """Return a name as the API server makes it from `generateName`."""
     return f"{prefix[: _NAME_LENGTH_MAX - _SUFFIX_LENGTH]}{suffix_of(prefix, *parts)}"
 
 
 def named_pod(pod: Manifest, number: int = 0) -> Manifest:
-    """The pod with a name of its own if it has only `generateName`."""
+    """Return the pod with a name of its own if it has only `generateName`."""
     metadata = mapping_at(pod, "metadata")
     if metadata.get("name") or not isinstance(prefix := metadata.get("generateName"), str) or not prefix:
         return pod
     return {**pod, "metadata": {**metadata, "name": generated_name(prefix, namespace_of(pod), number)}}
 
 
-def asked_pod(found: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
-    """The pod that a file asks about, unbound, and the other objects of the file, the workload included.
+def asked_pod(items: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
+    """Return the pod in question of a file, unbound, and the other objects of the file, the workload included.
 
     Args:
         name: what to call the file.
@@ -69,24 +69,24 @@ def asked_pod(found: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
     Raises:
         ManifestError: the file holds no pod and no workload, or more than one.
     """
-    asked, template = demand_template(found, name)
-    if template.content is asked.manifest:
-        return Found(named_pod(asked.manifest), asked.where), [item for item in found if item is not asked]
-    others = list(found)
-    if asked.manifest.get("kind") == "Deployment" and group_of(asked.manifest) == "apps":
-        others.append(Found(replica_set_of(asked.manifest), asked.where))
-    return Found(sample_pod(asked.manifest, template.content), asked.where), others
+    source, template = demand_template(items, name)
+    if template.content is source.manifest:
+        return Found(named_pod(source.manifest), source.where), [item for item in items if item is not source]
+    dependencies = list(items)
+    if source.manifest.get("kind") == "Deployment" and group_of(source.manifest) == "apps":
+        dependencies.append(Found(replica_set_of(source.manifest), source.where))
+    return Found(sample_pod(source.manifest, template.content), source.where), dependencies
 
 
 def sample_pod(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
-    """A pod of the workload, by which questions about the workload are answered.
+    """Return the pod that stands for the workload in questions.
 
-    It has the workload's name; of a StatefulSet it is the first pod. The pod of a DaemonSet may run on any node.
+    It has the workload's name. For a StatefulSet it is the first pod. The pod of a DaemonSet may run on any node.
     """
     kind = workload.get("kind")
     if kind == "StatefulSet":
         return stateful_set_pod(workload, count_at(workload, "spec", "ordinals", "start", default=0))
-    # As it is, so that a malformed name is reported when the pod is read.
+    # A malformed name is kept, so that it is reported when the pod is read.
     name: Any = mapping_at(workload, "metadata").get("name") or ""
     if kind == "DaemonSet":
         return daemon_set_pod(workload, name)
@@ -99,7 +99,7 @@ def sample_pod(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
 
 
 def replica_set_of(deployment: Manifest) -> dict[str, Any]:
-    """The ReplicaSet that is made for a Deployment's template, without replicas yet."""
+    """Make the ReplicaSet of a Deployment's template, without replicas yet."""
     metadata, template = mapping_at(deployment, "metadata"), mapping_at(deployment, "spec", "template")
     letters = suffix_of(key_of(deployment), msgspec.json.encode(template))
     labels = {**mapping_at(template, "metadata", "labels"), TEMPLATE_HASH: letters}
@@ -124,7 +124,7 @@ def replica_set_of(deployment: Manifest) -> dict[str, Any]:
 def pod_of(
     workload: Manifest, template: Mapping[str, Any], name: str, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """A pod with the labels, annotations and spec of the template, controlled by the workload."""
+    """Make a pod with the labels, annotations and spec of the template, controlled by the workload."""
     of_template = mapping_at(template, "metadata")
     metadata: dict[str, Any] = {
         "name": name,
@@ -138,7 +138,7 @@ def pod_of(
 
 
 def owner_reference(owner: Manifest) -> dict[str, Any]:
-    """The reference that says that this object is the controller of another one."""
+    """Make the owner reference that names this object as the controller."""
     return {
         "apiVersion": owner.get("apiVersion") or "",
         "kind": owner.get("kind") or "",
@@ -149,12 +149,12 @@ def owner_reference(owner: Manifest) -> dict[str, Any]:
 
 
 def uid_of(manifest: Manifest) -> str:
-    """The uid of an object, or one made from its kind and key."""
+    """Return the uid of an object; without one, make it from its kind and key."""
     return str(mapping_at(manifest, "metadata").get("uid") or f"{manifest.get('kind')}/{key_of(manifest)}")
 
 
 def stateful_set_pod(stateful_set: Manifest, ordinal: int) -> dict[str, Any]:
-    """The pod of that ordinal, with its own claims in place of the template's volumes of their names."""
+    """Make the pod of that ordinal. Its own claims replace the template's volumes of the same names."""
     template = mapping_at(stateful_set, "spec", "template")
     name = f"{mapping_at(stateful_set, 'metadata').get('name') or ''}-{ordinal}"
     pod = pod_of(stateful_set, template, name, {POD_NAME: name, "apps.kubernetes.io/pod-index": str(ordinal)})
@@ -170,31 +170,31 @@ def stateful_set_pod(stateful_set: Manifest, ordinal: int) -> dict[str, Any]:
 
 
 def claim_name(template: Manifest, pod_name: str) -> str:
-    """The name of a pod's claim that is made from a template of its StatefulSet."""
+    """Return the name of a pod's claim from this template of its StatefulSet."""
     return f"{mapping_at(template, 'metadata').get('name') or ''}-{pod_name}"
 
 
 def daemon_set_pod(daemon_set: Manifest, name: str, node: str = "") -> dict[str, Any]:
-    """A pod with the tolerations of daemons, and with a node the affinity to just that node.
+    """Make a pod with the tolerations of daemons, and for a given node, with affinity to just that node.
 
-    The affinity replaces the required one of the template, by which the controller has selected the node.
+    The affinity replaces the template's required one, by which the controller has selected the node.
     """
     pod = pod_of(daemon_set, mapping_at(daemon_set, "spec", "template"), name)
     spec = dict(mapping_at(pod, "spec"))
     keys = [*_DAEMON_TOLERATIONS, *((_HOST_NETWORK_TOLERATION,) if spec.get("hostNetwork") is True else ())]
-    more = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in keys]
-    own = [toleration for toleration in items_at(spec, "tolerations") if toleration not in more]
-    spec["tolerations"] = [*own, *more]
+    tolerations = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in keys]
+    own = [toleration for toleration in items_at(spec, "tolerations") if toleration not in tolerations]
+    spec["tolerations"] = [*own, *tolerations]
     if node:
         term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        affinity_rule = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
         affinity = mapping_at(spec, "affinity")
-        spec["affinity"] = {**affinity, "nodeAffinity": {**mapping_at(affinity, "nodeAffinity"), **required}}
+        spec["affinity"] = {**affinity, "nodeAffinity": {**mapping_at(affinity, "nodeAffinity"), **affinity_rule}}
     return {**pod, "spec": spec}
 
 
 def job_pod(job: Manifest, name: str, index: int | None = None) -> dict[str, Any]:
-    """A pod of a Job; with an index it is that one of an indexed Job."""
+    """Make a pod of a Job; with an index, the pod of an indexed Job."""
     own = {"job-name": str(mapping_at(job, "metadata").get("name") or ""), "controller-uid": uid_of(job)}
     labels = {**own, **{f"batch.kubernetes.io/{key}": value for key, value in own.items()}}
     template = mapping_at(job, "spec", "template")

@@ -1,4 +1,4 @@
-"""ResourceQuotas: the pods and claims to storage that they refuse.
+"""Enforces ResourceQuotas on pods and claims to storage.
 
 Source: kubernetes pkg/quota/v1/evaluator/core/pods.go, apiserver pkg/admission/plugin/resourcequota, v1.36.2.
 Differs: only pods and claims to storage are counted, not other objects.
@@ -24,16 +24,16 @@ _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 _REQUIRED: Final = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 
 Usage = dict[str, int]
-"""Billionths by the name under which a quota limits them."""
+"""Amounts in billionths, by the names under which quotas limit them."""
 
 
 class Quotas:
-    """The ResourceQuotas of a cluster, and what pods and claims to storage use of them.
+    """The ResourceQuotas of a cluster, and their usage by pods and claims to storage.
 
     Args:
-        objects: asked for the quotas as they are whenever something is created.
-        pods: the pods of a namespace, for quotas without a status.
-        claims: the claims to storage of a namespace, as well.
+        objects: holds the quotas, which are looked up at each creation.
+        pods: returns the pods of a namespace, for quotas without a status.
+        claims: returns the claims to storage of a namespace, likewise.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Quotas:
         self._used: dict[str, Usage] = {}
 
     def refusal(self, pod: Pod, manifest: Manifest) -> str:
-        """Why a quota refuses the pod; "" if none does, and the pod then counts.
+        """Return why a quota refuses the pod; if none does, count the pod and return "".
 
         Args:
             manifest: the pod after admission.
@@ -57,59 +57,59 @@ class Quotas:
         for quota in quotas:
             if missing := _missing(_hard(quota), mapping_at(manifest, "spec")):
                 return f"failed quota: {_name(quota)}: must specify {missing}"
-        return self._exceeded(quotas, _usage_of(pod))
+        return self._excess(quotas, _usage_of(pod))
 
     def claim_refusal(self, claim: Manifest) -> str:
-        """Why a quota refuses the claim to storage; "" if none does, and the claim then counts.
+        """Return why a quota refuses the claim to storage; if none does, count the claim and return "".
 
         Args:
-            claim: after admission.
+            claim: the claim after admission.
         """
-        return self._exceeded(self._without_scopes(namespace_of(claim)), _usage_of_claim(claim))
+        return self._excess(self._without_scopes(namespace_of(claim)), _usage_of_claim(claim))
 
-    def _exceeded(self, quotas: Sequence[Manifest], usage: Usage) -> str:
-        """Which quota the usage exceeds; "" if none, and the usage then counts."""
+    def _excess(self, quotas: Sequence[Manifest], usage: Usage) -> str:
+        """Return which quota the usage exceeds; if it exceeds none, count it and return ""."""
         for quota in quotas:
-            hard, used = _hard(quota), self._used_of(quota)
+            hard, usage_now = _hard(quota), self._used_of(quota)
             over = sorted(
-                name for name, limit in hard.items() if name in usage and used.get(name, 0) + usage[name] > limit
+                name for name, limit in hard.items() if name in usage and usage_now.get(name, 0) + usage[name] > limit
             )
             if over:
                 return (
                     f"exceeded quota: {_name(quota)}, requested: {_amounts(over, usage)}, "
-                    f"used: {_amounts(over, used)}, limited: {_amounts(over, hard)}"
+                    f"used: {_amounts(over, usage_now)}, limited: {_amounts(over, hard)}"
                 )
         for quota in quotas:
             self._add(quota, usage, 1)
         return ""
 
     def on_pod_gone(self, pod: Pod) -> None:
-        """A pod was deleted: it stops counting, at least for quotas that count every pod."""
+        """Stop counting a deleted pod, in the quotas without scopes."""
         self._give_back(pod.metadata.namespace, _usage_of(pod))
 
     def on_claim_gone(self, claim: PersistentVolumeClaim) -> None:
-        """A claim to storage was deleted: it stops counting."""
+        """Stop counting a deleted claim to storage."""
         self._give_back(claim.metadata.namespace, _usage_of_claim(as_manifest(PERSISTENT_VOLUME_CLAIMS, claim)))
 
     def _give_back(self, namespace: str, usage: Usage) -> None:
         for quota in self._without_scopes(namespace):
-            # What is counted later is counted without it.
+            # Usage that is not counted yet will be counted without the deleted object.
             if key_of(quota) in self._used or _status(quota):
                 self._add(quota, usage, -1)
 
     def _add(self, quota: Manifest, usage: Usage, sign: int) -> None:
-        used = self._used_of(quota)
+        usage_now = self._used_of(quota)
         for name, amount in usage.items():
-            used[name] = used.get(name, 0) + sign * amount
+            usage_now[name] = usage_now.get(name, 0) + sign * amount
 
     def _used_of(self, quota: Manifest) -> Usage:
         key = key_of(quota)
         if key not in self._used:
             status = _status(quota)
-            self._used[key] = _parsed(status) if status else self._counted(namespace_of(quota))
+            self._used[key] = _parse(status) if status else self._count(namespace_of(quota))
         return self._used[key]
 
-    def _counted(self, namespace: str) -> Usage:
+    def _count(self, namespace: str) -> Usage:
         total: Usage = {}
         claims = (as_manifest(PERSISTENT_VOLUME_CLAIMS, claim) for claim in self._claims(namespace))
         for usage in (*map(_usage_of, self._pods(namespace)), *map(_usage_of_claim, claims)):
@@ -133,7 +133,7 @@ def _status(quota: Manifest) -> Mapping[str, Any]:
 
 
 def _scopes(quota: Manifest) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Name, operator and values of each scope."""
+    """Return the name, operator and values of each scope."""
     names = mapping_at(quota, "spec").get("scopes")
     scopes = [(str(name), "Exists", ()) for name in names] if isinstance(names, list) else []
     return [
@@ -164,7 +164,7 @@ def _is_in_scope(pod: Manifest, name: str, operator: str, values: tuple[str, ...
 
 
 def _missing(hard: Usage, spec: Mapping[str, Any]) -> str:
-    """The resources that each container must state because a quota limits them, and the containers that do not."""
+    """Return the limited resources that every container must state, each with the containers that do not."""
     if mapping_at(spec, "resources"):
         return ""
     names: dict[str, set[str]] = {}
@@ -177,7 +177,7 @@ def _missing(hard: Usage, spec: Mapping[str, Any]) -> str:
 
 
 def _usage_of(pod: Pod) -> Usage:
-    """What the pod uses; one that has ended is an object still, but takes nothing else."""
+    """Return the usage of the pod; a pod that has ended only counts as an object."""
     usage = {"count/pods": _NANO}
     if pod.has_ended:
         return usage
@@ -195,7 +195,7 @@ def _usage_of(pod: Pod) -> Usage:
 
 def _usage_of_claim(claim: Manifest) -> Usage:
     spec = mapping_at(claim, "spec")
-    storage = _parsed(mapping_at(spec, "resources", "requests")).get("storage", 0)
+    storage = _parse(mapping_at(spec, "resources", "requests")).get("storage", 0)
     usage = {"persistentvolumeclaims": _NANO, "count/persistentvolumeclaims": _NANO, "requests.storage": storage}
     if storage_class := spec.get("storageClassName"):
         prefix = f"{storage_class}.storageclass.storage.k8s.io"
@@ -204,10 +204,10 @@ def _usage_of_claim(claim: Manifest) -> Usage:
 
 
 def _hard(quota: Manifest) -> Usage:
-    return _parsed(mapping_at(quota, "spec", "hard"))
+    return _parse(mapping_at(quota, "spec", "hard"))
 
 
-def _parsed(amounts: Mapping[str, Any]) -> Usage:
+def _parse(amounts: Mapping[str, Any]) -> Usage:
     parsed = {}
     for name, amount in amounts.items():
         try:
@@ -222,7 +222,7 @@ def _amounts(names: Iterable[str], amounts: Usage) -> str:
 
 
 def _text(name: str, nanos: int) -> str:
-    """The amount as people write it: of memory and storage in powers of 1024."""
+    """Return the amount as people write it; memory and storage are in powers of 1024."""
     units = nanos // _NANO
     if nanos % _NANO == 0:
         is_binary = units and units % 1024 == 0 and any(part in name for part in ("memory", "storage", "hugepages-"))

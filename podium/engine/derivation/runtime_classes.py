@@ -1,4 +1,4 @@
-"""RuntimeClasses: the overhead, node selector and tolerations that they add to pods, and the pods that they refuse.
+"""Applies RuntimeClasses: they add overhead, a node selector and tolerations to pods, and refuse conflicting pods.
 
 Source: kubernetes plugin/pkg/admission/runtimeclass, pkg/util/tolerations, v1.36.2.
 """
@@ -13,7 +13,7 @@ from podium.engine.manifests import Manifest
 
 
 def with_runtime_class(spec: dict[str, Any], runtime_class: Manifest | None) -> dict[str, Any]:
-    """The pod spec with what its RuntimeClass adds; None adds nothing."""
+    """Return the pod spec with the additions of its RuntimeClass; None adds nothing."""
     if runtime_class is None:
         return spec
     overhead = mapping_at(runtime_class, "overhead", "podFixed")
@@ -30,13 +30,13 @@ def with_runtime_class(spec: dict[str, Any], runtime_class: Manifest | None) -> 
 
 
 def runtime_class_refusal(spec: Mapping[str, Any], runtime_class: Manifest | None) -> str:
-    """Why the API server refuses a pod of the RuntimeClass, which is empty if it does not exist; "" if it does not."""
+    """Return why the API server refuses the pod, or "". An empty RuntimeClass stands for one that does not exist."""
     if runtime_class is None:
         return ""
     if not runtime_class:
         return f'pod rejected: RuntimeClass "{spec.get("runtimeClassName")}" not found'
-    own, fixed = mapping_at(spec, "overhead"), mapping_at(runtime_class, "overhead", "podFixed")
-    if own and fixed and own != fixed:
+    own, class_overhead = mapping_at(spec, "overhead"), mapping_at(runtime_class, "overhead", "podFixed")
+    if own and class_overhead and own != class_overhead:
         return "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
     selector = mapping_at(spec, "nodeSelector")
     for key, value in mapping_at(runtime_class, "scheduling", "nodeSelector").items():

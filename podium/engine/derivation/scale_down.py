@@ -1,4 +1,4 @@
-"""Which pods a controller deletes when it has too many: those it would be missed least.
+"""Chooses the pods that a controller deletes when it has too many: the least valuable ones first.
 
 Source: ActivePods and ActivePodsWithRanks in kubernetes pkg/controller/controller_utils.go, getPodsToDelete in
 pkg/controller/replicaset/replica_set.go, v1.36.2; KEP-2185 (random rotation by logarithmic age), KEP-2255 (deletion
@@ -23,11 +23,11 @@ _RUNNING: Final = 2
 _NANO_PER_S: Final = 1e9
 
 Restarts: TypeAlias = Callable[[Pod], tuple[int, int]]
-"""The restarts of a pod: the most of a container, and the most of a sidecar."""
+"""Returns the highest number of restarts among a pod's containers, and among its sidecars."""
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether the pod counts as running and ready. A pod on a node without a Ready condition does."""
+    """Return whether the pod counts as running and ready. A pod on a node without a Ready condition does."""
     if not pod.node_name or pod.is_terminating or pod.status.phase in ("Succeeded", "Failed"):
         return False
     condition = next((item for item in pod.status.conditions if item.type == "Ready"), None)
@@ -35,23 +35,23 @@ def is_ready(pod: Pod) -> bool:
 
 
 def replica_set_victims(
-    pods: Sequence[Pod], related: Iterable[Pod], count: int, now_s: float, restarts: Restarts
+    pods: Sequence[Pod], sibling_pods: Iterable[Pod], count: int, now_s: float, restarts: Restarts
 ) -> list[Pod]:
-    """The pods that a ReplicaSet deletes.
+    """Return the pods that a ReplicaSet deletes.
 
     Args:
-        related: the pods of all ReplicaSets of the same Deployment. A node with several of them is given up first. A
-            ReplicaSet without a Deployment has no related pods, so that it does not look at nodes.
+        sibling_pods: the pods of all ReplicaSets of the same Deployment. Pods on nodes with several of them are
+            deleted first. For a ReplicaSet without a Deployment it is empty, so that nodes do not matter.
         count: how many pods to delete.
-        now_s: compared with ages, which count by the logarithm.
+        now_s: the time from which ages are measured, which are compared by their logarithm.
     """
-    on_node = Counter(pod.node_name for pod in related if not pod.has_ended and not pod.is_terminating)
+    on_node = Counter(pod.node_name for pod in sibling_pods if not pod.has_ended and not pod.is_terminating)
     ranking = _Ranking(now_s, restarts, on_node)
     return ranking.first(pods, count)
 
 
 def youngest_victims(pods: Sequence[Pod], count: int, restarts: Restarts) -> list[Pod]:
-    """The pods that a Job deletes: it looks neither at nodes nor at deletion costs, and compares ages exactly."""
+    """Return the pods that a Job deletes. It ignores nodes and deletion costs, and compares ages exactly."""
     return _Ranking(None, restarts).first(pods, count)
 
 
@@ -60,7 +60,7 @@ class _Ranking:
     """The order in which pods are deleted.
 
     Attributes:
-        now_s: None to compare ages exactly, and to ignore deletion costs and nodes.
+        now_s: the present time; None to compare ages exactly, and to ignore deletion costs and nodes.
     """
 
     now_s: float | None
@@ -68,25 +68,25 @@ class _Ranking:
     on_node: Counter[str] = field(default_factory=Counter)
 
     def first(self, pods: Sequence[Pod], count: int) -> list[Pod]:
-        """The pods that are deleted first; of pods that nothing tells apart the one whose name is the last."""
+        """Return the pods that are deleted first; among equal pods, the one whose name sorts last."""
         by_name = sorted(pods, key=lambda pod: pod.key, reverse=True)
         return sorted(by_name, key=functools.cmp_to_key(self.compare))[:count]
 
-    def compare(self, pod: Pod, other: Pod) -> int:
-        """Negative if the first pod is deleted before the second."""
-        for one, two in zip(self._static_rank(pod), self._static_rank(other), strict=True):
-            if one != two:
-                return -1 if one < two else 1
+    def compare(self, pod: Pod, second: Pod) -> int:
+        """Return a negative number if the first pod is deleted before the second."""
+        for first_rank, two in zip(self._static_rank(pod), self._static_rank(second), strict=True):
+            if first_rank != two:
+                return -1 if first_rank < two else 1
         if (
             is_ready(pod)
-            and is_ready(other)
-            and (order := self._by_age(pod, other, _ready_time(pod), _ready_time(other)))
+            and is_ready(second)
+            and (order := self._by_age(pod, second, _ready_time(pod), _ready_time(second)))
         ):
             return order
-        restarts, other_restarts = self.restarts(pod), self.restarts(other)
+        restarts, other_restarts = self.restarts(pod), self.restarts(second)
         if restarts != other_restarts:
             return -1 if restarts > other_restarts else 1
-        return self._by_age(pod, other, pod.metadata.creation_timestamp, other.metadata.creation_timestamp)
+        return self._by_age(pod, second, pod.metadata.creation_timestamp, second.metadata.creation_timestamp)
 
     def _static_rank(self, pod: Pod) -> tuple[bool, int, bool, int, int]:
         is_bound = bool(pod.node_name)
@@ -95,7 +95,7 @@ class _Ranking:
             return is_bound, phase, is_ready(pod), 0, 0
         return is_bound, phase, is_ready(pod), _deletion_cost(pod), -self.on_node[pod.node_name]
 
-    def _by_age(self, pod: Pod, other: Pod, time: str | None, other_time: str | None) -> int:
+    def _by_age(self, pod: Pod, second: Pod, time: str | None, other_time: str | None) -> int:
         if time == other_time:
             return 0
         if not time or not other_time:
@@ -106,7 +106,7 @@ class _Ranking:
         rank, other_rank = _log_age(self.now_s - since), _log_age(self.now_s - other_since)
         if rank != other_rank:
             return -1 if rank < other_rank else 1
-        return -1 if pod.uid < other.uid else 1
+        return -1 if pod.uid < second.uid else 1
 
 
 def _log_age(age_s: float) -> int:
@@ -114,7 +114,7 @@ def _log_age(age_s: float) -> int:
 
 
 def _ready_time(pod: Pod) -> str | None:
-    """Since when the pod is ready; a pod placed within the question is so since its creation."""
+    """Return the time since when the pod is ready; for a pod placed in the question, that of its creation."""
     condition = next((item for item in pod.status.conditions if item.type == "Ready"), None)
     return pod.metadata.creation_timestamp if condition is None else condition.last_transition_time
 

@@ -1,7 +1,7 @@
-"""What the volume controller and the provisioners do: bind claims to volumes, and make volumes for claims.
+"""Binds claims to volumes and provisions volumes for claims, as the volume controller and provisioners do.
 
-Every class is taken for one whose provisioner works once a node is selected for a claim. Where an immediate claim would
-be provisioned is not known, so that it waits unless a volume exists.
+The provisioner of every class is assumed to work once a node is selected for a claim. The topology of an immediate
+claim's volume is unknown, so such a claim stays unbound unless a volume exists.
 
 Source: kubernetes pkg/controller/volume/persistentvolume, v1.36.2; external-provisioner for the node affinity.
 """
@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from podium.engine.store import ObjectStore
 from podium.framework.contract.status import PluginError
 from podium.framework.contract.writing import ObjectWrite
-from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import (
     CSI_NODES,
     NODES,
@@ -47,26 +48,26 @@ from podium.plugins.volumes.matching import choice_for
 _STORAGE: Final = "storage"
 
 
-def controller_writes(store: ObjectStore, written: Sequence[ObjectWrite], node_name: str) -> Iterator[ObjectWrite]:
-    """What is written after the scheduler has chosen volumes and selected a node for claims.
+def controller_writes(store: ObjectStore, writes: Sequence[ObjectWrite], node_name: str) -> Iterator[ObjectWrite]:
+    """Yield the writes that follow the scheduler's choice of volumes and nodes for claims.
 
     Args:
-        written: what the scheduler has written; it is carried out already.
+        writes: the scheduler's writes, which are already carried out.
     """
-    for write in written:
+    for write in writes:
         if isinstance(volume := write.after, PersistentVolume) and volume.spec.claim_ref is not None:
             reference = volume.spec.claim_ref
             claim = store.get(PERSISTENT_VOLUME_CLAIMS, f"{reference.namespace}/{reference.name}")
             if claim is not None:
-                yield from _bound(claim, volume)
+                yield from _bind(claim, volume)
         elif isinstance(claim := write.after, PersistentVolumeClaim) and SELECTED_NODE in claim.metadata.annotations:
-            volume = _provisioned(store, claim, node_name)
+            volume = _provision(store, claim, node_name)
             yield ObjectWrite(PERSISTENT_VOLUMES, None, volume)
-            yield from _bound(claim, volume)
+            yield from _bind(claim, volume)
 
 
-def bound_at_once(store: ObjectStore, claim: PersistentVolumeClaim) -> Sequence[ObjectWrite]:
-    """What the volume controller writes as soon as a claim exists: its class does not wait, and a volume suits it."""
+def immediate_binding(store: ObjectStore, claim: PersistentVolumeClaim) -> Sequence[ObjectWrite]:
+    """Return the volume controller's writes for a new claim whose class binds immediately, if a volume suits it."""
     name = class_of_claim(claim)
     storage_class = store.get(STORAGE_CLASSES, name) if name else None
     waits = storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
@@ -82,12 +83,12 @@ def bound_at_once(store: ObjectStore, claim: PersistentVolumeClaim) -> Sequence[
     if not suitable:
         return ()
     volume = suitable[0]
-    kept = replace(volume, spec=replace(volume.spec, claim_ref=_reference(claim)))
-    return [ObjectWrite(PERSISTENT_VOLUMES, volume, kept), *_bound(claim, kept)]
+    claimed_volume = replace(volume, spec=replace(volume.spec, claim_ref=_reference(claim)))
+    return [ObjectWrite(PERSISTENT_VOLUMES, volume, claimed_volume), *_bind(claim, claimed_volume)]
 
 
-def _bound(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Iterator[ObjectWrite]:
-    """The claim bound to the volume. Its new version ends what a scheduler has assumed of it."""
+def _bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Iterator[ObjectWrite]:
+    """Yield the writes that bind the claim. Its new resource version ends the scheduler's assumptions about it."""
     annotations = {**claim.metadata.annotations, BIND_COMPLETED: "yes", BOUND_BY_CONTROLLER: "yes"}
     metadata = replace(
         claim.metadata, annotations=annotations, resource_version=f"{claim.metadata.resource_version}-bound"
@@ -96,12 +97,12 @@ def _bound(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Iterator[O
     status = PersistentVolumeClaimStatus(phase="Bound")
     yield ObjectWrite(PERSISTENT_VOLUME_CLAIMS, claim, replace(claim, metadata=metadata, spec=spec, status=status))
     volume_metadata = replace(volume.metadata, resource_version=f"{volume.metadata.resource_version}-bound")
-    bound = replace(volume, metadata=volume_metadata, status=PersistentVolumeStatus(phase="Bound"))
-    yield ObjectWrite(PERSISTENT_VOLUMES, volume, bound)
+    bound_volume = replace(volume, metadata=volume_metadata, status=PersistentVolumeStatus(phase="Bound"))
+    yield ObjectWrite(PERSISTENT_VOLUMES, volume, bound_volume)
 
 
-def _provisioned(store: ObjectStore, claim: PersistentVolumeClaim, node_name: str) -> PersistentVolume:
-    """The volume that a provisioner makes for the claim, within reach of the node."""
+def _provision(store: ObjectStore, claim: PersistentVolumeClaim, node_name: str) -> PersistentVolume:
+    """Make the volume that a provisioner would make for the claim, accessible from the node."""
     storage_class = store.get(STORAGE_CLASSES, class_of_claim(claim))
     driver = storage_class.provisioner if storage_class is not None else ""
     name = f"pvc-{claim.metadata.uid}"
@@ -120,7 +121,7 @@ def _provisioned(store: ObjectStore, claim: PersistentVolumeClaim, node_name: st
 
 
 def _affinity(store: ObjectStore, driver: str, node_name: str) -> VolumeNodeAffinity | None:
-    """The affinity to the part of the cluster that the driver says the node is in."""
+    """Return the affinity to the node's topology, as the driver reports it."""
     csi_node, node = store.get(CSI_NODES, node_name), store.get(NODES, node_name)
     keys = [
         key

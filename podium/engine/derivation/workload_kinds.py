@@ -1,6 +1,6 @@
-"""Where the kinds of workloads keep their pod templates, and how many pods of each template they ask for.
+"""The table of workload kinds: the paths of their pod templates, and of the numbers of pods.
 
-Only these kinds have pods: `spec.template` of any other kind is something else, such as a Secret or a Machine.
+Only these kinds have pods: in other kinds `spec.template` is something else, such as a Secret or a Machine.
 
 Source: the APIs apps/v1 and batch/v1; of custom resources, the definitions that their projects publish.
 """
@@ -20,7 +20,7 @@ REPLICAS_MAX: Final = 100_000
 """The maximum number of pods of one workload in a question."""
 
 _MANY: Final = "*"
-"""In a path: each item of a list, or each value of a mapping."""
+"""In a path, this stands for each item of a list, or each value of a mapping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class PodTemplate:
 
     Attributes:
         content: metadata and spec of its pods; the object itself if it is a pod.
-        name: of the part of the workload that has this template; "" if it has only one.
-        replicas: as the object says it, None if it does not; not checked yet.
-        count_field: the name of the field that says it.
+        name: the name of the workload's part with this template; "" if the workload has only one template.
+        replicas: the unchecked value of the field with the number of pods; None if it is absent.
+        count_field: the name of that field.
     """
 
     content: Mapping[str, Any]
@@ -86,7 +86,7 @@ class PodTemplate:
 
 
 def templates_in(manifest: Manifest) -> list[PodTemplate]:
-    """The pod templates of an object, none if its kind has no pods."""
+    """Return the pod templates of an object; the list is empty if its kind has no pods."""
     kind = manifest.get("kind")
     if kind == "Pod" and not group_of(manifest):
         return [PodTemplate(manifest)]
@@ -95,14 +95,14 @@ def templates_in(manifest: Manifest) -> list[PodTemplate]:
 
 
 def template_of(manifest: Manifest) -> Mapping[str, Any] | None:
-    """The first pod template of an object, which is the object itself if it is a pod; None if it has no pods."""
+    """Return the first pod template of an object, which is the object itself if it is a pod; None if it has no pods."""
     return next((template.content for template in templates_in(manifest)), None)
 
 
 def _templates_at(
     content: Any, place: _Place, path: tuple[str, ...], name: str = "", count: Any = None
 ) -> Iterator[PodTemplate]:
-    """The templates below this content at the rest of the path."""
+    """Yield the templates below this content at the rest of the path."""
     if not path:
         if isinstance(content, Mapping):
             yield PodTemplate(content, name, count, place.count)
@@ -113,7 +113,7 @@ def _templates_at(
 
 
 def _children(content: Any, step: str) -> list[tuple[str, Any]]:
-    """What is below that step of a path, and what tells it from its siblings."""
+    """Return the values below that step of a path, each with its name among its siblings."""
     if step != _MANY:
         return [("", content[step])] if isinstance(content, Mapping) and step in content else []
     if isinstance(content, Mapping):
@@ -124,20 +124,20 @@ def _children(content: Any, step: str) -> list[tuple[str, Any]]:
     return []
 
 
-def demand_template(found: Sequence[Found], name: str) -> tuple[Found, PodTemplate]:
-    """The one object with a pod template among those of a file, and its template.
+def demand_template(items: Sequence[Found], name: str) -> tuple[Found, PodTemplate]:
+    """Return the only object with a pod template among those of a file, and its template.
 
     Args:
         name: what to call the file.
 
     Raises:
-        ManifestError: there is none, or more than one.
+        ManifestError: the file has no pod template, or several.
     """
-    templates = [(item, template) for item in found for template in templates_in(item.manifest)]
+    templates = [(item, template) for item in items for template in templates_in(item.manifest)]
     if len(templates) == 1:
         return templates[0]
-    kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in found)) or "nothing"
-    unknown = [item for item in found if not templates_in(item.manifest) and _seems_to_have_pods(item.manifest)]
+    kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in items)) or "nothing"
+    unknown = [item for item in items if not templates_in(item.manifest) and _seems_to_have_pods(item.manifest)]
     advice = ""
     if not templates and unknown:
         advice = f"; podium does not know where a {unknown[0].manifest['kind']} keeps its pod template: {_EXTRACT}"
@@ -156,7 +156,7 @@ _EXTRACT: Final = (
 
 
 def _seems_to_have_pods(manifest: Manifest) -> bool:
-    """Whether containers stand somewhere in the object's spec."""
+    """Return whether the object's spec has a field `containers` at any depth."""
     pending: list[Any] = [manifest.get("spec")]
     for _ in range(1_000):
         if not pending:
@@ -172,10 +172,10 @@ def _seems_to_have_pods(manifest: Manifest) -> bool:
 
 
 def replicas_of(workload: Found, template: PodTemplate, default: int) -> int:
-    """How many pods of the template the workload asks for; `default` if it does not say.
+    """Return the number of pods that the workload has of the template; `default` if the field is absent.
 
     Raises:
-        ManifestError: it is not a number, or one that no cluster has.
+        ManifestError: the value is not a number up to `REPLICAS_MAX`.
     """
     count = template.replicas
     if count is None:

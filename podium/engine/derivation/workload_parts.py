@@ -10,8 +10,9 @@ import msgspec
 from podium.engine.derivation.control_objects import items_at, mapping_at
 from podium.engine.derivation.pods import TEMPLATE_HASH
 from podium.engine.manifests import Manifest, as_manifest
-from podium.objects.core import LabelSelector, OwnerReference, Pod
+from podium.objects.core import Pod
 from podium.objects.errors import FieldError
+from podium.objects.meta import LabelSelector, OwnerReference
 from podium.objects.resource_types import PODS
 from podium.objects.selectors import NOTHING, Selector, compile_selector, selector_of_labels
 

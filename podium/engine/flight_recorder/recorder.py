@@ -106,34 +106,26 @@ class FlightRecorder(AttemptObserver):
             segment.histories.add(history)
             size += added_bytes
         position = segment.count
-        if has_details and (diagnosis.rejections or diagnosis.single or not node_name):
-            number = -1 if node_name else self._number_of_same(cycle.pod, diagnosis)
-            if number < 0:
-                number = len(segment.diagnoses)
-                segment.diagnoses.append(diagnosis)
-            else:
-                size -= rejection_bytes
-            segment.diagnosis_of[position] = number
+        is_explained = has_details and (diagnosis.rejections or diagnosis.single or not node_name)
+        if is_explained and self._keep_diagnosis(segment, cycle, is_rejected=not node_name):
+            size -= rejection_bytes
         self._sequence += 1
-        _encode_into(
-            (
-                self._sequence,
-                meta.namespace,
-                meta.name,
-                meta.uid,
-                cycle.framework.name,
-                info.attempts,
-                started_s,
-                seconds,
-                node_name,
-                examined_count,
-                feasible,
-                snapshot.order.size,
-                info.transitions.raw,
-            ),
-            segment.heads,
-            -1,
+        head = (
+            self._sequence,
+            meta.namespace,
+            meta.name,
+            meta.uid,
+            cycle.framework.name,
+            info.attempts,
+            started_s,
+            seconds,
+            node_name,
+            examined_count,
+            feasible,
+            snapshot.order.size,
+            info.transitions.raw,
         )
+        _encode_into(head, segment.heads, -1)
         segment.scored[position] = record
         segment.score_bytes += score_bytes
         segment.count, segment.last = position + 1, self._sequence
@@ -153,6 +145,16 @@ class FlightRecorder(AttemptObserver):
         if pod.uid in self._open:
             ring, segment, position = self._open.pop(pod.uid)
             ring.end(segment, position, _NUMBER_OF[result], seconds, message[:_MESSAGE_MAX])
+
+    def _keep_diagnosis(self, segment: Segment, cycle: Cycle, *, is_rejected: bool) -> bool:
+        """Keep why nodes were rejected; return whether a replica of the pod was rejected for the same reasons."""
+        number = self._number_of_same(cycle.pod, cycle.diagnosis) if is_rejected else -1
+        is_known = number >= 0
+        if not is_known:
+            number = len(segment.diagnoses)
+            segment.diagnoses.append(cycle.diagnosis)
+        segment.diagnosis_of[segment.count] = number
+        return is_known
 
     def _number_of_same(self, pod: Pod, diagnosis: Diagnosis) -> int:
         """Return the number of an equal diagnosis of a replica; -1 if no replica has one yet."""

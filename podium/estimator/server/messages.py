@@ -25,7 +25,9 @@ from podium.estimator.requirements import (
     ObjectReference,
     ReplicaRequirements,
 )
-from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ResourceList, Toleration
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.core import Toleration
+from podium.objects.meta import ResourceList
 
 _PACKAGE: Final = "github.com.karmada_io.karmada.pkg.estimator.pb"
 _NANOSECONDS: Final = 1e9

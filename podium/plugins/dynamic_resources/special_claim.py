@@ -15,8 +15,9 @@ from podium.cluster import NodeInfo
 from podium.devices.extended_resources import RequestMapping, requests_for
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.claims import EXTENDED_RESOURCE_CLAIM, ResourceClaim, ResourceClaimMeta, ResourceClaimSpec
-from podium.objects.core import OwnerReference, Pod
+from podium.objects.core import Pod
 from podium.objects.devices import DeviceClass
+from podium.objects.meta import OwnerReference
 from podium.plugins.dynamic_resources.pod_devices import SPECIAL_NAME
 
 ClassFor = Callable[[str], DeviceClass | None]

@@ -22,8 +22,9 @@ from podium.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from podium.config.args import TopologySpreadConstraint as ConfiguredConstraint
 from podium.framework.contract.handle import Handle, Lister
 from podium.objects import resource_types
-from podium.objects.core import Node, OwnerReference, Pod, PodSpec, Taint, TopologySpreadConstraint, once_per_spec
+from podium.objects.core import Node, Pod, PodSpec, Taint, TopologySpreadConstraint, once_per_spec
 from podium.objects.errors import FieldError
+from podium.objects.meta import OwnerReference
 from podium.objects.selectors import NOTHING, Selector, compile_selector, selector_of_labels
 from podium.objects.workloads import ReplicaSet, StatefulSet
 

@@ -17,7 +17,8 @@ from typing import Final, NamedTuple
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.status import PluginError
 from podium.objects import resource_types
-from podium.objects.core import Pod, PodSpec, Volume, once_per_spec
+from podium.objects.core import Pod, PodSpec, once_per_spec
+from podium.objects.pod_volumes import Volume
 from podium.objects.storage import CSINode, PersistentVolumeClaim
 from podium.objects.unreadable import UnreadableAttachment, UnreadableVolumeClaim
 from podium.plugins.volumes.claims import claim_not_found, class_of_claim, ephemeral_claim_name, ownership_problem

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 from podium.framework.contract.handle import Handle, Lister
 from podium.framework.contract.status import PluginError
 from podium.objects import resource_types
-from podium.objects.core import Node, ObjectMeta, Pod
+from podium.objects.core import Node, Pod
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_versions import is_older
 from podium.objects.storage import ClaimReference, CSINode, PersistentVolume, PersistentVolumeClaim
 from podium.plugins.volumes.assumed import Assumed

@@ -19,14 +19,12 @@ from msgspec.structs import replace
 
 from podium.cluster.matching.volume_zones import MULTI_ZONE_DELIMITER
 from podium.lib.error_text import UserFacingError
-from podium.objects.core import (
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.pod_volumes import (
     AWSElasticBlockStoreVolume,
     AzureDiskVolume,
     CinderVolume,
     GCEPersistentDiskVolume,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
     PortworxVolume,
     Volume,
 )

@@ -15,8 +15,8 @@ import numpy as np
 from podium.cluster import Rows, Snapshot
 from podium.cluster.labels import LabelColumn
 from podium.cluster.snapshot import BoolArray
-from podium.objects.core import RawQuantity
 from podium.objects.index import Index
+from podium.objects.meta import RawQuantity
 from podium.objects.quantity import NANO, QuantityError, parse
 from podium.objects.storage import PersistentVolume
 from podium.plugins.volumes.claims import class_of_volume, place_of_volume

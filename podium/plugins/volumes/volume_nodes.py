@@ -17,7 +17,7 @@ from podium.cluster import Rows, Snapshot
 from podium.cluster.matching.lookup import Lookup
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.handle import Lister
-from podium.objects.core import NodeSelector
+from podium.objects.affinity import NodeSelector
 from podium.objects.selectors import NodeTerm, Operator, Requirement, compile_node_selector
 from podium.objects.storage import CSINode, PersistentVolume
 from podium.plugins.volumes.csi_translation import InTreePlugin, is_migrated_on, plugin_of, translated_affinity

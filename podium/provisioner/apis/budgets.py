@@ -50,20 +50,20 @@ class Budget(Struct, frozen=True):
     schedule: CronSchedule | None = None
     duration: timedelta | None = None
 
-    def is_active(self, now: datetime) -> bool:
+    def is_active(self, moment: datetime) -> bool:
         """Whether the last hit of the schedule is less than the duration ago.
 
         As upstream, a schedule that never hits is always active.
         """
         if self.schedule is None or self.duration is None:
             return True
-        now = now.astimezone(UTC)
-        hit = self.schedule.next_hit(now - self.duration)
-        return hit is None or hit <= now
+        moment = moment.astimezone(UTC)
+        hit = self.schedule.next_hit(moment - self.duration)
+        return hit is None or hit <= moment
 
-    def allowed(self, nodes_counted: int, now: datetime) -> int:
+    def nodes_allowed(self, nodes_counted: int, moment: datetime) -> int:
         """How many nodes may be disrupted. A percentage is rounded up; a budget that is not active is unlimited."""
-        if not self.is_active(now):
+        if not self.is_active(moment):
             return UNLIMITED
         return -(-self.nodes * nodes_counted // 100) if self.is_percentage else self.nodes
 
@@ -91,32 +91,32 @@ class DisruptionBudgets(Struct, frozen=True):
         if not isinstance(raw, list):
             return cls((), (FieldError(path, "must be a list"),))
         errors: list[FieldError] = []
-        budgets = [_parse_budget(each, f"{path}[{index}]", errors) for index, each in enumerate(raw)]
-        return cls(tuple(each for each in budgets if each is not None), tuple(errors))
+        budgets = [_parse_budget(part, f"{path}[{index}]", errors) for index, part in enumerate(raw)]
+        return cls(tuple(budget for budget in budgets if budget is not None), tuple(errors))
 
-    def allowed(self, reason: DisruptionReason, nodes_counted: int, now: datetime) -> int:
+    def nodes_allowed(self, reason: DisruptionReason, nodes_counted: int, moment: datetime) -> int:
         """How many nodes may be disrupted for this reason at a time: the least that any budget for it allows.
 
         Args:
             nodes_counted: how many nodes of the NodePool are counted (`PoolNode.is_counted`).
-            now: the time, with a time zone.
+            moment: the time, with a time zone.
         """
         if self.errors:
             return 0
         return min(
             (
-                each.allowed(nodes_counted, now)
-                for each in self.budgets
-                if each.reasons is None or reason in each.reasons
+                budget.nodes_allowed(nodes_counted, moment)
+                for budget in self.budgets
+                if budget.reasons is None or reason in budget.reasons
             ),
             default=UNLIMITED,
         )
 
-    def remaining(self, reason: DisruptionReason, nodes: Iterable[PoolNode], now: datetime) -> int:
+    def remaining(self, reason: DisruptionReason, nodes: Iterable[PoolNode], moment: datetime) -> int:
         """How many more nodes may be disrupted for this reason, beyond those that already consume the budgets."""
-        counted = [node for node in nodes if node.is_counted]
-        consumed = sum(node.consumes(reason) for node in counted)
-        return max(0, self.allowed(reason, len(counted), now) - consumed)
+        counted_nodes = [node for node in nodes if node.is_counted]
+        used_count = sum(node.consumes(reason) for node in counted_nodes)
+        return max(0, self.nodes_allowed(reason, len(counted_nodes), moment) - used_count)
 
 
 class PoolNode(Struct, frozen=True, gc=False, kw_only=True):
@@ -151,26 +151,28 @@ class PoolNode(Struct, frozen=True, gc=False, kw_only=True):
         return self.marked_for_deletion or self.rebooting or (not self.ready and reason != "Unhealthy")
 
 
-def _parse_budget(raw: object, path: str, errors: list[FieldError]) -> Budget | None:
+def _parse_budget(raw: object, path: str, all_errors: list[FieldError]) -> Budget | None:
     if not isinstance(raw, Mapping):
-        errors.append(FieldError(path, "must be an object"))
+        all_errors.append(FieldError(path, "must be an object"))
         return None
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     fields = cast("Mapping[str, object]", raw)
-    nodes, is_percentage = _parse_nodes(fields.get("nodes", "10%"), f"{path}.nodes", found)
-    reasons = _parse_reasons(fields.get("reasons"), f"{path}.reasons", found)
-    schedule = _parse_schedule(fields.get("schedule"), f"{path}.schedule", found)
-    duration = _parse_duration(fields.get("duration"), f"{path}.duration", found)
+    nodes, is_percentage = _parse_nodes(fields.get("nodes", "10%"), f"{path}.nodes", errors)
+    reasons = _parse_reasons(fields.get("reasons"), f"{path}.reasons", errors)
+    schedule = _parse_schedule(fields.get("schedule"), f"{path}.schedule", errors)
+    duration = _parse_duration(fields.get("duration"), f"{path}.duration", errors)
     if (fields.get("schedule") is None) != (fields.get("duration") is None):
-        found.append(FieldError(path, "schedule and duration must be set together"))
-    errors.extend(found)
-    return None if found else Budget(nodes, is_percentage, reasons, schedule, duration)
+        errors.append(FieldError(path, "schedule and duration must be set together"))
+    all_errors.extend(errors)
+    return None if errors else Budget(nodes, is_percentage, reasons, schedule, duration)
 
 
 def _parse_nodes(raw: object, path: str, errors: list[FieldError]) -> tuple[int, bool]:
     text = str(raw) if isinstance(raw, (int, str)) and not isinstance(raw, bool) else ""
     if not _NODES.fullmatch(text):
-        errors.append(FieldError(path, f"must be a number of nodes or a percentage from 0% to 100%, not {_shown(raw)}"))
+        errors.append(
+            FieldError(path, f"must be a number of nodes or a percentage from 0% to 100%, not {_value_text(raw)}")
+        )
         return 0, False
     digits = text.removesuffix("%").lstrip("0") or "0"
     if len(digits) > len(str(UNLIMITED)) or int(digits) > UNLIMITED:
@@ -188,7 +190,7 @@ def _parse_reasons(raw: object, path: str, errors: list[FieldError]) -> frozense
         return None
     for index, reason in enumerate(raw):
         if reason not in REASONS:
-            errors.append(FieldError(f"{path}[{index}]", f"{_shown(reason)} is not one of {', '.join(REASONS)}"))
+            errors.append(FieldError(f"{path}[{index}]", f"{_value_text(reason)} is not one of {', '.join(REASONS)}"))
     return frozenset(reason for reason in raw if reason in REASONS)
 
 
@@ -196,7 +198,7 @@ def _parse_schedule(raw: object, path: str, errors: list[FieldError]) -> CronSch
     if raw is None:
         return None
     if not isinstance(raw, str):
-        errors.append(FieldError(path, f"must be a cron schedule, not {_shown(raw)}"))
+        errors.append(FieldError(path, f"must be a cron schedule, not {_value_text(raw)}"))
         return None
     try:
         return CronSchedule.parse(raw)
@@ -209,7 +211,7 @@ def _parse_duration(raw: object, path: str, errors: list[FieldError]) -> timedel
     if raw is None:
         return None
     if not isinstance(raw, str) or not _DURATION.fullmatch(raw):
-        errors.append(FieldError(path, f"must be hours and minutes such as 1h30m, not {_shown(raw)}"))
+        errors.append(FieldError(path, f"must be hours and minutes such as 1h30m, not {_value_text(raw)}"))
         return None
     try:
         return timedelta(seconds=parse_duration(raw))
@@ -218,5 +220,5 @@ def _parse_duration(raw: object, path: str, errors: list[FieldError]) -> timedel
         return None
 
 
-def _shown(raw: object) -> str:
+def _value_text(raw: object) -> str:
     return f'"{raw}"' if isinstance(raw, str) else repr(raw)

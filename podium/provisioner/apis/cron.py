@@ -88,13 +88,13 @@ class CronSchedule(Struct, frozen=True):
         times = tuple(hour * 60 + minute for hour in sorted(hours) for minute in sorted(minutes))
         return cls(times, days, months, weekdays, any_day or any_weekday)
 
-    def next_hit(self, after: datetime) -> datetime | None:
+    def next_hit(self, moment: datetime) -> datetime | None:
         """The first hit after a moment, or None if there is none by the end of the fifth following year.
 
         Args:
-            after: a moment in UTC; a hit at this very moment is not meant.
+            moment: a moment in UTC; a hit at this very moment is not meant.
         """
-        second = after.replace(microsecond=0) + timedelta(seconds=1)
+        second = moment.replace(microsecond=0) + timedelta(seconds=1)
         start = (second + timedelta(seconds=59)).replace(second=0)
         earliest = start.hour * 60 + start.minute
         day = start.date()

@@ -76,4 +76,7 @@ def is_restricted_label(key: str, well_known: AbstractSet[str]) -> bool:
     if key in _RESTRICTED:
         return True
     domain, slash, _ = key.partition("/")
-    return bool(slash) and any(domain == each or domain.endswith(f".{each}") for each in RESTRICTED_DOMAINS)
+    return bool(slash) and any(
+        domain == restricted_domain or domain.endswith(f".{restricted_domain}")
+        for restricted_domain in RESTRICTED_DOMAINS
+    )

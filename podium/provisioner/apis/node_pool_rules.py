@@ -63,12 +63,12 @@ def _check_requirements(requirements: Sequence[LabelRequirement]) -> None:
     path = "spec.template.spec.requirements"
     if len(requirements) > _REQUIREMENTS_MAX:
         raise FieldError(path, f"has {len(requirements)} requirements, more than {_REQUIREMENTS_MAX}")
-    for index, each in enumerate(requirements):
+    for index, requirement in enumerate(requirements):
         where = f"{path}[{index}]"
-        _check_label(each.key, each.values, where)
-        _check_number(each.min_values, f"{where}.minValues", 1, 50)
-        if each.operator == "In" and len(each.values) < max(1, each.min_values or 0):
-            least = f"as many values as minValues, {each.min_values}" if each.values else "one value"
+        _check_label(requirement.key, requirement.values, where)
+        _check_number(requirement.min_values, f"{where}.minValues", 1, 50)
+        if requirement.operator == "In" and len(requirement.values) < max(1, requirement.min_values or 0):
+            least = f"as many values as minValues, {requirement.min_values}" if requirement.values else "one value"
             raise FieldError(f"{where}.values", f"In takes at least {least}")
 
 
@@ -83,20 +83,20 @@ def _check_label(key: str, values: Iterable[str], path: str) -> None:
 
 
 def _check_taints(taints: Sequence[Taint], path: str) -> None:
-    for index, each in enumerate(taints):
-        if not is_qualified_name(each.key):
-            raise FieldError(f"{path}[{index}].key", f'"{each.key}" cannot be the key of a taint')
-        if each.effect not in _EFFECTS:
-            raise FieldError(f"{path}[{index}].effect", f'"{each.effect}" is not one of {", ".join(_EFFECTS)}')
+    for index, taint in enumerate(taints):
+        if not is_qualified_name(taint.key):
+            raise FieldError(f"{path}[{index}].key", f'"{taint.key}" cannot be the key of a taint')
+        if taint.effect not in _EFFECTS:
+            raise FieldError(f"{path}[{index}].effect", f'"{taint.effect}" is not one of {", ".join(_EFFECTS)}')
 
 
-def _check_number(number: int | None, path: str, least: int, most: int | None = None) -> None:
+def _check_number(number: int | None, path: str, least: int, maximum: int | None = None) -> None:
     if number is None:
         return
     if number < least:
         raise FieldError(path, f"{number} is less than {least}")
-    if most is not None and number > most:
-        raise FieldError(path, f"{number} is more than {most}")
+    if maximum is not None and number > maximum:
+        raise FieldError(path, f"{number} is more than {maximum}")
 
 
 def _check_duration(text: str | None, path: str, *, or_never: bool = False) -> None:

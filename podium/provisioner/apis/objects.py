@@ -14,22 +14,9 @@ from typing import Any, Final
 from msgspec import field
 
 from podium.config.duration import parse_duration
-from podium.objects.core import (
-    ClusterObject,
-    Int32,
-    LabelSelector,
-    NamespacedObject,
-    Node,
-    NodeSpec,
-    NodeStatus,
-    ObjectMeta,
-    Pod,
-    PodSpec,
-    ResourceList,
-    Taint,
-    Value,
-)
+from podium.objects.core import Node, NodeSpec, NodeStatus, Pod, PodSpec, Taint
 from podium.objects.errors import FieldError
+from podium.objects.meta import ClusterObject, Int32, LabelSelector, NamespacedObject, ObjectMeta, ResourceList, Value
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.storage import (
     CSINode,
@@ -72,7 +59,7 @@ def is_true(conditions: Iterable[Condition], name: str) -> bool:
 
 def true_condition(conditions: Iterable[Condition], name: str) -> Condition | None:
     """The condition if it is there and true."""
-    return next((each for each in conditions if each.type == name and each.status == "True"), None)
+    return next((condition for condition in conditions if condition.type == name and condition.status == "True"), None)
 
 
 class LabelRequirement(Value, frozen=True):
@@ -169,7 +156,7 @@ class NodeClaimStatus(Value, frozen=True):
     last_pod_event_time: str | None = None
 
 
-READY_CLAIM: Final = tuple(Condition(type=each, status="True") for each in ("Launched", "Registered", "Initialized"))
+READY_CLAIM: Final = tuple(Condition(type=kind, status="True") for kind in ("Launched", "Registered", "Initialized"))
 """The conditions of a NodeClaim whose node is up."""
 
 

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from podium.objects.core import ResourceList
 from podium.objects.errors import FieldError
+from podium.objects.meta import ResourceList
 from podium.objects.quantity import canonical_text
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended_resource
@@ -86,7 +86,12 @@ def read_catalogue(document: object, path: str = "instanceTypes", *, is_priced: 
         FieldError: a field is missing or has no usable value.
     """
     types = tuple(_instance_type(item, where, is_priced=is_priced) for item, where in _items(document, path))
-    keys = {each.key for it in types for offering in it.offerings for each in offering.requirements}
+    keys = {
+        requirement.key
+        for instance_type in types
+        for offering in instance_type.offerings
+        for requirement in offering.requirements
+    }
     return Catalogue(types, WELL_KNOWN | KWOK_WELL_KNOWN | keys)
 
 
@@ -98,7 +103,7 @@ def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
     """
     return read_catalogue(
         [
-            _generated(family, cpu, memory_gib, arch, system, zones)
+            _generated_type(family, cpu, memory_gib, arch, system, zones)
             for cpu in GENERATED_CPUS
             for family, factor in GENERATED_FAMILIES.items()
             for memory_gib in (cpu * factor,)
@@ -111,7 +116,7 @@ def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
 
 def built_in_catalogue(objects: ClusterObjects) -> Catalogue:
     """The generic instance types, in the zones of the cluster's nodes if these are in other zones."""
-    zones = {zone for each in objects.nodes if (zone := each.metadata.labels.get(ZONE))}
+    zones = {zone for node in objects.nodes if (zone := node.metadata.labels.get(ZONE))}
     return generated_catalogue() if zones <= set(GENERATED_ZONES) else generated_catalogue(tuple(sorted(zones)))
 
 
@@ -123,27 +128,27 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
     name = fields.text("name")
     raw = fields.resources("resources")
     capacity = {PODS: DEFAULT_PODS, **_amounts(raw, f"{path}.resources")}
-    offerings = tuple(_offering(each, where, is_priced=is_priced) for each, where in fields.items("offerings"))
-    cpu, memory = (canonical_text(raw[each]) if each in raw else "" for each in (CPU, MEMORY))
+    offerings = tuple(_offering(item, where, is_priced=is_priced) for item, where in fields.items("offerings"))
+    cpu, memory = (canonical_text(raw[resource]) if resource in raw else "" for resource in (CPU, MEMORY))
     values = {
         INSTANCE_TYPE: [name],
         ARCH: [fields.text("architecture")],
-        OS: [_text(each, where) for each, where in fields.items("operatingSystems")],
-        ZONE: _offered(offerings, ZONE),
-        CAPACITY_TYPE: _offered(offerings, CAPACITY_TYPE),
+        OS: [_text(item, where) for item, where in fields.items("operatingSystems")],
+        ZONE: _offered_values(offerings, ZONE),
+        CAPACITY_TYPE: _offered_values(offerings, CAPACITY_TYPE),
         INSTANCE_SIZE: [_size(name, cpu)],
         INSTANCE_FAMILY: [_family(name)],
         INSTANCE_CPU: [cpu],
         INSTANCE_MEMORY: [memory],
     }
-    requirements = Requirements(Requirement.of(key, "In", each) for key, each in values.items())
+    requirements = Requirements(Requirement.of(key, "In", requirement) for key, requirement in values.items())
     return InstanceType(name=name, requirements=requirements, offerings=offerings, capacity=capacity, overhead=OVERHEAD)
 
 
-def _offered(offerings: tuple[Offering, ...], key: str) -> list[str]:
+def _offered_values(offerings: tuple[Offering, ...], key: str) -> list[str]:
     """The values of a label over all offerings, available or not."""
-    found = (offering.requirements.get(key) for offering in offerings)
-    return [value for each in found if not each.complement for value in each.values]
+    requirements = (offering.requirements.get(key) for offering in offerings)
+    return [value for requirement in requirements if not requirement.complement for value in requirement.values]
 
 
 def _size(name: str, cpu: str) -> str:
@@ -180,12 +185,12 @@ def _offering(item: object, path: str, *, is_priced: bool) -> Offering:
 def _offering_requirements(fields: _Fields) -> Requirements:
     if "requirements" not in fields and "zone" in fields:
         return Requirements.of_labels({CAPACITY_TYPE: fields.text("capacityType"), ZONE: fields.text("zone")})
-    return Requirements(_requirement(each, where) for each, where in fields.items("requirements"))
+    return Requirements(_requirement(item, where) for item, where in fields.items("requirements"))
 
 
 def _requirement(item: object, path: str) -> Requirement:
     fields = _Fields(item, path)
-    values = [_text(each, where) for each, where in fields.items("values")] if "values" in fields else []
+    values = [_text(item, where) for item, where in fields.items("values")] if "values" in fields else []
     return Requirement.of(fields.text("key"), fields.text("operator"), values, path=path)
 
 
@@ -302,7 +307,9 @@ def size_rank(capacity: Requests) -> float:
     return CPU_RANK * cores + MEMORY_RANK * gigabytes + DEVICES_RANK * devices
 
 
-def _generated(family: str, cpu: int, memory_gib: int, arch: str, system: str, zones: Sequence[str]) -> dict[str, Any]:
+def _generated_type(
+    family: str, cpu: int, memory_gib: int, arch: str, system: str, zones: Sequence[str]
+) -> dict[str, Any]:
     price = size_rank({CPU: 1000 * cpu, MEMORY: memory_gib * 2**30})
     return {
         "name": f"{family}-{cpu}x-{arch}-{system}",

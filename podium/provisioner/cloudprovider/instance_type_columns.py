@@ -40,23 +40,23 @@ class InstanceTypeColumns:
     def __init__(self, instance_types: Sequence[InstanceType], well_known: AbstractSet[str]) -> None:
         self._types = tuple(instance_types)
         self._well_known = well_known
-        self._indices = {each: index for index, each in enumerate(self._types)}
+        self._indices = {instance_type: index for index, instance_type in enumerate(self._types)}
         self.all: Final = (1 << len(self._types)) - 1
         self._by_value: dict[str, dict[Requirement, int]] = defaultdict(dict)
-        for index, each in enumerate(self._types):
-            for requirement in each.requirements:
+        for index, instance_type in enumerate(self._types):
+            for requirement in instance_type.requirements:
                 masks = self._by_value[requirement.key]
                 masks[requirement] = masks.get(requirement, 0) | 1 << index
-        names = sorted({each.name for each in self._types})
+        names = sorted({instance_type.name for instance_type in self._types})
         ranks = {name: rank for rank, name in enumerate(names)}
-        self._name_ranks = np.array([ranks[each.name] for each in self._types], dtype=np.int64)
+        self._name_ranks = np.array([ranks[instance_type.name] for instance_type in self._types], dtype=np.int64)
         self._read_rows()
         self._read_offerings()
         self._meeting: dict[Requirement, int] = {}
         self._tuples: dict[int, tuple[InstanceType, ...]] = {}
         self._offered: dict[_Answers, int] = {}
         self._most_room: dict[int, Requests] = {}
-        self._told: dict[tuple[InstanceType, ...], tuple[int, Requirement]] = {}
+        self._named_types: dict[tuple[InstanceType, ...], tuple[int, Requirement]] = {}
         self._prices: dict[_Answers, NDArray[np.float64]] = {}
         self._orders: dict[tuple[tuple[InstanceType, ...], _Answers, bool], tuple[InstanceType, ...]] = {}
 
@@ -65,51 +65,53 @@ class InstanceTypeColumns:
     def mask_of(self, instance_types: Iterable[InstanceType]) -> int:
         """These instance types as bits."""
         mask = 0
-        for each in instance_types:
-            mask |= 1 << self._indices[each]
+        for instance_type in instance_types:
+            mask |= 1 << self._indices[instance_type]
         return mask
 
     def types_in(self, mask: int) -> tuple[InstanceType, ...]:
         """The instance types of these bits, in their order."""
-        found = self._tuples.get(mask)
-        if found is None:
-            found = self._tuples[mask] = tuple(each for index, each in enumerate(self._types) if mask >> index & 1)
-        return found
+        instance_types = self._tuples.get(mask)
+        if instance_types is None:
+            instance_types = self._tuples[mask] = tuple(
+                instance_type for index, instance_type in enumerate(self._types) if mask >> index & 1
+            )
+        return instance_types
 
     # ------------------------------------------------------------ questions
 
     def meeting(self, requirements: Requirements) -> int:
         """The instance types whose labels can meet the requirements, offerings aside."""
         mask = self.all
-        for each in requirements:
+        for requirement in requirements:
             # No instance type speaks of the hostname, which is another one for each NodeClaim.
-            if each.key != HOSTNAME:
-                known = self._meeting.get(each)
-                mask &= self._meeting_one(each) if known is None else known
+            if requirement.key != HOSTNAME:
+                cached_mask = self._meeting.get(requirement)
+                mask &= self._meeting_one(requirement) if cached_mask is None else cached_mask
         return mask
 
-    def offered(self, requirements: Requirements) -> int:
+    def offered_rows(self, requirements: Requirements) -> int:
         """The rows with an available offering that is compatible with the requirements."""
         answers = self._answers(requirements)
-        found = self._offered.get(answers)
-        if found is None:
-            found = 0
-            for offering, mask in self._available.items():
+        mask = self._offered.get(answers)
+        if mask is None:
+            mask = 0
+            for offering, row_mask in self._available.items():
                 if requirements.is_compatible(offering, self._well_known):
-                    found |= mask
-            self._offered[answers] = found
-        return found
+                    mask |= row_mask
+            self._offered[answers] = mask
+        return mask
 
     def with_room(self, requests: Requests) -> int:
         """The rows whose allocatable resources hold the requests."""
-        found = self._usable
+        mask = self._usable
         for name, amount in requests.items():
             column = self._allocatable.get(name)
             if column is not None:
-                found = found & (column >= min(amount, INT64_MAX))
+                mask = mask & (column >= min(amount, INT64_MAX))
             elif amount > 0:
                 return NO_TYPES
-        return int.from_bytes(np.packbits(found, bitorder="little").tobytes(), "little")
+        return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")
 
     def types_of_rows(self, rows: int) -> int:
         """The instance types that have any of these rows."""
@@ -121,30 +123,30 @@ class InstanceTypeColumns:
 
     def within(self, limits: Requests) -> int:
         """The instance types whose capacity exceeds none of the limits."""
-        found = np.ones(len(self._types), dtype=np.bool_)
+        within = np.ones(len(self._types), dtype=np.bool_)
         for name, limit in limits.items():
             column = self._capacity.get(name)
-            found &= (column if column is not None else np.zeros(1, dtype=np.int64)) <= _int64(limit)
-        return int.from_bytes(np.packbits(found, bitorder="little").tobytes(), "little")
+            within &= (column if column is not None else np.zeros(1, dtype=np.int64)) <= _int64(limit)
+        return int.from_bytes(np.packbits(within, bitorder="little").tobytes(), "little")
 
     def largest_capacity(self, mask: int, names: Iterable[str]) -> Requests:
         """The largest capacity of any of these instance types, for each of these resources."""
-        chosen = _bits(mask, len(self._types))
+        selection = _bits(mask, len(self._types))
         columns = {name: self._capacity[name] for name in names if name in self._capacity}
-        return {name: int(column[chosen].max(initial=0)) for name, column in columns.items()}
+        return {name: int(column[selection].max(initial=0)) for name, column in columns.items()}
 
     def most_room(self, mask: int) -> Requests:
         """The most that any of these instance types has for pods, resource by resource."""
-        found = self._most_room.get(mask)
-        if found is None:
+        amounts = self._most_room.get(mask)
+        if amounts is None:
             rows = mask
             for bit, owner in self._further_rows:
                 if owner & mask:
                     rows |= bit
-            chosen = _bits(rows, self._row_count)
-            found = {name: int(column[chosen].max(initial=0)) for name, column in self._allocatable.items()}
-            self._most_room[mask] = found
-        return found
+            selection = _bits(rows, self._row_count)
+            amounts = {name: int(column[selection].max(initial=0)) for name, column in self._allocatable.items()}
+            self._most_room[mask] = amounts
+        return amounts
 
     # ------------------------------------------------------------ prices
 
@@ -158,19 +160,21 @@ class InstanceTypeColumns:
         """
         answers = self._answers(requirements)
         key = (instance_types, answers, then_by_name)
-        found = self._orders.get(key)
-        if found is None:
-            indices = np.fromiter((self._indices[each] for each in instance_types), np.int64, len(instance_types))
+        order = self._orders.get(key)
+        if order is None:
+            indices = np.fromiter(
+                (self._indices[instance_type] for instance_type in instance_types), np.int64, len(instance_types)
+            )
             prices = self._prices_of(requirements, answers)[indices]
             by_name = self._name_ranks[indices] if then_by_name else np.arange(len(indices))
-            found = self._orders[key] = tuple(instance_types[at] for at in np.lexsort((by_name, prices)).tolist())
-        return found
+            order = self._orders[key] = tuple(instance_types[at] for at in np.lexsort((by_name, prices)).tolist())
+        return order
 
     def cheapest_price(self, instance_type: InstanceType, requirements: Requirements) -> float:
         """The price of its cheapest offering that can be launched under these requirements, or `NO_PRICE`."""
         return float(self._prices_of(requirements, self._answers(requirements))[self._indices[instance_type]])
 
-    def named(self, instance_types: tuple[InstanceType, ...]) -> Requirement:
+    def name_requirement(self, instance_types: tuple[InstanceType, ...]) -> Requirement:
         """The requirement of any of these instance types, by name."""
         return self._tell(instance_types)[1]
 
@@ -186,30 +190,30 @@ class InstanceTypeColumns:
         )
 
     def _prices_of(self, requirements: Requirements, answers: _Answers) -> NDArray[np.float64]:
-        found = self._prices.get(answers)
-        if found is None:
-            found = np.full(len(self._types), NO_PRICE)
+        lowest = self._prices.get(answers)
+        if lowest is None:
+            lowest = np.full(len(self._types), NO_PRICE)
             for offering, _, indices, prices in self._launchable:
                 if requirements.is_compatible(offering.requirements, self._well_known):
-                    np.minimum.at(found, indices, prices)
-            self._prices[answers] = found
-        return found
+                    np.minimum.at(lowest, indices, prices)
+            self._prices[answers] = lowest
+        return lowest
 
     # ------------------------------------------------------------ what is remembered
 
     def _tell(self, instance_types: tuple[InstanceType, ...]) -> tuple[int, Requirement]:
-        found = self._told.get(instance_types)
-        if found is None:
-            names = frozenset(each.name for each in instance_types)
-            found = self.mask_of(instance_types), Requirement(INSTANCE_TYPE, False, names)
-            self._told[instance_types] = found
-        return found
+        name_parts = self._named_types.get(instance_types)
+        if name_parts is None:
+            names = frozenset(instance_type.name for instance_type in instance_types)
+            name_parts = self.mask_of(instance_types), Requirement(INSTANCE_TYPE, False, names)
+            self._named_types[instance_types] = name_parts
+        return name_parts
 
     def _meeting_one(self, requirement: Requirement) -> int:
         alone = Requirements((requirement,))
         mask = self.all
-        for other, owners in self._by_value.get(requirement.key, {}).items():
-            if not Requirements((other,)).intersects(alone):
+        for value, owners in self._by_value.get(requirement.key, {}).items():
+            if not Requirements((value,)).intersects(alone):
                 mask &= ~owners
         self._meeting[requirement] = mask
         return mask
@@ -221,11 +225,11 @@ class InstanceTypeColumns:
 
     def _read_rows(self) -> None:
         count = len(self._types)
-        rows = [each.allocatable for each in self._types]
+        rows = [instance_type.allocatable for instance_type in self._types]
         self._further_rows: list[tuple[int, int]] = []
         self._rows_of: list[list[int]] = [[index] for index in range(count)]
-        for index, each in enumerate(self._types):
-            for group in each.groups[1:]:
+        for index, instance_type in enumerate(self._types):
+            for group in instance_type.groups[1:]:
                 self._further_rows.append((1 << len(rows), 1 << index))
                 self._rows_of[index].append(len(rows))
                 rows.append(group.allocatable)
@@ -233,28 +237,30 @@ class InstanceTypeColumns:
         self._row_count = len(rows)
         # Nothing fits where any amount is negative.
         self._usable = np.array([all(amount >= 0 for amount in row.values()) for row in rows], dtype=np.bool_)
-        self._capacity = _columns([each.capacity for each in self._types])
+        self._capacity = _columns([instance_type.capacity for instance_type in self._types])
 
     def _read_offerings(self) -> None:
         self._available: dict[Requirements, int] = {}
         launchable: dict[Requirements, list[tuple[Offering, int]]] = defaultdict(list)
-        for index, each in enumerate(self._types):
-            for row, group in zip(self._rows_of[index], each.groups, strict=True):
+        for index, instance_type in enumerate(self._types):
+            for row, group in zip(self._rows_of[index], instance_type.groups, strict=True):
                 for offering in group.offerings:
-                    known = self._available.get(offering.requirements, 0)
-                    self._available[offering.requirements] = known | 1 << row
-            for offering in each.offerings:
+                    available = self._available
+                    available[offering.requirements] = available.get(offering.requirements, 0) | 1 << row
+            for offering in instance_type.offerings:
                 if offering.is_launchable:
                     launchable[offering.requirements].append((offering, index))
-        self._offering_keys = tuple(sorted({each.key for required in self._available for each in required}))
+        self._offering_keys = tuple(
+            sorted({requirement.key for requirements in self._available for requirement in requirements})
+        )
         self._launchable: list[tuple[Offering, int, NDArray[np.int64], NDArray[np.float64]]] = []
-        for found in launchable.values():
+        for entries in launchable.values():
             mask = 0
-            for _, index in found:
+            for _, index in entries:
                 mask |= 1 << index
-            indices = np.array([index for _, index in found], dtype=np.int64)
-            prices = np.array([offering.price for offering, _ in found], dtype=np.float64)
-            self._launchable.append((found[0][0], mask, indices, prices))
+            indices = np.array([index for _, index in entries], dtype=np.int64)
+            prices = np.array([offering.price for offering, _ in entries], dtype=np.float64)
+            self._launchable.append((entries[0][0], mask, indices, prices))
 
 
 def _bits(mask: int, count: int) -> NDArray[np.bool_]:

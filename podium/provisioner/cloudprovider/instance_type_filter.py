@@ -64,19 +64,19 @@ class _Tally:
     all_but_resources: bool = False
     all_but_requirements: bool = False
 
-    def add(self, considered: int, meeting: int, roomy: int, offered: int) -> None:
+    def add(self, considered: int, meeting: int, roomy: int, in_offer: int) -> None:
         """Count instance types; those with room are among those that are offered."""
         self.requirements |= bool(considered & meeting)
         self.resources |= bool(considered & roomy)
-        self.offering |= bool(considered & offered)
-        self.all_but_resources |= bool(considered & meeting & offered & ~roomy)
+        self.offering |= bool(considered & in_offer)
+        self.all_but_resources |= bool(considered & meeting & in_offer & ~roomy)
         self.all_but_requirements |= bool(considered & roomy & ~meeting)
 
     def text(self) -> str:
         unmet = (not self.requirements, not self.resources, not self.offering)
-        known = _NONE_MET.get(unmet)
-        if known is not None:
-            return known
+        sentence = _NONE_MET.get(unmet)
+        if sentence is not None:
+            return sentence
         if self.all_but_requirements:
             return (
                 "no instance type which had enough resources and the required offering met the scheduling requirements"
@@ -120,21 +120,21 @@ class InstanceTypeFilter:
 
     def mask_of(self, group: DaemonGroup) -> int:
         """The instance types of a group as bits."""
-        found = self._groups.get(group)
-        if found is None:
-            found = self._groups[group] = self.columns.mask_of(group.instance_types)
-        return found
+        mask = self._groups.get(group)
+        if mask is None:
+            mask = self._groups[group] = self.columns.mask_of(group.instance_types)
+        return mask
 
     def in_order(self, mask: int, groups: Iterable[DaemonGroup]) -> tuple[InstanceType, ...]:
         """The instance types of these bits, in the order of the groups."""
-        parts = [found for group in groups if (found := mask & self.mask_of(group))]
+        parts = [mask_of_group for group in groups if (mask_of_group := mask & self.mask_of(group))]
         if len(parts) == 1:
             return self.columns.types_in(parts[0])
-        return tuple(each for part in parts for each in self.columns.types_in(part))
+        return tuple(instance_type for part in parts for instance_type in self.columns.types_in(part))
 
-    def filtered(
+    def filter_types(
         self,
-        allowed: int,
+        options: int,
         groups: Sequence[DaemonGroup],
         requirements: Requirements,
         requests: Requests,
@@ -146,34 +146,34 @@ class InstanceTypeFilter:
         """The instance types that are left.
 
         Args:
-            allowed: the instance types that may be left, as bits.
+            options: the instance types that may be left, as bits.
             requests: what all pods of the NodeClaim take.
             pod_requests: what the last of them takes, for the text of a failure.
             ports: the node's ports that the last of them asks for.
             lower_min_values: whether fewer different values than wanted will do.
         """
         columns = self.columns
-        meeting, offered = columns.meeting(requirements), columns.offered(requirements)
-        open_groups = [each for each in groups if not any_conflict(ports, each.ports)] if ports else groups
-        left = 0
+        meeting, in_offer = columns.meeting(requirements), columns.offered_rows(requirements)
+        open_groups = [group for group in groups if not any_conflict(ports, group.ports)] if ports else groups
+        remainder = 0
         for group in open_groups:
-            considered = self.mask_of(group) & allowed & meeting
+            considered = self.mask_of(group) & options & meeting
             if considered:
-                wanted = total(requests, group.overhead) if group.overhead else requests
-                left |= considered & columns.types_of_rows(columns.with_room(wanted) & offered)
+                demand = total(requests, group.overhead) if group.overhead else requests
+                remainder |= considered & columns.types_of_rows(columns.with_room(demand) & in_offer)
         unmet: Mapping[str, int] = {}
-        if left and any(each.min_values is not None for each in requirements):
-            unmet = unmet_min_values(self.in_order(left, groups), requirements)
-        if left and (lower_min_values or not unmet):
-            return Options(left, unmet)
+        if remainder and any(requirement.min_values is not None for requirement in requirements):
+            unmet = unmet_min_values(self.in_order(remainder, groups), requirements)
+        if remainder and (lower_min_values or not unmet):
+            return Options(remainder, unmet)
 
         def text() -> str:
             tally = _Tally()
             for group in open_groups:
-                wanted = total(requests, group.overhead) if group.overhead else requests
-                roomy = columns.types_of_rows(columns.with_room(wanted) & offered)
-                tally.add(self.mask_of(group) & allowed, meeting, roomy, columns.types_of_rows(offered))
-            overheads = [each.overhead for each in open_groups if each.overhead]
+                demand = total(requests, group.overhead) if group.overhead else requests
+                roomy = columns.types_of_rows(columns.with_room(demand) & in_offer)
+                tally.add(self.mask_of(group) & options, meeting, roomy, columns.types_of_rows(in_offer))
+            overheads = [group.overhead for group in open_groups if group.overhead]
             return _text(tally, unmet, requirements, pod_requests, overheads)
 
         return Refusal(text)
@@ -181,7 +181,7 @@ class InstanceTypeFilter:
 
 def without_hostname(requirements: Requirements) -> Requirements:
     """The requirements on all other labels."""
-    return Requirements(each for each in requirements if each.key != HOSTNAME)
+    return Requirements(requirement for requirement in requirements if requirement.key != HOSTNAME)
 
 
 def _text(
@@ -206,8 +206,8 @@ def _resources_text(pod_requests: Requests, overheads: Sequence[Requests]) -> st
     if not overheads:
         return amounts_text(pod_requests)
     least = overheads[0]
-    for each in overheads[1:]:
-        least = smallest(least, each)
+    for overhead in overheads[1:]:
+        least = smallest(least, overhead)
     if not least:
         return amounts_text(pod_requests)
     low, high = total(least, pod_requests), total(largest(overheads), pod_requests)

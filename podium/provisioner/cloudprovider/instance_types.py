@@ -107,7 +107,7 @@ class InstanceType:
     @cached_property
     def is_priced(self) -> bool:
         """Whether every offering has a price."""
-        return all(each.is_priced for each in self.offerings)
+        return all(offering.is_priced for offering in self.offerings)
 
     @property
     def allocatable(self) -> Requests:
@@ -157,7 +157,7 @@ class InstanceType:
         Args:
             well_known: the labels that the requirements need not define.
         """
-        return min((each.price for each in self._launchable(requirements, well_known)), default=NO_PRICE)
+        return min((offering.price for offering in self._launchable(requirements, well_known)), default=NO_PRICE)
 
     def worst_launch_price(self, requirements: Requirements, well_known: AbstractSet[str]) -> float:
         """The most that a node may cost under these requirements, or `NO_PRICE` if none can be launched.
@@ -170,7 +170,9 @@ class InstanceType:
         """
         launchable = list(self._launchable(requirements, well_known))
         for capacity_type in CAPACITY_TYPES:
-            prices = [each.price for each in launchable if each.requirements.get(CAPACITY_TYPE).has(capacity_type)]
+            prices = [
+                offering.price for offering in launchable if offering.requirements.get(CAPACITY_TYPE).has(capacity_type)
+            ]
             if prices:
                 return max(prices)
         return NO_PRICE
@@ -185,12 +187,19 @@ class InstanceType:
 
     def offering_of(self, zone: str, capacity_type: str) -> Offering | None:
         """The first offering with these labels, available or not."""
-        return next((each for each in self.offerings if (each.zone, each.capacity_type) == (zone, capacity_type)), None)
+        return next(
+            (
+                offering
+                for offering in self.offerings
+                if (offering.zone, offering.capacity_type) == (zone, capacity_type)
+            ),
+            None,
+        )
 
     def _launchable(self, requirements: Requirements, well_known: AbstractSet[str]) -> Iterable[Offering]:
-        for each in self.offerings:
-            if each.is_launchable and requirements.is_compatible(each.requirements, well_known):
-                yield each
+        for offering in self.offerings:
+            if offering.is_launchable and requirements.is_compatible(offering.requirements, well_known):
+                yield offering
 
 
 def in_price_order(
@@ -200,14 +209,17 @@ def in_price_order(
 
     This is the order before some are cut off.
     """
-    return sorted(instance_types, key=lambda each: each.cheapest_price(requirements, well_known))
+    return sorted(instance_types, key=lambda instance_type: instance_type.cheapest_price(requirements, well_known))
 
 
 def in_price_and_name_order(
     instance_types: Iterable[InstanceType], requirements: Requirements, well_known: AbstractSet[str]
 ) -> list[InstanceType]:
     """The instance types by `cheapest_price`, then by name. This is the order of a plan."""
-    return sorted(instance_types, key=lambda each: (each.cheapest_price(requirements, well_known), each.name))
+    return sorted(
+        instance_types,
+        key=lambda instance_type: (instance_type.cheapest_price(requirements, well_known), instance_type.name),
+    )
 
 
 def fits(requests: Requests, total: Requests) -> bool:
@@ -228,11 +240,15 @@ def unmet_min_values(instance_types: Sequence[InstanceType], requirements: Requi
     unmet: dict[str, int] = {}
     if not instance_types:
         return unmet
-    for requirement in sorted(requirements, key=lambda each: each.key):
+    for requirement in sorted(requirements, key=lambda requirement: requirement.key):
         if requirement.min_values is None:
             continue
-        offered = {value for each in instance_types for value in each.requirements.get(requirement.key).values}
-        count = sum(requirement.has(value) for value in offered)
+        values = {
+            value
+            for instance_type in instance_types
+            for value in instance_type.requirements.get(requirement.key).values
+        }
+        count = sum(requirement.has(value) for value in values)
         if count < requirement.min_values:
             unmet[requirement.key] = count
     return unmet
@@ -243,7 +259,7 @@ def needed_for_min_values(instance_types: Sequence[InstanceType], requirements: 
 
     0 if nothing is wanted, and all of them if all are too few.
     """
-    if all(each.min_values is None for each in requirements):
+    if all(requirement.min_values is None for requirement in requirements):
         return 0
     counts = range(1, len(instance_types) + 1)
     enough = (count for count in counts if not unmet_min_values(instance_types[:count], requirements))
@@ -257,8 +273,8 @@ def _only_value(requirements: Requirements, key: str) -> str:
 
 def _allocatable(capacity: Requests, overhead: Requests) -> Requests:
     """The capacity without the overhead. Huge pages are taken from the memory, which they never make negative."""
-    left = dict(amounts.less(capacity, overhead))
+    amounts_left = dict(amounts.less(capacity, overhead))
     for name, amount in capacity.items():
         if is_hugepages(name):
-            left[MEMORY] = max(left.get(MEMORY, 0) - amount, 0)
-    return left
+            amounts_left[MEMORY] = max(amounts_left.get(MEMORY, 0) - amount, 0)
+    return amounts_left

@@ -50,13 +50,13 @@ class Reservations:
 
     def hold(self, hostname: str, offerings: Iterable[Offering]) -> None:
         """Let the node hold a place in each of these reservations, and in no other."""
-        wanted = {reservation_of(each) for each in offerings}
-        held = self._held.get(hostname, set())
-        for name in wanted - held:
+        reservation_ids = {reservation_of(offering) for offering in offerings}
+        held_ids = self._held.get(hostname, set())
+        for name in reservation_ids - held_ids:
             self._free[name] -= 1
-        for name in held - wanted:
+        for name in held_ids - reservation_ids:
             self._free[name] += 1
-        self._held[hostname] = wanted
+        self._held[hostname] = reservation_ids
 
     def __bool__(self) -> bool:
         """Whether there is any reservation."""

@@ -117,11 +117,11 @@ class ProvisionerApp(Process):
         super().__init__(log, "provisioner", self.metrics, clock=clock, random=random, election=election)
         self._options = options
 
-    async def run(self, started: Callable[[], None] = lambda: None) -> None:
+    async def run(self, on_start: Callable[[], None] = lambda: None) -> None:
         """Provision until SIGTERM, SIGINT or `stop`.
 
         Args:
-            started: called when the loops begin.
+            on_start: called when the loops begin.
 
         Raises:
             ConnectionConfigError, ServingError, ProviderUnusableError, ApiError: it cannot start.
@@ -138,15 +138,15 @@ class ProvisionerApp(Process):
             informers = self._informer_set(session)
             loops = _Loops(options, session, informers, self._clock, self.metrics, self._is_muted)
             async with self._serving(options.health_address, options.metrics_address):
-                await self._run_parts(self._parts(connection, informers, loops, started))
+                await self._run_parts(self._parts(connection, informers, loops, on_start))
         log.info("Stopped")
 
     def _parts(
-        self, connection: Connection, informers: InformerSet, loops: _Loops, started: Callable[[], None]
+        self, connection: Connection, informers: InformerSet, loops: _Loops, on_start: Callable[[], None]
     ) -> Parts:
         def begin() -> Iterable[Tasks]:
             log.info("Provisioning", provider=self._options.provider)
-            started()
+            on_start()
             return [
                 {f"{name} loop": self._loop(name, step) for name, step in loops.steps.items()},
                 {"status": loops.status.run},
@@ -200,31 +200,31 @@ class _Loops:
         planner: Planner | PlacingPlanner = by_karpenter
         if placing is not None:
             planner = PlacingPlanner(by_karpenter, placing.config, placing.classes, placing.any_scheduler)
-        others = OTHERS if placing is not None else ()
-        watched = WatchedCluster(informers, clock, options.node_pools, others)
+        other_resources = OTHERS if placing is not None else ()
+        cluster = WatchedCluster(informers, clock, options.node_pools, other_resources)
         record = self.recorder.record
         drains: Mapping[str, Step] = {}
         provider: Provider
         is_karpenter = options.provider == "karpenter"
         if options.provider == "sandbox":
-            provider = sandbox = SandboxProvider(client, session, watched, record, clock, in_own_words=in_own_words)
+            provider = sandbox = SandboxProvider(client, session, cluster, record, clock, in_own_words=in_own_words)
             drains = {"removal": sandbox.drain}
         elif is_karpenter:
-            provider = KarpenterProvider(client, session, watched)
+            provider = KarpenterProvider(client, session, cluster)
         else:
             provider = PlanOnlyProvider(record)
         is_real = options.provider != "plan-only"
         self.status = Status(
             client, options.namespace, options.name, record, metrics, is_real=is_real, in_own_words=in_own_words
         )
-        purchasing = Purchasing(provider, watched, clock, awaits_machines=is_karpenter)
+        purchasing = Purchasing(provider, cluster, clock, awaits_machines=is_karpenter)
         nominations = Nominations(clock, max(2 * options.batch_max_s, options.nominated_s_min))
         window = BatchingWindow(clock, idle_s=options.batch_idle_s, max_s=options.batch_max_s)
         provisioning = ProvisioningLoop(
-            watched, planner, purchasing, nominations, window, self.status, clock, _in_thread
+            cluster, planner, purchasing, nominations, window, self.status, clock, _in_thread
         )
         disruption = DisruptionLoop(
-            watched,
+            cluster,
             planner,
             provider,
             purchasing,

@@ -22,7 +22,7 @@ from podium.provisioner.controller.provisioning import NOT_SEEN_PAUSE_S, Compute
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.planners.planner import Removal
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 
 log = get_logger("provisioner")
 
@@ -33,12 +33,12 @@ REPLACED_S_MAX: Final = 600.0
 class RemovalPlanner(Protocol):
     """Plans which nodes go."""
 
-    def removal(self, objects: ClusterObjects, now: float, fixed: AbstractSet[str]) -> Removal | None:
+    def removal(self, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]) -> Removal | None:
         """The nodes that may go now."""
         ...
 
-    def validated(
-        self, removal: Removal, objects: ClusterObjects, now: float, fixed: AbstractSet[str]
+    def validate(
+        self, removal: Removal, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]
     ) -> Removal | str:
         """The removal as far as it still holds, or why it does not."""
         ...
@@ -55,7 +55,7 @@ class DisruptionLoop:
 
     def __init__(
         self,
-        watched: WatchedCluster,
+        cluster: WatchedCluster,
         planner: RemovalPlanner,
         provider: Provider,
         purchasing: Purchasing,
@@ -67,7 +67,7 @@ class DisruptionLoop:
         period_s: float,
         validated_after_s: float,
     ) -> None:
-        self._watched = watched
+        self._watched = cluster
         self._planner = planner
         self._provider = provider
         self._purchasing = purchasing
@@ -82,25 +82,25 @@ class DisruptionLoop:
         """Remove nodes that may go; returns in how many seconds to look again."""
         if not self._nominations.is_known or not self._watched.is_current or await self._purchasing.unseen():
             return NOT_SEEN_PAUSE_S
-        objects, now, fixed = self._watched.objects(), self._clock.now(), frozenset(self._nominations.current())
-        found = await self._compute(lambda: self._planner.removal(objects, now, fixed))
-        if found is None:
-            self._report.removed(None)
+        objects, now_s, fixed_nodes = self._watched.objects(), self._clock.now(), frozenset(self._nominations.current())
+        removal = await self._compute(lambda: self._planner.removal(objects, now_s, fixed_nodes))
+        if removal is None:
+            self._report.record_removal(None)
             return self._period_s
-        savings = {} if found.savings is None else {"savings": round(found.savings, 4)}
-        log.info("Nodes may be removed", reason=found.reason, nodes=found.nodes, **savings)
+        savings = {} if removal.savings is None else {"savings": round(removal.savings, 4)}
+        log.info("Nodes may be removed", reason=removal.reason, nodes=removal.nodes, **savings)
         await anyio.sleep(self._validated_after_s)
         async with self._purchasing.turn:
-            removal = await self._validated(found)
-            if removal is None:
+            valid = await self._validate(removal)
+            if valid is None:
                 return self._period_s
-            bought = await self._purchasing.buy(removal.replacements)
-            self._nominations.add([*removal.moves, *(each.name for each in removal.replacements)])
-            leaving = [] if bought else await self._delete(removal)
+            bought = await self._purchasing.buy(valid.replacements)
+            self._nominations.add([*valid.moves, *(replacement.name for replacement in valid.replacements)])
+            leaving = [] if bought else await self._delete(valid)
         if bought:
-            leaving = await self._delete(removal) if await self._have_come(removal, bought) else []
+            leaving = await self._delete(valid) if await self._have_come(valid, bought) else []
         if leaving:
-            self._report.removed(removal)
+            self._report.record_removal(valid)
         return NOT_SEEN_PAUSE_S if leaving and await self._is_noticed(leaving) else self._period_s
 
     async def _delete(self, removal: Removal) -> list[ProvidedNode]:
@@ -110,22 +110,22 @@ class DisruptionLoop:
             await self._provider.delete(node, removal.reason)
         return leaving
 
-    async def _validated(self, found: Removal) -> Removal | None:
+    async def _validate(self, removal: Removal) -> Removal | None:
         if not self._watched.is_current or await self._purchasing.unseen():
             return None
-        objects, now, fixed = self._watched.objects(), self._clock.now(), frozenset(self._nominations.current())
-        removal = await self._compute(lambda: self._planner.validated(found, objects, now, fixed))
-        if isinstance(removal, str):
-            log.info("Nodes are not removed after all", nodes=found.nodes, why=removal)
+        objects, now_s, fixed_nodes = self._watched.objects(), self._clock.now(), frozenset(self._nominations.current())
+        valid = await self._compute(lambda: self._planner.validate(removal, objects, now_s, fixed_nodes))
+        if isinstance(valid, str):
+            log.info("Nodes are not removed after all", nodes=removal.nodes, why=valid)
             return None
-        return removal
+        return valid
 
-    async def _have_come(self, removal: Removal, bought: Iterable[PlannedNode]) -> bool:
+    async def _have_come(self, removal: Removal, bought: Iterable[NodePlan]) -> bool:
         """Wait for what takes the place of the nodes; returns whether it is there."""
         with anyio.move_on_after(REPLACED_S_MAX):
             while await self._purchasing.unseen():  # noqa: ASYNC110 - the API server may have to be asked
                 await anyio.sleep(NOT_SEEN_PAUSE_S)
-            missing = self._watched.missing({each.name for each in bought})
+            missing = self._watched.missing({node.name for node in bought})
             if missing:
                 log.warning("Nodes stay, since what was to replace them is gone", nodes=removal.nodes)
             return not missing
@@ -135,7 +135,7 @@ class DisruptionLoop:
     async def _is_noticed(self, nodes: list[ProvidedNode]) -> bool:
         """Wait until the watch shows that the nodes change; returns whether it does."""
         with anyio.move_on_after(NOT_SEEN_PAUSE_S * 10):
-            while any(self._watched.node(each.name) is each for each in nodes):  # noqa: ASYNC110 - short
+            while any(self._watched.node(node.name) is node for node in nodes):  # noqa: ASYNC110 - short
                 await anyio.sleep(NOT_SEEN_PAUSE_S)
             return True
         return False

@@ -11,7 +11,7 @@ from typing import Final
 from podium.binder.events.event import Event, ObjectReference, reference_to, truncate
 from podium.objects.core import Pod
 from podium.provisioner.apis.objects import ProvidedNode
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 
 CONTROLLER: Final = "podium-provisioner"
 _NORMAL: Final = "Normal"
@@ -19,7 +19,7 @@ _WARNING: Final = "Warning"
 _ACTION: Final = "Provisioning"
 
 
-def nominated(pod: Pod, node: str, *, in_own_words: bool = False) -> Event:
+def nomination(pod: Pod, node: str, *, in_own_words: bool = False) -> Event:
     """An Event: the pod will fit on this node."""
     note = f"The pod will fit on node {node}" if in_own_words else f"Pod should schedule on: node/{node}"
     return _about_pod(pod, _NORMAL, "Nominated", note)
@@ -31,9 +31,9 @@ def failed_scheduling(pod: Pod, why: str, *, in_own_words: bool = False) -> Even
     return _about_pod(pod, _WARNING, "FailedScheduling", note)
 
 
-def node_planned(pod: Pod, planned: PlannedNode) -> Event:
+def node_planned(pod: Pod, node: NodePlan) -> Event:
     """An Event: a node would be bought for the pod, if anything was."""
-    return _about_pod(pod, _NORMAL, "NodePlanned", f"A node would be bought for this pod: {planned.text}")
+    return _about_pod(pod, _NORMAL, "NodePlanned", f"A node would be bought for this pod: {node.text}")
 
 
 def removal_planned(node: ProvidedNode, reason: str) -> Event:

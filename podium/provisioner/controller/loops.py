@@ -29,7 +29,7 @@ FAILURES: Final = (ApiError, FieldError, ClusterError)
 class StepCounter(Protocol):
     """Counts steps."""
 
-    def stepped(self, loop: str, seconds: float, *, is_error: bool) -> None:
+    def record_step(self, loop: str, seconds: float, *, is_error: bool) -> None:
         """A step has ended."""
         ...
 
@@ -43,8 +43,8 @@ async def run_again_and_again(name: str, step: Step, backoff: Backoff, clock: Cl
         except FAILURES as error:
             pause_s = backoff.delay_s()
             log.warning("A loop has failed and runs again", loop=name, error=str(error), after_s=round(pause_s, 1))
-            counter.stepped(name, clock.monotonic() - started_s, is_error=True)
+            counter.record_step(name, clock.monotonic() - started_s, is_error=True)
         else:
             backoff.reset()
-            counter.stepped(name, clock.monotonic() - started_s, is_error=False)
+            counter.record_step(name, clock.monotonic() - started_s, is_error=False)
         await anyio.sleep(pause_s)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.provisioner.planners.planner import Purchases, Removal
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.planners.planner import Removal
+from podium.provisioner.provisioning.plan import NodePlan, Plan
 from podium.telemetry.families import counter, exponential, gauge, histogram
 from podium.telemetry.process_metrics import ProcessMetrics
 
@@ -28,18 +28,18 @@ class ProvisionerMetrics(ProcessMetrics):
         self._staying = gauge(f"{_PREFIX}_unschedulable_pods", "Pods that no node which can be bought would help.")
         super().__init__(self._steps_s, self._errors, self._bought, self._removed, self._staying, elects=True)
 
-    def stepped(self, loop: str, seconds: float, *, is_error: bool) -> None:
+    def record_step(self, loop: str, seconds: float, *, is_error: bool) -> None:
         """A step of a loop has ended."""
         self._steps_s[(loop,)].observe(seconds)
         if is_error:
             self._errors[(loop,)].add()
 
-    def purchased(self, purchases: Purchases, bought: Iterable[PlannedNode]) -> None:
-        """Nodes were planned, and some of them bought."""
-        self._staying[()].set(len(purchases.staying))
-        for each in bought:
-            self._bought[(each.pool,)].add()
+    def record_plan(self, plan: Plan, bought: Iterable[NodePlan]) -> None:
+        """Count the pods that a plan leaves pending, and the nodes that were bought."""
+        self._staying[()].set(len(plan.unschedulable))
+        for node in bought:
+            self._bought[(node.pool,)].add()
 
-    def removed(self, removal: Removal) -> None:
+    def record_removal(self, removal: Removal) -> None:
         """The removal of nodes has begun."""
         self._removed[(removal.reason,)].add(len(removal.nodes))

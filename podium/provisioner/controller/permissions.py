@@ -47,7 +47,7 @@ def needs(
     resources: dict[ResourceType[Any], str] = dict.fromkeys(WATCHED.values(), "the provisioner")
     if places_with_podium:
         resources |= dict.fromkeys(OTHERS, "--rules podium")
-    users = {each: user for resource, user in resources.items() for each in watching(resource)}
+    users = {rule: user for resource, user in resources.items() for rule in watching(resource)}
     users |= dict.fromkeys(RECORDING_EVENTS, "the provisioner")
     users |= dict.fromkeys(_WRITES[provider], f"--provider {provider}")
     users |= dict.fromkeys(_status(namespace), "the status")

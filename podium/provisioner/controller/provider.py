@@ -7,7 +7,7 @@ from typing import Protocol
 
 from podium.lib.error_text import UserFacingError
 from podium.provisioner.apis.objects import ProvidedNode
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 
 
 class ProviderUnusableError(UserFacingError):
@@ -17,7 +17,7 @@ class ProviderUnusableError(UserFacingError):
 class Provider(Protocol):
     """Makes nodes and removes them. Every method may be repeated: what has happened already happens no second time."""
 
-    async def create(self, planned: PlannedNode) -> bool:
+    async def create(self, node: NodePlan) -> bool:
         """Buy the node under its name, unless it is there already; returns whether there will be such a node.
 
         Raises:

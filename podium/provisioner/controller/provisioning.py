@@ -17,9 +17,9 @@ from podium.provisioner.controller.nominations import Nominations
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.disruption.sandbox_nodes import is_being_removed
-from podium.provisioner.planners.planner import Purchases, Removal
+from podium.provisioner.planners.planner import Removal
 from podium.provisioner.provisioning.batching import BatchingState, BatchingWindow
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan, Plan
 from podium.provisioner.state.validation import is_provisionable
 from podium.server.wakeup import WakeUp
 
@@ -45,11 +45,11 @@ class ComputeElsewhere(Protocol):
 class Report(Protocol):
     """Tells of what was decided."""
 
-    def purchased(self, purchases: Purchases, bought: tuple[PlannedNode, ...]) -> None:
-        """Nodes were planned, and some of them bought."""
+    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
+        """Record a plan, and which of its nodes were bought."""
         ...
 
-    def removed(self, removal: Removal | None) -> None:
+    def record_removal(self, removal: Removal | None) -> None:
         """Nodes are being removed; None if none can go now."""
         ...
 
@@ -57,8 +57,8 @@ class Report(Protocol):
 class PurchasePlanner(Protocol):
     """Plans which nodes to buy."""
 
-    def purchases(self, objects: ClusterObjects, now: float) -> Purchases:
-        """The nodes to buy now."""
+    def plan(self, objects: ClusterObjects, now_s: float) -> Plan:
+        """Plan what to buy now."""
         ...
 
 
@@ -71,7 +71,7 @@ class ProvisioningLoop:
 
     def __init__(
         self,
-        watched: WatchedCluster,
+        cluster: WatchedCluster,
         planner: PurchasePlanner,
         purchasing: Purchasing,
         nominations: Nominations,
@@ -80,7 +80,7 @@ class ProvisioningLoop:
         clock: Clock,
         compute: ComputeElsewhere,
     ) -> None:
-        self._watched = watched
+        self._watched = cluster
         self._planner = planner
         self._purchasing = purchasing
         self._nominations = nominations
@@ -90,11 +90,11 @@ class ProvisioningLoop:
         self._compute = compute
         self._wake_up = WakeUp()
         self._triggered_s = float("-inf")
-        watched.on_pod(self._on_pod)
+        cluster.on_pod(self._on_pod)
 
     async def step(self) -> float:
         """Wait for a batch and buy for it; returns in how many seconds to look again."""
-        if await self._batched():
+        if await self._wait_for_batch():
             return await self._provision()
         self._nominations.know()
         now_s = self._clock.monotonic()
@@ -115,7 +115,7 @@ class ProvisioningLoop:
         """Whether pods wait for nodes, or their nodes go."""
         return any(map(is_provisionable, self._watched.pods())) or any(map(is_being_removed, self._watched.nodes()))
 
-    async def _batched(self) -> bool:
+    async def _wait_for_batch(self) -> bool:
         self._window.begin()
         while (wake_at_s := self._window.wake_at_s) is not None:
             left_s = wake_at_s - self._clock.monotonic()
@@ -133,21 +133,21 @@ class ProvisioningLoop:
             self._trigger(None)
             return NOT_SEEN_PAUSE_S
         try:
-            objects, now = self._watched.objects(), self._clock.now()
-            purchases = await self._compute(lambda: self._planner.purchases(objects, now))
-            self._nominations.add([*purchases.existing, *(each.name for each in purchases.nodes)])
+            objects, now_s = self._watched.objects(), self._clock.now()
+            plan = await self._compute(lambda: self._planner.plan(objects, now_s))
+            self._nominations.add([*plan.existing, *(node.name for node in plan.nodes)])
             log.info(
                 "Planned nodes",
-                nodes=len(purchases.nodes),
-                pods=sum(len(each.pods) for each in purchases.nodes),
-                pods_on_existing=sum(map(len, purchases.existing.values())),
-                staying=len(purchases.staying),
+                nodes=len(plan.nodes),
+                pods=sum(len(node.pods) for node in plan.nodes),
+                pods_on_existing=sum(map(len, plan.existing.values())),
+                staying=len(plan.unschedulable),
             )
-            bought = await self._purchasing.buy(purchases.nodes)
+            bought = await self._purchasing.buy(plan.nodes)
         except BaseException:
             # The pods still wait: the next step plans for them again, without a new trigger.
             self._trigger(None)
             raise
         self._nominations.know()
-        self._report.purchased(purchases, tuple(bought))
+        self._report.record_plan(plan, tuple(bought))
         return 0.0

@@ -15,7 +15,7 @@ from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
 from podium.provisioner.controller.provider import Provider
 from podium.provisioner.controller.watched import WatchedCluster
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 
 log = get_logger("provisioner")
 
@@ -37,38 +37,38 @@ class Purchasing:
     """
 
     def __init__(
-        self, provider: Provider, watched: WatchedCluster, clock: Clock, *, awaits_machines: bool = False
+        self, provider: Provider, cluster: WatchedCluster, clock: Clock, *, awaits_machines: bool = False
     ) -> None:
         self.turn = anyio.Lock()
         self._awaits_machines = awaits_machines
         self._provider = provider
-        self._watched = watched
+        self._watched = cluster
         self._clock = clock
         self._asked_at_s: dict[str, float] = {}
 
-    async def buy(self, nodes: Iterable[PlannedNode]) -> Sequence[PlannedNode]:
+    async def buy(self, nodes: Iterable[NodePlan]) -> Sequence[NodePlan]:
         """Ask for these nodes; returns those that there will be.
 
         Raises:
             ApiError: the first of the errors, after every node was asked for.
         """
-        waiting, bought, errors = iter(tuple(nodes)), list[PlannedNode](), list[ApiError]()
+        waiting, bought, errors = iter(tuple(nodes)), list[NodePlan](), list[ApiError]()
 
         async def ask() -> None:
-            for planned in waiting:
+            for node in waiting:
                 # Before the request: however it ends, there may be a node from now on.
-                self._asked_at_s[planned.name] = self._clock.monotonic()
+                self._asked_at_s[node.name] = self._clock.monotonic()
                 try:
-                    if await self._provider.create(planned):
-                        log.info("Bought node", node=planned.name, what=planned.text, pods=len(planned.pods))
-                        bought.append(planned)
+                    if await self._provider.create(node):
+                        log.info("Bought node", node=node.name, what=node.text, pods=len(node.pods))
+                        bought.append(node)
                         continue
                 except ApiError as error:
-                    log.warning("Node may not be bought", node=planned.name, what=planned.text, error=str(error))
+                    log.warning("Node may not be bought", node=node.name, what=node.text, error=str(error))
                     errors.append(error)
                     if error.may_have_happened:
                         continue
-                self._asked_at_s.pop(planned.name, None)
+                self._asked_at_s.pop(node.name, None)
 
         async with anyio.create_task_group() as group:
             for _ in range(_AT_ONCE_MAX):

@@ -14,13 +14,13 @@ import orjson
 from podium.binder.events.event import Event
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, NotFound
-from podium.objects.core import NamespacedObject, ObjectMeta
+from podium.objects.meta import NamespacedObject, ObjectMeta
 from podium.objects.resource_types import ObjectT, ResourceType
 from podium.provisioner.controller import events
 from podium.provisioner.controller.metrics import ProvisionerMetrics
-from podium.provisioner.planners.planner import Purchases, Removal
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
-from podium.provisioner.reports.purchase_plans import sum_if_known
+from podium.provisioner.planners.planner import Removal
+from podium.provisioner.provisioning.plan import NodePlan, Plan
+from podium.provisioner.reports.plan import sum_if_known
 from podium.server.wakeup import WakeUp
 
 log = get_logger("provisioner")
@@ -88,25 +88,25 @@ class Status:
         self._written: dict[str, str] = {}
         self._wake_up = WakeUp()
 
-    def purchased(self, purchases: Purchases, bought: tuple[PlannedNode, ...]) -> None:
-        """Nodes were planned, and some of them bought."""
-        self._metrics.purchased(purchases, bought)
-        for planned in bought:
-            for pod in planned.pods:
-                self._record(events.nominated(pod, planned.name, in_own_words=self._in_own_words))
+    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
+        """Record a plan, and which of its nodes were bought."""
+        self._metrics.record_plan(plan, bought)
+        for node in bought:
+            for pod in node.pods:
+                self._record(events.nomination(pod, node.name, in_own_words=self._in_own_words))
         if self._is_real:
-            for node, pods in purchases.existing.items():
+            for name, pods in plan.existing.items():
                 for pod in pods:
-                    self._record(events.nominated(pod, node, in_own_words=self._in_own_words))
-        for pod, why in purchases.staying:
-            self._record(events.failed_scheduling(pod, why, in_own_words=self._in_own_words))
-        self._set("purchases", _purchases_as_told(purchases))
+                    self._record(events.nomination(pod, name, in_own_words=self._in_own_words))
+        for stay in plan.unschedulable.values():
+            self._record(events.failed_scheduling(stay.pod, stay.reason, in_own_words=self._in_own_words))
+        self._set("purchases", _plan_json(plan))
 
-    def removed(self, removal: Removal | None) -> None:
+    def record_removal(self, removal: Removal | None) -> None:
         """Nodes are being removed; None if none can go now."""
         if removal is not None:
-            self._metrics.removed(removal)
-        self._set("removal", _NO_REMOVAL if removal is None else _removal_as_told(removal))
+            self._metrics.record_removal(removal)
+        self._set("removal", _NO_REMOVAL if removal is None else _removal_json(removal))
 
     async def run(self) -> None:
         """Write the ConfigMap whenever it has changed, until cancelled."""
@@ -124,49 +124,49 @@ class Status:
 
     async def _write(self, data: Mapping[str, str]) -> None:
         try:
-            known = await self._client.read(CONFIG_MAPS, self._item)
+            config_map = await self._client.read(CONFIG_MAPS, self._item)
         except NotFound:
-            named = {"name": self._item.metadata.name, "namespace": self._item.metadata.namespace}
-            manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, "data": data}
+            metadata = {"name": self._item.metadata.name, "namespace": self._item.metadata.namespace}
+            manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
             await self._client.create(CONFIG_MAPS, self._item, manifest)
             return
-        await self._client.patch(CONFIG_MAPS, known, {"data": data})
+        await self._client.patch(CONFIG_MAPS, config_map, {"data": data})
 
-    def _set(self, name: str, told: Mapping[str, Any]) -> None:
-        self._data[name] = orjson.dumps(told, option=orjson.OPT_INDENT_2).decode()
+    def _set(self, name: str, document: Mapping[str, Any]) -> None:
+        self._data[name] = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
         self._wake_up.set()
 
 
-def _purchases_as_told(purchases: Purchases) -> Mapping[str, Any]:
+def _plan_json(plan: Plan) -> Mapping[str, Any]:
     nodes = [
         {
-            "name": each.name,
-            "nodePool": each.pool,
-            "instanceType": each.launch.instance_type.name,
-            "zone": each.launch.offering.zone,
-            "capacityType": each.launch.offering.capacity_type,
-            "price": each.launch.shown_price,
-            "pods": len(each.pods),
+            "name": node.name,
+            "nodePool": node.pool,
+            "instanceType": node.node.instance_type.name,
+            "zone": node.node.offering.zone,
+            "capacityType": node.node.offering.capacity_type,
+            "price": node.node.shown_price,
+            "pods": len(node.pods),
         }
-        for each in purchases.nodes
+        for node in plan.nodes
     ]
-    stay = [{"pod": pod.key, "reason": why} for pod, why in purchases.staying]
-    ignored = [{"pod": pod, "reason": why} for pod, why in sorted(purchases.ignored.items())]
+    stay = [{"pod": pod, "reason": reason} for pod, reason in plan.reasons.items()]
+    ignored_pods = [{"pod": pod, "reason": reason} for pod, reason in sorted(plan.ignored.items())]
     return {
         "nodes": len(nodes),
-        "pricePerHour": sum_if_known(each.launch.shown_price for each in purchases.nodes),
-        "podsOnExistingNodes": sum(map(len, purchases.existing.values())),
+        "pricePerHour": sum_if_known(node.node.shown_price for node in plan.nodes),
+        "podsOnExistingNodes": sum(map(len, plan.existing.values())),
         "podsThatStay": len(stay),
         "newNodes": nodes[:SHOWN_MAX],
         "unschedulable": stay[:SHOWN_MAX],
-        "ignored": ignored[:SHOWN_MAX],
+        "ignored": ignored_pods[:SHOWN_MAX],
     }
 
 
-def _removal_as_told(removal: Removal) -> Mapping[str, Any]:
+def _removal_json(removal: Removal) -> Mapping[str, Any]:
     return {
         "reason": removal.reason,
         "nodes": list(removal.nodes),
-        "replacedBy": [each.text for each in removal.replacements],
+        "replacedBy": [replacement.text for replacement in removal.replacements],
         "savingsPerHour": removal.savings,
     }

@@ -27,7 +27,7 @@ from podium.provisioner.state.reading import KINDS, check_object
 log = get_logger("provisioner")
 
 WATCHED: Final[Mapping[str, ResourceType[Any]]] = {
-    each.kind: dataclasses.replace(each, type=KINDS[each.kind][1]) for each in RESOURCES
+    resource.kind: dataclasses.replace(resource, type=KINDS[resource.kind][1]) for resource in RESOURCES
 }
 """By kind, every resource that a plan depends on, with the fields that planning reads."""
 
@@ -54,9 +54,11 @@ class _Usable:
         """Forget a deleted object."""
         self.unusable.pop(old.key, None)
 
-    def on_broken(self, broken: BrokenObject, /) -> None:
+    def on_broken(self, broken_object: BrokenObject, /) -> None:
         """Report an object that cannot be read."""
-        log.error("Object cannot be read", kind=broken.kind, object=broken.key, error=broken.detail)
+        log.error(
+            "Object cannot be read", kind=broken_object.kind, object=broken_object.key, error=broken_object.detail
+        )
 
     def _check(self, item: Any) -> None:
         try:
@@ -90,7 +92,7 @@ class _PodEvents:
         """A pod is gone."""
         self._tell(old, old.node_name)
 
-    def on_broken(self, broken: BrokenObject, /) -> None:
+    def on_broken(self, broken_object: BrokenObject, /) -> None:
         """Do nothing: it was reported already."""
 
     def forget_gone(self, node: Callable[[str], object | None]) -> None:
@@ -110,7 +112,7 @@ class WatchedCluster:
     Args:
         informers: get the handlers; they must not have started.
         node_pools: those to buy from, instead of the cluster's.
-        others: more kinds that the plans depend on.
+        other_resources: more kinds that the plans depend on.
     """
 
     def __init__(
@@ -118,7 +120,7 @@ class WatchedCluster:
         informers: InformerSet,
         clock: Clock,
         node_pools: Sequence[NodePool] | None = None,
-        others: Sequence[ResourceType[Any]] = (),
+        other_resources: Sequence[ResourceType[Any]] = (),
     ) -> None:
         self._informers = informers
         self._node_pools = node_pools
@@ -130,7 +132,7 @@ class WatchedCluster:
             handler = self._usable[kind] = _Usable(kind)
             informer.add_handler(handler)
         self._by_kind[PODS.kind].add_handler(self._pod_events)
-        self._others = [(each, informers.informer(each)) for each in others]
+        self._others = [(resource, informers.informer(resource)) for resource in other_resources]
 
     def on_pod(self, listener: Callable[[Pod], None]) -> None:
         """Call this with each pod that is added, changed or deleted."""
@@ -156,14 +158,14 @@ class WatchedCluster:
     def objects(self) -> ClusterObjects:
         """The objects as they are now, as values that a plan may be made from in another thread."""
         self._pod_events.forget_gone(self.node)
-        found = {KINDS[kind][0]: self._sorted(kind) for kind in WATCHED}
-        pools = found["node_pools"] if self._node_pools is None else self._node_pools
+        lists = {KINDS[kind][0]: self._objects_of(kind) for kind in WATCHED}
+        pools = lists["node_pools"] if self._node_pools is None else self._node_pools
         return ClusterObjects(
             **{
-                **found,
-                "others": tuple((kind, each) for kind, informer in self._others for each in informer.list()),
+                **lists,
+                "others": tuple((kind, item) for kind, informer in self._others for item in informer.list()),
                 "node_pools": tuple(map(completed_pool, pools)),
-                "node_claims": (*found["node_claims"], *self._stand_in_claims(found["node_claims"])),
+                "node_claims": (*lists["node_claims"], *self._stand_in_claims(lists["node_claims"])),
             }
         )
 
@@ -176,21 +178,21 @@ class WatchedCluster:
         """The names of NodeClaims that are not launched yet."""
         claims = self._by_kind[NODE_CLAIMS.kind].list()
         return {
-            each.metadata.name
-            for each in claims
-            if not each.status.provider_id and each.metadata.deletion_timestamp is None
+            claim.metadata.name
+            for claim in claims
+            if not claim.status.provider_id and claim.metadata.deletion_timestamp is None
         }
 
-    def _sorted(self, kind: str) -> tuple[Any, ...]:
+    def _objects_of(self, kind: str) -> tuple[Any, ...]:
         unusable = self._usable[kind].unusable
-        items = (each for each in self._by_kind[kind].list() if each.key not in unusable)
-        return tuple(sorted(items, key=lambda each: (each.metadata.namespace, each.metadata.name)))
+        items = (item for item in self._by_kind[kind].list() if item.key not in unusable)
+        return tuple(sorted(items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
 
     def _stand_in_claims(self, claims: Iterable[NodeClaim]) -> Iterable[NodeClaim]:
         """NodeClaims for the nodes of the sandbox provider."""
-        known = {each.status.provider_id for each in claims}
+        machine_ids = {claim.status.provider_id for claim in claims}
         for node in self.nodes():
-            if sandbox_nodes.is_bought_here(node) and node.spec.provider_id not in known:
+            if sandbox_nodes.is_bought_here(node) and node.spec.provider_id not in machine_ids:
                 yield sandbox_nodes.claim_of(node, self._pod_events.last_s.get(node.name))
 
 

@@ -17,7 +17,7 @@ from podium.provisioner.disruption.candidates import Candidate
 from podium.provisioner.disruption.conditions import first_named
 from podium.provisioner.disruption.consolidation import Command
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.state.costs import removal_cost, summed
+from podium.provisioner.state.costs import removal_cost, sum_in_order
 from podium.provisioner.state.state_node import StateNode
 from podium.provisioner.state.validation import is_owned_by_daemon_set
 
@@ -52,15 +52,15 @@ class Balance:
         """The balance of a cluster with these candidates."""
         prices = _prices(basis)
         costs: dict[str, float] = {}
-        known = {each.name: each.cost for each in candidates}
+        candidate_costs = {candidate.name: candidate.cost for candidate in candidates}
         for state in basis.nodes:
             pool = state.labels.get(NODE_POOL)
             if pool is not None:
-                cost = known[state.name] if state.name in known else _other_cost(basis, state)
+                cost = candidate_costs[state.name] if state.name in candidate_costs else _other_cost(basis, state)
                 costs[pool] = costs.get(pool, 0.0) + cost
-        pools = {each.pool_name for each in candidates}
+        pools = {candidate.pool_name for candidate in candidates}
         return cls(
-            {each: PoolTotals(prices.get(each) or _sum_of(candidates, each), costs[each]) for each in pools},
+            {pool: PoolTotals(prices.get(pool) or _sum_of(candidates, pool), costs[pool]) for pool in pools},
             basis.well_known,
         )
 
@@ -68,15 +68,15 @@ class Balance:
         """Whether every NodePool with the policy agrees. Savings are shared out by the prices of the nodes that go."""
         savings, price = command.savings(self._well_known), command.price
         pools: dict[str, list[Candidate]] = {}
-        for each in command.candidates:
-            pools.setdefault(each.pool_name, []).append(each)
+        for candidate in command.candidates:
+            pools.setdefault(candidate.pool_name, []).append(candidate)
         for name, candidates in pools.items():
             if not candidates[0].is_balanced:
                 continue
             share = savings
             if len(pools) > 1 and price > 0:
                 share = savings * (_sum_of(candidates, name) / price)
-            if self._score(name, share, summed(each.cost for each in candidates)) < SCORE_MIN:
+            if self._score(name, share, sum_in_order(candidate.cost for candidate in candidates)) < SCORE_MIN:
                 return False
         return True
 
@@ -105,18 +105,18 @@ def _prices(basis: PlanBasis) -> Mapping[str, float]:
     prices: dict[str, float] = {}
     for claim in basis.objects.node_claims:
         labels = claim.metadata.labels
-        if all(each in labels for each in _PRICED_BY):
-            found = first_named(basis.catalogue.instance_types, labels[INSTANCE_TYPE])
-            price = found.price_of(labels[ZONE], labels[CAPACITY_TYPE]) if found is not None else 0.0
+        if all(key in labels for key in _PRICED_BY):
+            instance_type = first_named(basis.catalogue.instance_types, labels[INSTANCE_TYPE])
+            price = instance_type.price_of(labels[ZONE], labels[CAPACITY_TYPE]) if instance_type is not None else 0.0
             prices[labels[NODE_POOL]] = prices.get(labels[NODE_POOL], 0.0) + price
     return prices
 
 
 def _other_cost(basis: PlanBasis, state: StateNode) -> float:
     """The cost of a node that is no candidate: of all its pods but those of DaemonSets."""
-    pods = (each for each in state.pods if not is_owned_by_daemon_set(each))
+    pods = (pod for pod in state.pods if not is_owned_by_daemon_set(pod))
     return removal_cost(pods, reads_deletion_cost=basis.settings.reads_deletion_cost)
 
 
 def _sum_of(candidates: Iterable[Candidate], pool: str) -> float:
-    return summed(each.price for each in candidates if each.pool_name == pool)
+    return sum_in_order(candidate.price for candidate in candidates if candidate.pool_name == pool)

@@ -178,7 +178,7 @@ class CandidateFinder:
         self._pods_on = pods_on
         self._pools = pools if instance_types else {}
         # Of several with one name, the last counts, as upstream.
-        self._types = {each.name: each for each in instance_types}
+        self._types = {instance_type.name: instance_type for instance_type in instance_types}
         self._conditions = conditions
         self._evictions = evictions
         self._reads_deletion_cost = reads_deletion_cost
@@ -193,7 +193,7 @@ class CandidateFinder:
         if claim is None:
             return None
         ignores_pods = is_eventual and claim.spec.termination_grace_period is not None
-        if any(not (ignores_pods and each.is_of_pods) for each in self.blockers(state)):
+        if any(not (ignores_pods and blocker.is_of_pods) for blocker in self.blockers(state)):
             return None
         pods = tuple(pod for pod in self._pods_on(state) if is_reschedulable(pod))
         labels = state.labels
@@ -250,15 +250,15 @@ class CandidateFinder:
             return None
         budgets = self._evictions.budgets_of(pod)
         if len(budgets) > 1:
-            keys = [each.key for each in budgets]
+            keys = [budget.key for budget in budgets]
             return Reason(
                 f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{' '.join(keys)}])",
                 f"Pod {pod.key} has several PodDisruptionBudgets and cannot be evicted: {', '.join(keys)}",
             )
-        for each in budgets:
-            if each.status.disruptions_allowed == 0 and not lets_unready_go(each, pod):
+        for budget in budgets:
+            if budget.status.disruptions_allowed == 0 and not lets_unready_go(budget, pod):
                 return Reason(
-                    f"Pdb prevents pod evictions (PodDisruptionBudget=[{each.key}])",
-                    f"PodDisruptionBudget {each.key} lets none of its pods be evicted now",
+                    f"Pdb prevents pod evictions (PodDisruptionBudget=[{budget.key}])",
+                    f"PodDisruptionBudget {budget.key} lets none of its pods be evicted now",
                 )
         return None

@@ -52,7 +52,7 @@ def conditions_of(
     claims: Iterable[NodeClaim],
     node_pools: Iterable[NodePool],
     catalogue: Catalogue,
-    now: float,
+    now_s: float,
     node_class: tuple[str, str] | None = NODE_CLASS,
 ) -> Mapping[str, ClaimConditions]:
     """The conditions of NodeClaims, by name.
@@ -60,19 +60,19 @@ def conditions_of(
     Claims that are being deleted, or that have no NodePool, keep what they say.
 
     Args:
-        now: the time, in seconds since the epoch.
+        now_s: the time, in seconds since the epoch.
         node_class: group and kind of the provider's node class; None for any provider's.
     """
-    pools = {each.metadata.name: each for each in node_pools}
+    pools = {pool.metadata.name: pool for pool in node_pools}
     return {
-        each.metadata.name: _conditions(each, pools.get(each.metadata.labels.get(NODE_POOL, "")), catalogue, now)
-        if is_of_provider(each.spec.node_class_ref, node_class)
-        else _kept(each)
-        for each in claims
+        claim.metadata.name: _conditions(claim, pools.get(claim.metadata.labels.get(NODE_POOL, "")), catalogue, now_s)
+        if is_of_provider(claim.spec.node_class_ref, node_class)
+        else _conditions_kept(claim)
+        for claim in claims
     }
 
 
-def is_under_consolidate_after(claim: NodeClaim, pool: NodePool, now: float) -> bool:
+def is_under_consolidate_after(claim: NodeClaim, pool: NodePool, now_s: float) -> bool:
     """Whether pods came to the node, or left it, less than the NodePool's `consolidateAfter` ago."""
     duration_s = pool.spec.disruption.consolidate_after_s
     initialized = true_condition(claim.status.conditions, _INITIALIZED)
@@ -80,23 +80,23 @@ def is_under_consolidate_after(claim: NodeClaim, pool: NodePool, now: float) -> 
         return False
     # Before the first pod, the time counts from when pods could have come.
     since = claim.status.last_pod_event_time or initialized.last_transition_time
-    return since is not None and now - parse_time(since) < duration_s
+    return since is not None and now_s - parse_time(since) < duration_s
 
 
-def _conditions(claim: NodeClaim, pool: NodePool | None, catalogue: Catalogue, now: float) -> ClaimConditions:
-    kept = _kept(claim)
+def _conditions(claim: NodeClaim, pool: NodePool | None, catalogue: Catalogue, now_s: float) -> ClaimConditions:
+    kept_conditions = _conditions_kept(claim)
     is_leaving = claim.metadata.deletion_timestamp is not None
     if pool is None or is_leaving:
-        return kept
-    drifted = _drifted(claim, pool, catalogue, now)
+        return kept_conditions
+    drifted = _drift_reason(claim, pool, catalogue, now_s)
     return ClaimConditions(
-        kept.is_consolidatable if pool.spec.replicas is not None else _is_consolidatable(claim, pool, now),
+        kept_conditions.is_consolidatable if pool.spec.replicas is not None else _is_consolidatable(claim, pool, now_s),
         drifted,
-        kept.drifted_since_s if kept.drifted else now,
+        kept_conditions.drifted_since_s if kept_conditions.drifted else now_s,
     )
 
 
-def _kept(claim: NodeClaim) -> ClaimConditions:
+def _conditions_kept(claim: NodeClaim) -> ClaimConditions:
     drifted = true_condition(claim.status.conditions, _DRIFTED)
     is_consolidatable = true_condition(claim.status.conditions, _CONSOLIDATABLE) is not None
     if drifted is None:
@@ -105,18 +105,18 @@ def _kept(claim: NodeClaim) -> ClaimConditions:
     return ClaimConditions(is_consolidatable, drifted.reason or _DRIFTED, since_s)
 
 
-def _is_consolidatable(claim: NodeClaim, pool: NodePool, now: float) -> bool:
+def _is_consolidatable(claim: NodeClaim, pool: NodePool, now_s: float) -> bool:
     return (
         pool.spec.disruption.consolidate_after_s is not None
         and true_condition(claim.status.conditions, _INITIALIZED) is not None
-        and not is_under_consolidate_after(claim, pool, now)
+        and not is_under_consolidate_after(claim, pool, now_s)
     )
 
 
 # ---------------------------------------------------------------- drift
 
 
-def _drifted(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now: float) -> str:
+def _drift_reason(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now_s: float) -> str:
     if true_condition(claim.status.conditions, "Launched") is None:
         return ""
     if _hash_differs(claim, pool):
@@ -124,8 +124,8 @@ def _drifted(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now: float)
     labels = Requirements.of_labels(claim.metadata.labels)
     if not labels.is_compatible(required_of(pool)):
         return "RequirementsDrifted"
-    created = claim.metadata.creation_timestamp
-    age_s = now - (parse_time(created) if created else 0.0)
+    creation_time = claim.metadata.creation_timestamp
+    age_s = now_s - (parse_time(creation_time) if creation_time else 0.0)
     if age_s > INSTANCE_TYPE_CHECKED_AFTER_S and not _is_offered(claim, labels, catalogue):
         return "InstanceTypeNotFound"
     return ""
@@ -133,26 +133,26 @@ def _drifted(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now: float)
 
 def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
     """Whether the NodePool has changed. Hashes of different versions cannot be compared."""
-    own, wanted = claim.metadata.annotations, pool.metadata.annotations
-    if not {HASH, HASH_VERSION} <= own.keys() & wanted.keys():
+    own, pool_hashes = claim.metadata.annotations, pool.metadata.annotations
+    if not {HASH, HASH_VERSION} <= own.keys() & pool_hashes.keys():
         return False
-    return own[HASH_VERSION] == wanted[HASH_VERSION] and own[HASH] != wanted[HASH]
+    return own[HASH_VERSION] == pool_hashes[HASH_VERSION] and own[HASH] != pool_hashes[HASH]
 
 
 def _is_offered(claim: NodeClaim, labels: Requirements, catalogue: Catalogue) -> bool:
     """Whether the catalogue still has the NodeClaim's instance type in its zone, available or not."""
     name = claim.metadata.labels.get(INSTANCE_TYPE, "")
-    found = first_named(catalogue.instance_types, name)
-    if found is None:
+    instance_type = first_named(catalogue.instance_types, name)
+    if instance_type is None:
         return False
     if claim.metadata.labels.get(CAPACITY_TYPE) == RESERVED:
         # A node may go on as on-demand once its reservation ends, before its label tells so.
-        kept = (each for each in labels if each.key not in (CAPACITY_TYPE, RESERVATION_ID))
-        labels = Requirements(kept).add(Requirement(CAPACITY_TYPE, False, frozenset((RESERVED, ON_DEMAND))))
-    known = catalogue.well_known | {RESERVATION_ID}
-    return any(labels.is_compatible(each.requirements, known) for each in found.offerings)
+        requirements = (requirement for requirement in labels if requirement.key not in (CAPACITY_TYPE, RESERVATION_ID))
+        labels = Requirements(requirements).add(Requirement(CAPACITY_TYPE, False, frozenset((RESERVED, ON_DEMAND))))
+    well_known = catalogue.well_known | {RESERVATION_ID}
+    return any(labels.is_compatible(offering.requirements, well_known) for offering in instance_type.offerings)
 
 
 def first_named(instance_types: Iterable[InstanceType], name: str) -> InstanceType | None:
     """The first instance type of this name."""
-    return next((each for each in instance_types if each.name == name), None)
+    return next((instance_type for instance_type in instance_types if instance_type.name == name), None)

@@ -17,11 +17,11 @@ from podium.provisioner.apis.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from podium.provisioner.cloudprovider.instance_types import NO_PRICE, needed_for_min_values, unmet_min_values
 from podium.provisioner.disruption.candidates import Candidate
 from podium.provisioner.disruption.simulation import Simulation, Simulator
+from podium.provisioner.provisioning.plan import NodePlan, unmet_text
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.provisioning.plans import Purchase, unmet_text
 from podium.provisioner.provisioning.reasons import Reason
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
-from podium.provisioner.state.costs import summed
+from podium.provisioner.state.costs import sum_in_order
 
 SPOT_ALTERNATIVES_MIN: Final = 15
 """How many cheaper instance types there must be to replace one spot node with another."""
@@ -49,7 +49,7 @@ class Command:
 
     candidates: tuple[Candidate, ...]
     simulation: Simulation | None = None
-    replacements: tuple[Purchase, ...] = ()
+    replacements: tuple[NodePlan, ...] = ()
     goes_first: bool = False
 
     @property
@@ -62,16 +62,18 @@ class Command:
     @property
     def price(self) -> float:
         """What the nodes that go cost."""
-        return summed(each.price for each in self.candidates)
+        return sum_in_order(candidate.price for candidate in self.candidates)
 
     def savings(self, well_known: frozenset[str]) -> float:
         """What is saved in an hour. A replacement that cannot be launched costs nothing, as upstream."""
-        return self.price - summed(each.price(well_known) or 0.0 for each in self.replacements)
+        return self.price - sum_in_order(replacement.price(well_known) or 0.0 for replacement in self.replacements)
 
     @property
     def is_priced(self) -> bool:
         """Whether what is saved is known: all nodes that go, and all that come, have prices."""
-        return all(each.is_priced for each in self.candidates) and all(each.is_priced for each in self.replacements)
+        return all(candidate.is_priced for candidate in self.candidates) and all(
+            replacement.is_priced for replacement in self.replacements
+        )
 
     def shown_savings(self, well_known: frozenset[str]) -> float | None:
         """What is saved in an hour; None if it is not known."""
@@ -79,8 +81,8 @@ class Command:
 
     def launchable(self, well_known: frozenset[str]) -> Command | NoCommand:
         """The command with only the instance types that can be launched, the cheapest first."""
-        replacements = tuple(each.launchable(well_known) for each in self.replacements)
-        if not all(each.instance_types for each in replacements):
+        replacements = tuple(replacement.launchable(well_known) for replacement in self.replacements)
+        if not all(replacement.instance_types for replacement in replacements):
             return NoCommand("What would replace it cannot be launched", is_too_dear=True)
         return dataclasses.replace(self, replacements=replacements)
 
@@ -114,24 +116,24 @@ class Consolidation:
         Args:
             to_several: whether more than one node may take their place, which Karpenter never does.
         """
-        key = to_several, tuple(each.name for each in candidates)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._find(candidates, to_several)
-        return found
+        key = to_several, tuple(candidate.name for candidate in candidates)
+        decision = self._known.get(key)
+        if decision is None:
+            decision = self._known[key] = self._find(candidates, to_several)
+        return decision
 
     def of_several(self, candidates: Sequence[Candidate], *, to_several: bool = False) -> Command | NoCommand:
         """As `of`, but a replacement is never of a type that is removed, nor as dear as the cheapest such node.
 
         One of these nodes could then have stayed instead.
         """
-        found = self.of(candidates, to_several=to_several)
-        if isinstance(found, NoCommand) or len(found.replacements) != 1:
-            return found
-        replacement = self._cheaper(found.replacements[0], self._price_of_same_type(found))
+        decision = self.of(candidates, to_several=to_several)
+        if isinstance(decision, NoCommand) or len(decision.replacements) != 1:
+            return decision
+        replacement = self._cheaper(decision.replacements[0], self._price_of_same_type(decision))
         if isinstance(replacement, NoCommand):
             return replacement
-        return dataclasses.replace(found, replacements=(replacement,))
+        return dataclasses.replace(decision, replacements=(replacement,))
 
     def _find(self, candidates: Sequence[Candidate], to_several: bool) -> Command | NoCommand:
         simulation = self._simulator.without(candidates, is_consolidation=True)
@@ -139,49 +141,47 @@ class Consolidation:
             return NoCommand()
         if simulation.stranded:
             return NoCommand(NOT_ALL_WOULD_SCHEDULE, simulation.stranded)
-        purchases = simulation.outcome.purchases
-        if not purchases:
+        nodes = simulation.plan.nodes
+        if not nodes:
             return Command(tuple(candidates), simulation)
-        if len(purchases) > 1 and to_several:
+        if len(nodes) > 1 and to_several:
             return self._several_replacements(tuple(candidates), simulation)
-        if len(purchases) > 1:
+        if len(nodes) > 1:
             return NoCommand(
                 Reason(
-                    f"Can't remove without creating {len(purchases)} candidates",
-                    f"Its pods would need {len(purchases)} new nodes, and only one may take its place",
+                    f"Can't remove without creating {len(nodes)} candidates",
+                    f"Its pods would need {len(nodes)} new nodes, and only one may take its place",
                 )
             )
-        replacement = self._replacement(candidates, purchases[0])
+        replacement = self._replacement(candidates, nodes[0])
         if isinstance(replacement, NoCommand):
             return replacement
         return Command(tuple(candidates), simulation, (replacement,))
 
-    def _replacement(self, candidates: Sequence[Candidate], purchase: Purchase) -> Purchase | NoCommand:
-        price = summed(each.price for each in candidates)
-        allowed = purchase.requirements.get(CAPACITY_TYPE)
-        if allowed.has(SPOT) and all(each.capacity_type == SPOT for each in candidates):
-            return self._spot_replacement(candidates, purchase, price)
-        found = self._cheaper(purchase, price)
-        return _only_spot(found) if isinstance(found, Purchase) else found
+    def _replacement(self, candidates: Sequence[Candidate], node: NodePlan) -> NodePlan | NoCommand:
+        price = sum_in_order(candidate.price for candidate in candidates)
+        capacity_types = node.requirements.get(CAPACITY_TYPE)
+        if capacity_types.has(SPOT) and all(candidate.capacity_type == SPOT for candidate in candidates):
+            return self._spot_replacement(candidates, node, price)
+        cheaper = self._cheaper(node, price)
+        return _only_spot(cheaper) if isinstance(cheaper, NodePlan) else cheaper
 
-    def _spot_replacement(
-        self, candidates: Sequence[Candidate], purchase: Purchase, price: float
-    ) -> Purchase | NoCommand:
+    def _spot_replacement(self, candidates: Sequence[Candidate], node: NodePlan, price: float) -> NodePlan | NoCommand:
         if not self._basis.settings.replaces_spot_with_spot:
             return NoCommand(_SPOT_STAYS)
-        requirements = purchase.requirements.add(_ONLY_SPOT)
+        requirements = node.requirements.add(_ONLY_SPOT)
         types = tuple(
-            each
-            for each in purchase.instance_types
+            instance_type
+            for instance_type in node.instance_types
             if any(
                 offering.is_available and requirements.is_compatible(offering.requirements, self._basis.well_known)
-                for offering in each.offerings
+                for offering in instance_type.offerings
             )
         )
-        found = self._cheaper(dataclasses.replace(purchase, requirements=requirements, instance_types=types), price)
-        if isinstance(found, NoCommand) or len(candidates) > 1:
-            return found
-        types = found.instance_types
+        cheaper = self._cheaper(dataclasses.replace(node, requirements=requirements, instance_types=types), price)
+        if isinstance(cheaper, NoCommand) or len(candidates) > 1:
+            return cheaper
+        types = cheaper.instance_types
         if len(types) < SPOT_ALTERNATIVES_MIN:
             return NoCommand(
                 Reason(
@@ -193,42 +193,43 @@ class Consolidation:
             )
         # More than these would let the node be replaced again as soon as it is there.
         count = max(SPOT_ALTERNATIVES_MIN, needed_for_min_values(types, requirements))
-        return dataclasses.replace(found, instance_types=types[:count])
+        return dataclasses.replace(cheaper, instance_types=types[:count])
 
     def _several_replacements(self, candidates: tuple[Candidate, ...], simulation: Simulation) -> Command | NoCommand:
         """The command with replacements that are cheaper together, even if each is launched at its worst."""
-        purchases = [_only_spot(each) for each in simulation.outcome.purchases]
+        nodes = [_only_spot(node) for node in simulation.plan.nodes]
         if (
             not self._basis.settings.replaces_spot_with_spot
-            and all(each.capacity_type == SPOT for each in candidates)
-            and any(each.requirements.get(CAPACITY_TYPE).has(SPOT) for each in purchases)
+            and all(candidate.capacity_type == SPOT for candidate in candidates)
+            and any(node.requirements.get(CAPACITY_TYPE).has(SPOT) for node in nodes)
         ):
             return NoCommand(_SPOT_STAYS)
-        least = [min(self._worst_prices(each), default=NO_PRICE) for each in purchases]
-        saved = summed(each.price for each in candidates) - summed(least)
-        if saved <= 0:
+        least = [min(self._worst_prices(node), default=NO_PRICE) for node in nodes]
+        savings = sum_in_order(candidate.price for candidate in candidates) - sum_in_order(least)
+        if savings <= 0:
             return NoCommand(Reason("Can't replace with cheaper nodes", _NOTHING_CHEAPER), is_too_dear=True)
         # What is saved is shared out: each replacement may be that much dearer than its cheapest type.
-        replacements: list[Purchase] = []
-        for purchase, price in zip(purchases, least, strict=True):
-            found = self._cheaper(purchase, price + saved / len(purchases))
-            if isinstance(found, NoCommand):
-                return found
-            replacements.append(found)
+        replacements: list[NodePlan] = []
+        for node, price in zip(nodes, least, strict=True):
+            cheaper = self._cheaper(node, price + savings / len(nodes))
+            if isinstance(cheaper, NoCommand):
+                return cheaper
+            replacements.append(cheaper)
         return Command(candidates, simulation, tuple(replacements))
 
-    def _worst_prices(self, purchase: Purchase) -> list[float]:
+    def _worst_prices(self, node: NodePlan) -> list[float]:
         return [
-            each.worst_launch_price(purchase.requirements, self._basis.well_known) for each in purchase.instance_types
+            instance_type.worst_launch_price(node.requirements, self._basis.well_known)
+            for instance_type in node.instance_types
         ]
 
-    def _cheaper(self, purchase: Purchase, price: float) -> Purchase | NoCommand:
-        """The purchase with the instance types that are cheaper than this even at their worst."""
-        requirements = purchase.requirements
+    def _cheaper(self, node: NodePlan, price: float) -> NodePlan | NoCommand:
+        """The node with the instance types that are cheaper than this even at their worst."""
+        requirements = node.requirements
         types = tuple(
-            each
-            for each in purchase.instance_types
-            if each.worst_launch_price(requirements, self._basis.well_known) < price
+            instance_type
+            for instance_type in node.instance_types
+            if instance_type.worst_launch_price(requirements, self._basis.well_known) < price
         )
         unmet = unmet_min_values(types, requirements)
         if unmet:
@@ -236,32 +237,32 @@ class Consolidation:
             return NoCommand(Reason(f"Filtering by price: {unmet_text(unmet)}", own), is_too_dear=True)
         if not types:
             return NoCommand(Reason("Can't replace with a cheaper node", _NOTHING_CHEAPER), is_too_dear=True)
-        return dataclasses.replace(purchase, instance_types=types)
+        return dataclasses.replace(node, instance_types=types)
 
     def _price_of_same_type(self, command: Command) -> float:
         """The price of the cheapest node that goes and whose type could take its place; 0 if one has no price."""
         prices: dict[str, float] = {}
-        for each in command.candidates:
-            assert each.instance_type is not None
-            name = each.instance_type.name
-            labels = Requirements.of_labels(each.state.labels)
-            offered = (
+        for candidate in command.candidates:
+            assert candidate.instance_type is not None
+            name = candidate.instance_type.name
+            labels = Requirements.of_labels(candidate.state.labels)
+            prices_offered = (
                 offering.price
-                for offering in each.instance_type.offerings
+                for offering in candidate.instance_type.offerings
                 if labels.is_compatible(offering.requirements, self._basis.well_known)
             )
-            prices[name] = min(prices.get(name, NO_PRICE), min(offered, default=NO_PRICE))
-        options = {each.name for each in command.replacements[0].instance_types}
-        same = (0.0 if price == NO_PRICE else price for name, price in prices.items() if name in options)
-        return min(same, default=NO_PRICE)
+            prices[name] = min(prices.get(name, NO_PRICE), min(prices_offered, default=NO_PRICE))
+        options = {instance_type.name for instance_type in command.replacements[0].instance_types}
+        same_type_prices = (0.0 if price == NO_PRICE else price for name, price in prices.items() if name in options)
+        return min(same_type_prices, default=NO_PRICE)
 
 
-def _only_spot(purchase: Purchase) -> Purchase:
-    """The purchase, as spot if it may be spot or on-demand.
+def _only_spot(node: NodePlan) -> NodePlan:
+    """The node, as spot if it may be spot or on-demand.
 
     The prices that are compared are those of spot: on-demand in its place might cost more than is saved.
     """
-    allowed = purchase.requirements.get(CAPACITY_TYPE)
-    if allowed.has(SPOT) and allowed.has(ON_DEMAND):
-        return dataclasses.replace(purchase, requirements=purchase.requirements.add(_ONLY_SPOT))
-    return purchase
+    capacity_types = node.requirements.get(CAPACITY_TYPE)
+    if capacity_types.has(SPOT) and capacity_types.has(ON_DEMAND):
+        return dataclasses.replace(node, requirements=node.requirements.add(_ONLY_SPOT))
+    return node

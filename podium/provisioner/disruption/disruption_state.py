@@ -39,8 +39,8 @@ class DisruptionState:
 
     Args:
         conditions: those of the NodeClaims, by name, which may be of another time.
-        now: the time, in seconds since the epoch.
-        fixed: the names of nodes that are never candidates.
+        now_s: the time, in seconds since the epoch.
+        fixed_nodes: the names of nodes that are never candidates.
         ignores_budgets: whether any number of nodes may be disrupted.
         make_simulator: makes what says where pods go; by default Karpenter's rules.
     """
@@ -49,23 +49,23 @@ class DisruptionState:
         self,
         basis: PlanBasis,
         conditions: Mapping[str, ClaimConditions],
-        now: float,
-        fixed: AbstractSet[str] = frozenset(),
+        now_s: float,
+        fixed_nodes: AbstractSet[str] = frozenset(),
         *,
         ignores_budgets: bool = False,
         make_simulator: MakeSimulator = Simulator,
     ) -> None:
         self.basis = basis
         self.conditions = conditions
-        self.now = now
-        self.fixed = fixed
+        self.now_s = now_s
+        self.fixed_nodes = fixed_nodes
         self._ignores_budgets = ignores_budgets
         self._make_simulator = make_simulator
-        self._evictions = Evictions(basis.objects.budgets, now)
+        self._evictions = Evictions(basis.objects.budgets, now_s)
         self._pools = {
-            each.metadata.name: each
-            for each in basis.objects.node_pools
-            if is_of_provider(each.spec.template.spec.node_class_ref, basis.settings.node_class)
+            pool.metadata.name: pool
+            for pool in basis.objects.node_pools
+            if is_of_provider(pool.spec.template.spec.node_class_ref, basis.settings.node_class)
         }
         self._finder = CandidateFinder(
             basis.pods_on,
@@ -82,41 +82,41 @@ class DisruptionState:
         objects: ClusterObjects,
         catalogue: Catalogue,
         settings: Settings,
-        now: float,
+        now_s: float,
         make_simulator: MakeSimulator = Simulator,
     ) -> DisruptionState:
         """The state of a cluster with the conditions that Karpenter would set now.
 
         Args:
-            now: the time, in seconds since the epoch.
+            now_s: the time, in seconds since the epoch.
             make_simulator: makes what says where pods go; by default Karpenter's rules.
 
         Raises:
             FieldError: an object has a value that has no meaning.
         """
-        conditions = conditions_of(objects.node_claims, objects.node_pools, catalogue, now, settings.node_class)
-        return cls(PlanBasis(objects, catalogue, settings), conditions, now, make_simulator=make_simulator)
+        conditions = conditions_of(objects.node_claims, objects.node_pools, catalogue, now_s, settings.node_class)
+        return cls(PlanBasis(objects, catalogue, settings), conditions, now_s, make_simulator=make_simulator)
 
     def later(self, seconds: float) -> DisruptionState:
         """The same cluster some time later, with the conditions of now."""
-        return self._like(self.basis, self.now + seconds, self.fixed)
+        return self._like(self.basis, self.now_s + seconds, self.fixed_nodes)
 
-    def changed(self, objects: ClusterObjects, fixed: AbstractSet[str]) -> DisruptionState:
+    def with_objects(self, objects: ClusterObjects, fixed_nodes: AbstractSet[str]) -> DisruptionState:
         """The same time with other nodes, NodeClaims and pods."""
-        return self._like(self.basis.with_nodes_of(objects), self.now, fixed)
+        return self._like(self.basis.with_nodes_of(objects), self.now_s, fixed_nodes)
 
     def without_budgets(self) -> DisruptionState:
         """The same state, where any number of nodes may be disrupted."""
-        return self._like(self.basis, self.now, self.fixed, ignores_budgets=True)
+        return self._like(self.basis, self.now_s, self.fixed_nodes, ignores_budgets=True)
 
     def _like(
-        self, basis: PlanBasis, now: float, fixed: AbstractSet[str], *, ignores_budgets: bool = False
+        self, basis: PlanBasis, now_s: float, fixed_nodes: AbstractSet[str], *, ignores_budgets: bool = False
     ) -> DisruptionState:
         return DisruptionState(
             basis,
             self.conditions,
-            now,
-            fixed,
+            now_s,
+            fixed_nodes,
             ignores_budgets=ignores_budgets or self._ignores_budgets,
             make_simulator=self._make_simulator,
         )
@@ -124,24 +124,24 @@ class DisruptionState:
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """The nodes that nothing blocks, in order of name."""
-        found = (self._finder.candidate(each) for each in self.basis.nodes if each.name not in self.fixed)
-        return tuple(each for each in found if each is not None)
+        candidates = (self._finder.candidate(node) for node in self.basis.nodes if node.name not in self.fixed_nodes)
+        return tuple(candidate for candidate in candidates if candidate is not None)
 
     @cached_property
     def drift_candidates(self) -> tuple[Candidate, ...]:
         """The nodes that have drifted and that nothing blocks for good, in order of name."""
-        found = (self._finder.candidate(each, is_eventual=True) for each in self.basis.nodes)
-        return tuple(each for each in found if each is not None and each.has_drifted)
+        candidates = (self._finder.candidate(node, is_eventual=True) for node in self.basis.nodes)
+        return tuple(candidate for candidate in candidates if candidate is not None and candidate.has_drifted)
 
     @cached_property
     def consolidatable(self) -> tuple[Candidate, ...]:
         """The candidates that consolidation considers, the best savings first, then by name."""
-        return by_savings(each for each in self.candidates if each.is_consolidatable)
+        return by_savings(candidate for candidate in self.candidates if candidate.is_consolidatable)
 
     @cached_property
     def simulator(self) -> Simulator:
         """Simulates the cluster without some of its nodes."""
-        return self._make_simulator(self.basis, self._evictions, self.now)
+        return self._make_simulator(self.basis, self._evictions, self.now_s)
 
     @cached_property
     def consolidation(self) -> Consolidation:
@@ -155,8 +155,8 @@ class DisruptionState:
 
     def blockers(self) -> dict[str, tuple[Blocker, ...]]:
         """Everything that keeps managed nodes from being candidates, by the name of the node or of its NodeClaim."""
-        found = {_shown_name(each): self.blockers_of(each) for each in self.basis.nodes if each.claim}
-        return {name: blockers for name, blockers in found.items() if blockers}
+        by_name = {_shown_name(node): self.blockers_of(node) for node in self.basis.nodes if node.claim}
+        return {name: blockers for name, blockers in by_name.items() if blockers}
 
     def blockers_of(self, state: StateNode) -> tuple[Blocker, ...]:
         """Everything that keeps the node from being a candidate."""
@@ -166,23 +166,25 @@ class DisruptionState:
         """How many nodes of each NodePool may be disrupted for this reason."""
         if self._ignores_budgets:
             return dict.fromkeys(self._pools, UNLIMITED)
-        now = datetime.fromtimestamp(self.now, UTC)
+        moment = datetime.fromtimestamp(self.now_s, UTC)
         return {
-            name: DisruptionBudgets.parse(pool.spec.disruption.budgets).remaining(reason, self._pool_nodes[name], now)
+            name: DisruptionBudgets.parse(pool.spec.disruption.budgets).remaining(
+                reason, self._pool_nodes[name], moment
+            )
             for name, pool in self._pools.items()
         }
 
     @cached_property
     def _pool_nodes(self) -> Mapping[str, list[PoolNode]]:
         nodes: dict[str, list[PoolNode]] = defaultdict(list)
-        for each in self.basis.nodes:
-            nodes[each.labels.get(NODE_POOL, "")].append(_pool_node(each))
+        for node in self.basis.nodes:
+            nodes[node.labels.get(NODE_POOL, "")].append(_pool_node(node))
         return nodes
 
 
 def by_savings(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """The candidates by savings ratio, the best first, then by name."""
-    return tuple(sorted(candidates, key=lambda each: (-each.savings_ratio, each.name)))
+    return tuple(sorted(candidates, key=lambda candidate: (-candidate.savings_ratio, candidate.name)))
 
 
 def _shown_name(state: StateNode) -> str:
@@ -194,7 +196,7 @@ def _pool_node(state: StateNode) -> PoolNode:
     return PoolNode(
         managed=state.claim is not None,
         initialized=state.is_initialized,
-        ready=any(each.type == "Ready" and each.status == "True" for each in conditions),
+        ready=any(condition.type == "Ready" and condition.status == "True" for condition in conditions),
         rebooting=state.is_rebooting,
         marked_for_deletion=state.is_leaving,
         instance_terminating=state.claim is not None and is_true(state.claim.status.conditions, "InstanceTerminating"),

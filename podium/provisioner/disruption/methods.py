@@ -58,25 +58,25 @@ KARPENTERS: Final = Rules()
 
 def emptiness(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | None:
     """Remove all nodes that are empty, within the budgets."""
-    empty = by_savings(each for each in state.candidates if each.goes_when_empty)
-    found = Command(tuple(within_budgets(state, "Empty", empty)))
-    return found if found.candidates and _saves_enough(found, rules, found.price) else None
+    empty = by_savings(candidate for candidate in state.candidates if candidate.goes_when_empty)
+    command = Command(tuple(within_budgets(state, "Empty", empty)))
+    return command if command.candidates and _saves_enough(command, rules, command.price) else None
 
 
 def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ...] | str:
     """The nodes of the command that are still empty, or why none of them goes."""
-    names = {each.name for each in command.candidates}
-    left = [each for each in state.candidates if each.goes_when_empty and each.name in names]
-    if not left:
+    names = {candidate.name for candidate in command.candidates}
+    candidates = [candidate for candidate in state.candidates if candidate.goes_when_empty and candidate.name in names]
+    if not candidates:
         return Reason(f"{len(names)} candidates are no longer valid", "none of them is empty any more")
-    allowed = within_budgets(state, "Empty", left)
-    if not allowed:
+    within = within_budgets(state, "Empty", candidates)
+    if not within:
         return Reason(
             f"{len(names)} candidates failed validation because it they were nominated for a pod or would violate "
             "disruption budgets",
             "the budgets of their NodePools do not allow it any more",
         )
-    return tuple(allowed)
+    return tuple(within)
 
 
 def within_budgets(
@@ -84,12 +84,12 @@ def within_budgets(
 ) -> list[Candidate]:
     """Of the candidates, in their order, as many of each NodePool as its budgets allow."""
     budgets = state.budgets(reason)
-    found: list[Candidate] = []
-    for each in candidates:
-        if budgets[each.pool_name]:
-            budgets[each.pool_name] -= 1
-            found.append(each)
-    return found
+    within: list[Candidate] = []
+    for candidate in candidates:
+        if budgets[candidate.pool_name]:
+            budgets[candidate.pool_name] -= 1
+            within.append(candidate)
+    return within
 
 
 # ---------------------------------------------------------------- drift
@@ -98,20 +98,21 @@ def within_budgets(
 def drift(state: DisruptionState) -> Command | None:
     """Replace the node that has drifted first; nodes without pods go before the others."""
     budgets = state.budgets("Drifted")
-    ordered = sorted(
-        state.drift_candidates, key=lambda each: (bool(each.pods), each.conditions.drifted_since_s, each.name)
+    candidates = sorted(
+        state.drift_candidates,
+        key=lambda candidate: (bool(candidate.pods), candidate.conditions.drifted_since_s, candidate.name),
     )
-    for each in ordered:
-        if not budgets[each.pool_name]:
+    for candidate in candidates:
+        if not budgets[candidate.pool_name]:
             continue
-        simulation = state.simulator.without([each])
+        simulation = state.simulator.without([candidate])
         if simulation is None:
             return None
         if not simulation.stranded:
-            return Command((each,), simulation, simulation.outcome.purchases)
-        freed = _with_its_place_freed(state, each)
-        if freed is not None:
-            return Command((each,), freed, goes_first=True)
+            return Command((candidate,), simulation, simulation.plan.nodes)
+        simulation_first = _with_its_place_freed(state, candidate)
+        if simulation_first is not None:
+            return Command((candidate,), simulation_first, goes_first=True)
     return None
 
 
@@ -120,8 +121,8 @@ def _with_its_place_freed(state: DisruptionState, candidate: Candidate) -> Simul
     reservation = candidate.state.labels.get(RESERVATION_ID)
     if not state.basis.settings.terminates_first or candidate.capacity_type != RESERVED or not reservation:
         return None
-    found = state.simulator.without([candidate], is_strict=True, credit={reservation: 1})
-    return found if found is not None and not found.stranded else None
+    simulation = state.simulator.without([candidate], is_strict=True, credit={reservation: 1})
+    return simulation if simulation is not None and not simulation.stranded else None
 
 
 # ---------------------------------------------------------------- consolidation
@@ -134,9 +135,9 @@ def multi_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | N
     low, high = 1, min(len(candidates) - 1, TOGETHER_MAX)
     while low <= high:
         middle = (low + high) // 2
-        found = together(state, candidates[: middle + 1], rules)
-        if isinstance(found, Command):
-            last, low = found, middle + 1
+        command = together(state, candidates[: middle + 1], rules)
+        if isinstance(command, Command):
+            last, low = command, middle + 1
         else:
             high = middle - 1
     return last
@@ -145,23 +146,23 @@ def multi_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | N
 def single_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | None:
     """Consolidate the first candidate that can be."""
     budgets = state.budgets("Underutilized")
-    for each in in_turn(state.consolidatable):
-        found = alone(state, each, rules) if budgets[each.pool_name] else None
-        if isinstance(found, Command):
-            return found
+    for candidate in in_turn(state.consolidatable):
+        command = alone(state, candidate, rules) if budgets[candidate.pool_name] else None
+        if isinstance(command, Command):
+            return command
     return None
 
 
 def together(state: DisruptionState, candidates: Sequence[Candidate], rules: Rules = KARPENTERS) -> Command | NoCommand:
     """What consolidation does with several candidates at once, budgets aside."""
-    return _approved(state, state.consolidation.of_several(candidates, to_several=rules.to_several), rules)
+    return _approve(state, state.consolidation.of_several(candidates, to_several=rules.to_several), rules)
 
 
 def alone(state: DisruptionState, candidate: Candidate, rules: Rules = KARPENTERS) -> Command | NoCommand:
     """What consolidation does with one candidate, budgets aside."""
     if not state.balance.may_approve(candidate):
         return NoCommand()
-    return _approved(state, state.consolidation.of([candidate], to_several=rules.to_several), rules)
+    return _approve(state, state.consolidation.of([candidate], to_several=rules.to_several), rules)
 
 
 def _saves_enough(command: Command, rules: Rules, savings: float) -> bool:
@@ -169,43 +170,46 @@ def _saves_enough(command: Command, rules: Rules, savings: float) -> bool:
     return rules.savings_min <= 0 or (command.is_priced and savings >= rules.savings_min)
 
 
-def _approved(state: DisruptionState, found: Command | NoCommand, rules: Rules) -> Command | NoCommand:
-    if isinstance(found, Command) and rules.only_launchable:
-        found = found.launchable(state.basis.well_known)
-    if isinstance(found, NoCommand):
-        return found
-    if not _saves_enough(found, rules, found.savings(state.basis.well_known)):
+def _approve(state: DisruptionState, decision: Command | NoCommand, rules: Rules) -> Command | NoCommand:
+    if isinstance(decision, Command) and rules.only_launchable:
+        decision = decision.launchable(state.basis.well_known)
+    if isinstance(decision, NoCommand):
+        return decision
+    if not _saves_enough(decision, rules, decision.savings(state.basis.well_known)):
         text = f"Saves less than {rules.savings_min:g} per hour"
-        if not found.is_priced:
+        if not decision.is_priced:
             text = f"May save less than {rules.savings_min:g} per hour: the catalogue does not have all prices"
         return NoCommand(text, is_too_dear=True)
-    return found if state.balance.approves(found) else NoCommand()
+    return decision if state.balance.approves(decision) else NoCommand()
 
 
 def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates of all NodePools in turn, each NodePool's in the order they were in."""
     pools: dict[str, list[Candidate]] = {}
-    for each in candidates:
-        pools.setdefault(each.pool_name, []).append(each)
+    for candidate in candidates:
+        pools.setdefault(candidate.pool_name, []).append(candidate)
     rounds = itertools.zip_longest(*(pools[name] for name in sorted(pools)))
-    return [each for one in rounds for each in one if each is not None]
+    return [candidate for round_ in rounds for candidate in round_ if candidate is not None]
 
 
 def consolidation_fault(state: DisruptionState, command: Command) -> str | None:
     """Why the command of a consolidation is dropped if this is found when it is looked at again; None if it is not."""
-    names = {each.name for each in command.candidates}
-    left = [each for each in state.candidates if each.is_consolidatable and each.name in names]
-    if len(left) != len(names):
-        gone = len(names) - len(left)
+    names = {candidate.name for candidate in command.candidates}
+    candidates = [
+        candidate for candidate in state.candidates if candidate.is_consolidatable and candidate.name in names
+    ]
+    if len(candidates) != len(names):
+        missing_count = len(names) - len(candidates)
         return Reason(
-            f"validating candidates, {gone} candidates are no longer valid", f"{gone} of them may not go any more"
+            f"validating candidates, {missing_count} candidates are no longer valid",
+            f"{missing_count} of them may not go any more",
         )
-    if len(within_budgets(state, "Underutilized", left)) != len(left):
+    if len(within_budgets(state, "Underutilized", candidates)) != len(candidates):
         return Reason(
             "validating candidates, a candidate can no longer be disrupted without violating budgets",
             "the budgets of their NodePools do not allow it any more",
         )
-    simulation = state.simulator.without(left, is_consolidation=True)
+    simulation = state.simulator.without(candidates, is_consolidation=True)
     if simulation is None:
         return Reason(
             "validating command, simluating scheduling, creating scheduler, no nodepools found",
@@ -214,10 +218,12 @@ def consolidation_fault(state: DisruptionState, command: Command) -> str | None:
     if simulation.stranded:
         text = simulation.stranded_text()
         return Reason(f"validating command, {text}", text.own)
-    purchases = simulation.outcome.purchases
-    if len(purchases) > 1 or len(purchases) != len(command.replacements):
+    nodes = simulation.plan.nodes
+    if len(nodes) > 1 or len(nodes) != len(command.replacements):
         return _NEW_RESULTS
-    for wanted, found in zip(command.replacements, purchases, strict=True):
-        if not {each.name for each in wanted.instance_types} <= {each.name for each in found.instance_types}:
+    for replacement, node in zip(command.replacements, nodes, strict=True):
+        if not {instance_type.name for instance_type in replacement.instance_types} <= {
+            instance_type.name for instance_type in node.instance_types
+        }:
             return _NEW_RESULTS
     return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 from podium.objects.times import format_time, parse_time
 from podium.provisioner.apis.labels import SIMULATED
 from podium.provisioner.apis.objects import (
@@ -23,7 +23,7 @@ from podium.provisioner.apis.objects import (
     ProvidedNode,
 )
 from podium.provisioner.disruption.conditions import HASH, HASH_VERSION
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.scheduling.taints import DISRUPTED
 from podium.provisioner.state.manifests import ANY_NODE_CLASS
 
@@ -39,16 +39,16 @@ _READY: Final = {
 }
 
 
-def manifest_of(planned: PlannedNode, now: float) -> Mapping[str, Any]:
+def manifest_of(node_plan: NodePlan, now_s: float) -> Mapping[str, Any]:
     """The node as it is created.
 
     Args:
-        now: the time, in seconds since the epoch.
+        now_s: the time, in seconds since the epoch.
     """
-    launch, name = planned.launch, planned.name
-    node = next(launch.manifests(name))
-    template, time = launch.template.pool.spec.template, format_time(now)
-    own = launch.template.pool.metadata.annotations
+    pool, name = node_plan.template.pool, node_plan.name
+    node = next(node_plan.node.manifests(name))
+    template, time = pool.spec.template, format_time(now_s)
+    own = pool.metadata.annotations
     hashes = {key: own[key] for key in (HASH, HASH_VERSION) if key in own}
     ready = {**_READY, "lastTransitionTime": time, "lastHeartbeatTime": time}
     metadata = {
@@ -82,14 +82,14 @@ def removed_since(node: ProvidedNode) -> float:
         return 0.0
 
 
-def removal_of(node: ProvidedNode, now: float) -> Mapping[str, Any]:
+def removal_of(node: ProvidedNode, now_s: float) -> Mapping[str, Any]:
     """The change that begins to remove the node: no pod is placed on it any more."""
-    taints = [{"key": each.key, "value": each.value, "effect": each.effect} for each in node.spec.taints]
-    gone = {"key": DISRUPTED.key, "effect": DISRUPTED.effect}
-    others = [each for each in taints if each["key"] != DISRUPTED.key]
+    taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in node.spec.taints]
+    disrupted = {"key": DISRUPTED.key, "effect": DISRUPTED.effect}
+    other_taints = [taint for taint in taints if taint["key"] != DISRUPTED.key]
     return {
-        "metadata": {"annotations": {REMOVED_SINCE: format_time(now)}},
-        "spec": {"unschedulable": True, "taints": [*others, gone]},
+        "metadata": {"annotations": {REMOVED_SINCE: format_time(now_s)}},
+        "spec": {"unschedulable": True, "taints": [*other_taints, disrupted]},
     }
 
 
@@ -99,9 +99,10 @@ def claim_of(node: ProvidedNode, last_pod_event_s: float | None) -> NodeClaim:
     Args:
         last_pod_event_s: when a pod last came or went, in seconds since the epoch; None if none ever did.
     """
-    created, meta = node.metadata.creation_timestamp, node.metadata
+    creation_time, meta = node.metadata.creation_timestamp, node.metadata
     conditions = tuple(
-        Condition(type=each.type, status=each.status, last_transition_time=created) for each in READY_CLAIM
+        Condition(type=condition.type, status=condition.status, last_transition_time=creation_time)
+        for condition in READY_CLAIM
     )
     leaving = meta.annotations.get(REMOVED_SINCE) or meta.deletion_timestamp
     return NodeClaim(
@@ -110,7 +111,7 @@ def claim_of(node: ProvidedNode, last_pod_event_s: float | None) -> NodeClaim:
             uid=f"{meta.uid}/claim",
             labels=meta.labels,
             annotations=meta.annotations,
-            creation_timestamp=created,
+            creation_timestamp=creation_time,
             deletion_timestamp=leaving,
         ),
         spec=NodeClaimSpec(node_class_ref=ANY_NODE_CLASS),

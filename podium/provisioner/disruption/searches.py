@@ -57,9 +57,15 @@ def exhaustive(state: DisruptionState, rules: Rules) -> Command | None:
     Cost: 2 to the power of `EXHAUSTIVE_MAX` simulations.
     """
     candidates = state.consolidatable[:EXHAUSTIVE_MAX]
-    sets = (each for count in range(1, len(candidates) + 1) for each in itertools.combinations(candidates, count))
-    found = (_command(state, each, rules) for each in sets if _is_within_budgets(state, each))
-    commands = [each for each in found if isinstance(each, Command)]
+    sets = (
+        candidate_set
+        for count in range(1, len(candidates) + 1)
+        for candidate_set in itertools.combinations(candidates, count)
+    )
+    decisions = (
+        _command(state, candidate_set, rules) for candidate_set in sets if _is_within_budgets(state, candidate_set)
+    )
+    commands = [command for command in decisions if isinstance(command, Command)]
     return _best(state, [greedy(state, rules), *commands])
 
 
@@ -79,33 +85,33 @@ def _walk(
         keeps_useless: whether to take a candidate as well that saves nothing yet, if its pods find a place. The next
             ones may make it worth while.
     """
-    taken = list(start)
+    selection = list(start)
     budgets = state.budgets("Underutilized")
-    for each in taken:
-        budgets[each.pool_name] -= 1
+    for candidate in selection:
+        budgets[candidate.pool_name] -= 1
     best: Command | None = None
-    saved = 0.0
-    if taken:
-        found = _command(state, taken, rules)
-        if isinstance(found, Command):
-            best, saved = found, found.savings(state.basis.well_known)
-    for each in state.consolidatable:
-        if len(taken) > TOGETHER_MAX:
+    best_savings = 0.0
+    if selection:
+        command = _command(state, selection, rules)
+        if isinstance(command, Command):
+            best, best_savings = command, command.savings(state.basis.well_known)
+    for candidate in state.consolidatable:
+        if len(selection) > TOGETHER_MAX:
             break
-        if each in taken or not budgets[each.pool_name]:
+        if candidate in selection or not budgets[candidate.pool_name]:
             continue
-        found = _command(state, [*taken, each], rules)
-        if isinstance(found, NoCommand):
-            is_kept = keeps_useless and found.is_too_dear
+        command = _command(state, [*selection, candidate], rules)
+        if isinstance(command, NoCommand):
+            is_kept = keeps_useless and command.is_too_dear
         else:
-            savings = found.savings(state.basis.well_known)
-            is_better = best is None or savings > saved
+            savings = command.savings(state.basis.well_known)
+            is_better = best is None or savings > best_savings
             if is_better:
-                best, saved = found, savings
+                best, best_savings = command, savings
             is_kept = is_better or keeps_useless
         if is_kept:
-            taken.append(each)
-            budgets[each.pool_name] -= 1
+            selection.append(candidate)
+            budgets[candidate.pool_name] -= 1
     return best
 
 
@@ -120,7 +126,7 @@ def _is_within_budgets(state: DisruptionState, candidates: tuple[Candidate, ...]
 
 def _best(state: DisruptionState, commands: Iterable[Command | None]) -> Command | None:
     """The command that saves most; of equal ones the one that moves fewest nodes, then the first."""
-    found = [each for each in commands if each is not None]
-    if not found:
+    candidates = [command for command in commands if command is not None]
+    if not candidates:
         return None
-    return max(found, key=lambda each: (each.savings(state.basis.well_known), -len(each.candidates)))
+    return max(candidates, key=lambda command: (command.savings(state.basis.well_known), -len(command.candidates)))

@@ -16,8 +16,8 @@ from typing import Final
 from podium.provisioner.apis.labels import NODE_POOL
 from podium.provisioner.disruption.candidates import Candidate
 from podium.provisioner.disruption.conditions import is_under_consolidate_after
+from podium.provisioner.provisioning.plan import Plan, Unschedulable, plan_of
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.provisioning.plans import Outcome, outcome_of
 from podium.provisioner.provisioning.provisioner import pending_pods, pods_of_leaving
 from podium.provisioner.provisioning.reasons import Reason
 from podium.provisioner.provisioning.solve import Solver
@@ -32,39 +32,39 @@ class Simulation:
     """Where the pods would go.
 
     Attributes:
-        outcome: Where all of them would go, the waiting ones too.
+        plan: Where all of them would go, the waiting ones too.
         stranded: By pod, why it would find no place; waiting pods have none now, so they do not count.
     """
 
-    outcome: Outcome
+    plan: Plan
     stranded: Mapping[str, str]
 
     def stranded_text(self) -> Reason:
         """That pods would find no place, and why the first of them."""
-        shown = sorted(self.stranded.items())[:STRANDED_SHOWN_MAX]
-        text = "not all pods would schedule, " + "".join(f"{pod} => {reason} " for pod, reason in shown)
-        own = f"{len(self.stranded)} pods would find no other node: {'; '.join(map(': '.join, shown))}"
+        first_reasons = sorted(self.stranded.items())[:STRANDED_SHOWN_MAX]
+        text = "not all pods would schedule, " + "".join(f"{pod} => {reason} " for pod, reason in first_reasons)
+        own = f"{len(self.stranded)} pods would find no other node: {'; '.join(map(': '.join, first_reasons))}"
         # As upstream, which also counts none.
-        more = len(self.stranded) - STRANDED_SHOWN_MAX
-        return Reason(f"{text} and {more} other(s)" if more >= 0 else text, own)
+        hidden_count = len(self.stranded) - STRANDED_SHOWN_MAX
+        return Reason(f"{text} and {hidden_count} other(s)" if hidden_count >= 0 else text, own)
 
 
 class Simulator:
     """Simulates what is left of a cluster without some of its nodes.
 
     Args:
-        now: the time, in seconds since the epoch.
+        now_s: the time, in seconds since the epoch.
     """
 
-    def __init__(self, basis: PlanBasis, evictions: Evictions, now: float) -> None:
+    def __init__(self, basis: PlanBasis, evictions: Evictions, now_s: float) -> None:
         self._basis = basis
         self._evictions = evictions
         self._pending, _ = pending_pods(basis)
         self._leaving = pods_of_leaving(basis, evictions)
-        self._pending_keys = frozenset(each.key for each in self._pending)
-        self._leaving_keys = frozenset(each.key for each in self._leaving)
-        self._active = tuple(each for each in basis.nodes if not each.is_leaving)
-        self._resting = self._find_resting(now)
+        self._pending_keys = frozenset(pod.key for pod in self._pending)
+        self._leaving_keys = frozenset(pod.key for pod in self._leaving)
+        self._active = tuple(node for node in basis.nodes if not node.is_leaving)
+        self._resting = self._find_resting(now_s)
 
     def without(
         self,
@@ -84,38 +84,39 @@ class Simulator:
         basis = self._basis
         if not basis.pools:
             return None
-        names = {each.name for each in candidates}
-        moving = [pod for each in candidates for pod in each.pods if self._evictions.is_currently_reschedulable(pod)]
+        names = {candidate.name for candidate in candidates}
+        moving = [
+            pod for candidate in candidates for pod in candidate.pods if self._evictions.is_currently_reschedulable(pod)
+        ]
         pods = [*self._pending, *moving, *self._leaving]
         solver = Solver(
             basis,
-            nodes=[each for each in self._active if each.name not in names],
+            nodes=[state for state in self._active if state.name not in names],
             pods=pods,
             is_strict=is_strict,
             credit=credit,
             resting=self._resting if is_consolidation else frozenset(),
         )
         results = solver.solve()
-        outcome = outcome_of(results, pods, lower_min_values=basis.settings.lower_min_values)
-        errors = dict(outcome.errors)
+        plan = plan_of(results, pods, lower_min_values=basis.settings.lower_min_values)
+        unschedulable = dict(plan.unschedulable)
         for node in results.existing:
             if not node.state.is_initialized:
                 text = uninitialized_text(node.state)
-                errors.update((pod.key, text) for pod in node.pods if pod.key not in self._leaving_keys)
-        moved = frozenset(pod.key for pod in pods) - self._pending_keys
-        return Simulation(
-            dataclasses.replace(outcome, errors=errors),
-            {key: text for key, text in errors.items() if key in moved},
-        )
+                unschedulable.update(
+                    (pod.key, Unschedulable(pod, text)) for pod in node.pods if pod.key not in self._leaving_keys
+                )
+        stranded = {key: stay.reason for key, stay in unschedulable.items() if key not in self._pending_keys}
+        return Simulation(dataclasses.replace(plan, unschedulable=unschedulable), stranded)
 
-    def _find_resting(self, now: float) -> AbstractSet[str]:
-        pools = {each.metadata.name: each for each in self._basis.pools}
-        found: set[str] = set()
+    def _find_resting(self, now_s: float) -> AbstractSet[str]:
+        pools = {pool.metadata.name: pool for pool in self._basis.pools}
+        resting_nodes: set[str] = set()
         for state in self._active:
             pool = pools.get(state.labels.get(NODE_POOL, ""))
-            if state.claim is not None and pool is not None and is_under_consolidate_after(state.claim, pool, now):
-                found.add(state.name)
-        return frozenset(found)
+            if state.claim is not None and pool is not None and is_under_consolidate_after(state.claim, pool, now_s):
+                resting_nodes.add(state.name)
+        return frozenset(resting_nodes)
 
 
 def uninitialized_text(state: StateNode) -> Reason:

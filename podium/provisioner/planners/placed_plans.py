@@ -28,20 +28,26 @@ from podium.provisioner.apis.labels import NODE_POOL
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup
 from podium.provisioner.cloudprovider.instance_types import fits
-from podium.provisioner.provisioning.launches import Launch, daemons, has_room, launches, node_under_way
+from podium.provisioner.provisioning.candidate_nodes import (
+    CandidateNode,
+    candidate_nodes,
+    daemons,
+    has_room,
+    node_under_way,
+)
+from podium.provisioner.provisioning.launching import with_candidates
+from podium.provisioner.provisioning.plan import NodePlan, Plan, Unschedulable, plan_of
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.provisioning.planned_nodes import launched
-from podium.provisioner.provisioning.plans import outcome_of
 from podium.provisioner.provisioning.provisioner import pods_of_leaving
 from podium.provisioner.provisioning.reasons import demands_text, in_own_words, unmet_demands
 from podium.provisioner.provisioning.relaxation import without_first_alternative
 from podium.provisioner.provisioning.solve import NOT_LOOKED_AT, Solver
 from podium.provisioner.provisioning.templates import Template
 from podium.provisioner.scheduling.amounts import less, requests_of, total
-from podium.provisioner.scheduling.device_use import NO_DEVICES, DeviceUse
+from podium.provisioner.scheduling.device_use import DeviceUse
 from podium.provisioner.scheduling.pod_requirements import strict_pod_requirements
 from podium.provisioner.scheduling.requirements import Requirements
-from podium.provisioner.scheduling.taints import DISRUPTED, untolerated
+from podium.provisioner.scheduling.taints import DISRUPTED, untolerated_taints
 from podium.provisioner.state.evictions import Evictions
 from podium.provisioner.state.state_node import NODES as NODE_COUNT
 from podium.provisioner.state.state_node import StateNode, leaving
@@ -62,54 +68,30 @@ profile does not heed requests.
 _NO_ROOM_IN_LIMITS: Final = "its limits leave no room for another node"
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedPlan:
-    """Nodes to buy, and where podium then places the pods.
-
-    Attributes:
-        launches: By name of the node.
-        pods: By node, the pods that wait now and go there.
-        errors: By pod that waits now, why it stays pending, or is evicted again.
-        objections: By pod that stays, why no node of a NodePool helps.
-        preempted: The pods on nodes that podium then evicts.
-        late: By key, the pods that are placed only once the nodes that are leaving are gone.
-        devices: Those for resource claims, before the plan and after it.
-        is_partial: the time was up: some pods were not looked at, and nodes that can be left out may not be.
-    """
-
-    launches: Mapping[str, Launch]
-    pods: Mapping[str, tuple[Pod, ...]]
-    errors: Mapping[str, str]
-    objections: Mapping[str, Mapping[str, str]]
-    preempted: tuple[str, ...] = ()
-    late: frozenset[str] = frozenset()
-    devices: tuple[DeviceUse, DeviceUse] = (NO_DEVICES, NO_DEVICES)
-    is_partial: bool = False
-
-
-def plan_with_podium(basis: PlanBasis, cluster: Cluster, now: float, limit: TimeLimit = UNLIMITED) -> PlacedPlan:
+def plan_with_podium(basis: PlanBasis, cluster: Cluster, now_s: float, limit: TimeLimit = UNLIMITED) -> Plan:
     """The nodes to buy so that podium places as many waiting pods as it can.
 
     Args:
         cluster: the same objects, and the profiles that place the pods. It is not changed.
-        now: the time, in seconds since the epoch.
-        limit: when to end with the nodes and the placements found by then; the plan is partial then.
+        now_s: the time, in seconds since the epoch.
+        limit: when to end with the nodes and the placements found by then. The plan is partial then: some pods were not
+            looked at, and nodes that can be left out may not be.
     """
-    return _Search(basis, cluster, Evictions(basis.objects.budgets, now), limit).plan()
+    return _Search(basis, cluster, Evictions(basis.objects.budgets, now_s), limit).plan()
 
 
-def settled(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects:
+def settled_objects(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects:
     """The objects once podium has placed the waiting pods that fit, which it does before any node comes or goes.
 
     Args:
         cluster: as `plan_with_podium` takes it.
     """
     trial = _Trial(cluster.fork())
-    trial.settle(_in_queue_order(each for each in cluster.pods if not each.node_name), preempt=True)
-    nodes = {each.pod.key: each.node for each in trial.placements}
-    there = (each for each in objects.pods if each.key not in trial.victims)
+    trial.settle(_in_queue_order(pod for pod in cluster.pods if not pod.node_name), preempt=True)
+    nodes = {placement.pod.key: placement.node for placement in trial.placements}
+    pods = (pod for pod in objects.pods if pod.key not in trial.victims)
     return replace_fields(
-        objects, pods=tuple(each.on_node(node) if (node := nodes.get(each.key)) else each for each in there)
+        objects, pods=tuple(pod.on_node(node) if (node := nodes.get(pod.key)) else pod for pod in pods)
     )
 
 
@@ -144,23 +126,23 @@ class _Trial:
                     self.limit.is_noticed = True
                     self.last.setdefault(pod.key, Placement(pod, None, NOT_LOOKED_AT))
                     continue
-                placement = self.last[pod.key] = _placed(self.world, pod)
+                placement = self.last[pod.key] = _place(self.world, pod)
                 if preempt:
                     self.world.nominate(placement)
-                    victims |= {each.key: each for each in placement.victims}
-                    self.victims |= dict.fromkeys((each.key for each in placement.victims), placement)
-            is_changed = bool(victims) or any(self.last[each.key].node is not None for each in waiting)
+                    victims |= {victim.key: victim for victim in placement.victims}
+                    self.victims |= dict.fromkeys((victim.key for victim in placement.victims), placement)
+            is_changed = bool(victims) or any(self.last[pod.key].node is not None for pod in waiting)
             # Victims need time to end: meanwhile the scheduler tries the other pods beside them.
             for key, victim in victims.items():
                 self.world.drop(PODS, victim)
                 self.last.pop(key, None)
             # The scheduler's queue, too, tries a pod again once others were placed or evicted.
-            waiting = self.left if is_changed and not self.limit.is_noticed else ()
+            waiting = self.pods_left if is_changed and not self.limit.is_noticed else ()
 
     @property
-    def left(self) -> Sequence[Pod]:
+    def pods_left(self) -> Sequence[Pod]:
         """The pods that have no node."""
-        return [each.pod for each in self.placements if each.node is None]
+        return [placement.pod for placement in self.placements if placement.node is None]
 
     def remove(self, nodes: Collection[str]) -> None:
         """Let these nodes go, with the pods that are on them; those that were placed there wait again."""
@@ -169,7 +151,7 @@ class _Trial:
                 self.world.drop(PODS, pod)
                 if pod.key in self.last:
                     self.last[pod.key] = Placement(self.last[pod.key].pod, None)
-        self.late = frozenset(each.key for each in self.left)
+        self.late = frozenset(pod.key for pod in self.pods_left)
         for name in nodes:
             self.world.remove("Node", name)
 
@@ -180,12 +162,12 @@ class _Search:
     def __init__(self, basis: PlanBasis, cluster: Cluster, evictions: Evictions, limit: TimeLimit) -> None:
         self._basis = basis
         self._limit = limit
-        self._whole_trial: tuple[dict[str, Launch], _Trial] | None = None
+        self._whole_trial: tuple[dict[str, CandidateNode], _Trial] | None = None
         self._world = cluster.fork()
         self._pool_names: dict[str, int] = {}
-        pending = [each for each in self._world.pods if not each.node_name]
-        moved = pods_of_leaving(basis, evictions)
-        for pod in moved:
+        pending = [pod for pod in self._world.pods if not pod.node_name]
+        moving = pods_of_leaving(basis, evictions)
+        for pod in moving:
             if self._world.store.get(PODS, pod.key) is not None:
                 self._world.drop(PODS, pod)
         self._leaving = frozenset(self._begin_to_leave())
@@ -193,8 +175,8 @@ class _Search:
             if not state.is_leaving:
                 self._complete(state)
         # Those that wait already have been tried before the others lose their nodes.
-        self._waiting = [*_in_queue_order(pending), *_in_queue_order(map(_unbound, moved))]
-        self._known = frozenset(each.key for each in (*self._world.pods, *moved))
+        self._waiting = [*_in_queue_order(pending), *_in_queue_order(map(_unbound, moving))]
+        self._known = frozenset(pod.key for pod in (*self._world.pods, *moving))
 
     def _begin_to_leave(self) -> Iterator[str]:
         """Taint the nodes that are leaving, so that they take no pods. Returns: their names."""
@@ -216,162 +198,169 @@ class _Search:
             for manifest in daemons(name, self._basis.room(state).coming):
                 self._world.add(manifest)
 
-    def plan(self) -> PlacedPlan:
+    def plan(self) -> Plan:
         """Search."""
-        chosen = self._needed(self._completed(self._proposed()))
+        candidates = self._drop_needless(self._add_missing(self._propose()))
         self._limit.is_noticed |= self._limit.is_over()
-        trial = self._trial(chosen, preempt=True)
+        trial = self._trial(candidates, preempt=True)
         if self._limit.is_noticed and self._whole_trial is not None:
             # One that was carried out to its end says more than one of more nodes that was not.
-            chosen, trial = self._whole_trial
+            candidates, trial = self._whole_trial
         pods: dict[str, list[Pod]] = {}
-        errors: dict[str, str] = {}
-        objections: dict[str, dict[str, str]] = {}
+        unschedulable: dict[str, Unschedulable] = {}
         for placement in trial.placements:
+            pod = placement.pod
             if placement.node is not None:
-                pods.setdefault(placement.node, []).append(placement.pod)
+                pods.setdefault(placement.node, []).append(pod)
             else:
-                errors[placement.pod.key] = placement.message
-                is_explained = not self._limit.is_over()
-                objections[placement.pod.key] = self._objections(trial, placement.pod, chosen) if is_explained else {}
-        preempted = trial.victims.keys() - {each.key for each in self._waiting}
-        for key in trial.victims.keys() - preempted:
-            errors[key], objections[key] = _preempted_text(trial.victims[key]), {}
-        placed = {name: tuple(found) for name, found in sorted(pods.items())}
-        devices = DeviceUse.in_store(self._world.store), DeviceUse.in_store(trial.world.store)
-        return PlacedPlan(
-            dict(sorted(chosen.items())),
-            placed,
-            errors,
-            objections,
-            tuple(sorted(preempted)),
-            trial.late,
-            devices,
-            self._limit.is_noticed,
+                objections = {} if self._limit.is_over() else self._objections(trial, pod, candidates)
+                unschedulable[pod.key] = Unschedulable(pod, placement.message, objections)
+        waiting = {pod.key: pod for pod in self._waiting}
+        for key, pod in waiting.items():
+            if key in trial.victims:
+                unschedulable[key] = Unschedulable(pod, _preempted_text(trial.victims[key]))
+        columns = self._basis.types_filter.columns
+        return Plan(
+            nodes=tuple(
+                NodePlan.of_candidate(name, candidate, tuple(pods.get(name, ())), columns)
+                for name, candidate in sorted(candidates.items())
+            ),
+            existing={name: tuple(pods_there) for name, pods_there in sorted(pods.items()) if name not in candidates},
+            unschedulable=unschedulable,
+            skipped=self._basis.skipped,
+            preempted=tuple(sorted(trial.victims.keys() - waiting.keys())),
+            late=trial.late,
+            devices=(DeviceUse.in_store(self._world.store), DeviceUse.in_store(trial.world.store)),
+            rules="podium",
         )
 
     # ------------------------------------------------------------ which nodes
 
-    def _proposed(self) -> dict[str, Launch]:
+    def _propose(self) -> dict[str, CandidateNode]:
         """Karpenter's plan: of each NodeClaim the node that would be launched."""
         basis = self._basis
         if not basis.templates:
             return {}
-        nodes = [each for each in basis.nodes if not each.is_leaving]
+        nodes = [node for node in basis.nodes if not node.is_leaving]
         results = Solver(basis, nodes=nodes, pods=self._waiting).solve(self._limit)
-        outcome = outcome_of(results, self._waiting, lower_min_values=basis.settings.lower_min_values)
-        return {self._name(launch.template.name): launch for _, launch in launched(basis, outcome.purchases)}
+        plan = plan_of(results, self._waiting, lower_min_values=basis.settings.lower_min_values)
+        return {self._name(node.pool): node.node for node in with_candidates(basis, plan.nodes)}
 
-    def _completed(self, chosen: dict[str, Launch]) -> dict[str, Launch]:
+    def _add_missing(self, candidates: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
         """These nodes, and more for pods that podium does not place on them."""
         for _ in range(ROUNDS_MAX):
-            trial = self._trial(chosen, preempt=False)
-            more: dict[str, Launch] = {}
+            trial = self._trial(candidates, preempt=False)
+            additions: dict[str, CandidateNode] = {}
             for placement in self._limit.take(trial.placements):
-                if placement.node is None and _placed(trial.world, placement.pod).node is None:
-                    more |= self._one_more(trial.world, placement.pod, {**chosen, **more})
-            if not more:
+                if placement.node is None and _place(trial.world, placement.pod).node is None:
+                    additions |= self._one_more(trial.world, placement.pod, {**candidates, **additions})
+            if not additions:
                 break
-            chosen = {**chosen, **more}
+            candidates = {**candidates, **additions}
             if self._limit.is_over():
                 break
-        return chosen
+        return candidates
 
-    def _one_more(self, world: Cluster, pod: Pod, chosen: Mapping[str, Launch]) -> dict[str, Launch]:
+    def _one_more(self, world: Cluster, pod: Pod, candidates: Mapping[str, CandidateNode]) -> dict[str, CandidateNode]:
         """The cheapest node that the pod would be placed on; the world has both then. Nothing if there is none."""
         for template, groups in self._basis.templates:
             name = self._next_name(template.name)
-            for launch in self._options(template, groups, pod, chosen):
-                tried = world.fork()
-                _add(tried, name, launch)
-                if _placed(tried, pod).node is not None:
+            for launch in self._options(template, groups, pod, candidates):
+                what_if = world.fork()
+                _add(what_if, name, launch)
+                if _place(what_if, pod).node is not None:
                     _add(world, name, launch)
-                    _placed(world, pod)
+                    _place(world, pod)
                     return {self._name(template.name): launch}
         return {}
 
-    def _needed(self, chosen: dict[str, Launch]) -> dict[str, Launch]:
+    def _drop_needless(self, candidates: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
         """Those of the nodes that cannot be left out, the most expensive being left out first."""
-        trial = self._trial(chosen, preempt=True)
-        bound = self._bound(trial)
-        is_large = len(chosen) * len(self._waiting) > PLACEMENTS_MAX
+        trial = self._trial(candidates, preempt=True)
+        bound_pods = self._bound_pods(trial)
+        is_large = len(candidates) * len(self._waiting) > PLACEMENTS_MAX
         placements_left = PLACEMENTS_MAX
-        untried = deque(sorted(chosen, key=lambda each: (-chosen[each].price, each)))
-        kept: list[str] = []
+        untried = deque(sorted(candidates, key=lambda name: (-candidates[name].price, name)))
+        needed: list[str] = []
         while untried and not self._limit.is_over():
             name = untried.popleft()
-            others = {other: launch for other, launch in chosen.items() if other != name}
-            without = None if is_large and not _others_may_hold(trial, name) else self._trial(others, preempt=True)
-            if without is None or not self._bound(without) >= bound:
-                kept.append(name)
+            other_candidates = {other_name: launch for other_name, launch in candidates.items() if other_name != name}
+            without = (
+                None if is_large and not _others_may_hold(trial, name) else self._trial(other_candidates, preempt=True)
+            )
+            if without is None or not self._bound_pods(without) >= bound_pods:
+                needed.append(name)
                 continue
-            chosen, trial = others, without
-            placements_left -= len(self._waiting) * len(kept)
+            candidates, trial = other_candidates, without
+            placements_left -= len(self._waiting) * len(needed)
             if placements_left >= 0:
                 # Fewer nodes may lead the pods elsewhere, so that one which was needed before is not any more.
-                untried.extend(kept)
-                kept.clear()
-        return chosen
+                untried.extend(needed)
+                needed.clear()
+        return candidates
 
-    def _bound(self, trial: _Trial) -> frozenset[str]:
+    def _bound_pods(self, trial: _Trial) -> frozenset[str]:
         """The pods that have a node, but for those of DaemonSets on new nodes."""
-        return frozenset(each.key for each in trial.world.pods if each.node_name) & self._known
+        return frozenset(pod.key for pod in trial.world.pods if pod.node_name) & self._known
 
     # ------------------------------------------------------------ one trial
 
-    def _trial(self, chosen: Mapping[str, Launch], *, preempt: bool) -> _Trial:
+    def _trial(self, candidates: Mapping[str, CandidateNode], *, preempt: bool) -> _Trial:
         trial = _Trial(self._world.fork(), self._limit)
-        for name, launch in sorted(chosen.items()):
+        for name, launch in sorted(candidates.items()):
             _add(trial.world, name, launch)
         trial.settle(self._waiting, preempt=preempt)
         if self._leaving:
             # They are there, and count, until their pods are placed elsewhere.
             trial.remove(self._leaving)
-            trial.settle(trial.left, preempt=preempt)
+            trial.settle(trial.pods_left, preempt=preempt)
         if not self._limit.is_noticed:
-            self._whole_trial = dict(chosen), trial
+            self._whole_trial = dict(candidates), trial
         return trial
 
     def _options(
-        self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, chosen: Mapping[str, Launch]
-    ) -> list[Launch]:
+        self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, candidates: Mapping[str, CandidateNode]
+    ) -> list[CandidateNode]:
         """The nodes of a NodePool that may suit the pod, the cheapest first; those of another zone or capacity type
         before those that differ in size only.
         """
         is_ours = pod.spec.scheduler_name in self._world.profiles
-        if not is_ours or untolerated(template.taints, pod.spec.tolerations):
+        if not is_ours or untolerated_taints(template.taints, pod.spec.tolerations):
             return []
-        remaining, requests = self._remaining(template.name, chosen), requests_of(pod)
-        found = [
+        remaining, requests = self._remaining(template.name, candidates), requests_of(pod)
+        options = [
             launch
             for requirements in self._alternatives(template, pod)
-            for launch in launches(template, groups, requirements, self._basis.well_known)
+            for launch in candidate_nodes(template, groups, requirements, self._basis.well_known)
             if has_room(launch, requests) and _within(launch, remaining)
         ]
-        first: dict[tuple[str, str], Launch] = {}
-        for launch in found:
+        first: dict[tuple[str, str], CandidateNode] = {}
+        for launch in options:
             first.setdefault((launch.offering.zone, launch.offering.capacity_type), launch)
         ahead = list(first.values())
-        return [*ahead, *(each for each in found if each not in ahead)][:TRIES_MAX]
+        return [*ahead, *(option for option in options if option not in ahead)][:TRIES_MAX]
 
     def _alternatives(self, template: Template, pod: Pod) -> Iterator[Requirements]:
         """What a node of the NodePool must be like for the pod, by the alternatives of its node affinity."""
         spec = pod.spec
         while True:
-            required = strict_pod_requirements(spec)
-            if template.requirements.is_compatible(required, self._basis.well_known):
-                yield template.requirements.union(required)
+            requirements = strict_pod_requirements(spec)
+            if template.requirements.is_compatible(requirements, self._basis.well_known):
+                yield template.requirements.union(requirements)
             less_demanding = without_first_alternative(spec)
             if less_demanding is None:
                 return
             spec = less_demanding
 
-    def _objections(self, trial: _Trial, pod: Pod, chosen: Mapping[str, Launch]) -> dict[str, str]:
+    def _objections(self, trial: _Trial, pod: Pod, candidates: Mapping[str, CandidateNode]) -> dict[str, str]:
         """By NodePool, why a new node does not help the pod."""
         basis = self._basis
         return {
             **{name: in_own_words(why) for name, why in basis.skipped.items()},
-            **{each.name: self._objection(trial, each, groups, pod, chosen) for each, groups in basis.templates},
+            **{
+                template.name: self._objection(trial, template, groups, pod, candidates)
+                for template, groups in basis.templates
+            },
         }
 
     def _objection(
@@ -380,43 +369,43 @@ class _Search:
         template: Template,
         groups: Sequence[DaemonGroup],
         pod: Pod,
-        chosen: Mapping[str, Launch],
+        candidates: Mapping[str, CandidateNode],
     ) -> str:
-        untaken = untolerated(template.taints, pod.spec.tolerations)
+        untaken = untolerated_taints(template.taints, pod.spec.tolerations)
         if untaken:
             taints = ", ".join(map(taint_text, untaken))
             return f"the pod does not tolerate what its nodes are tainted with: {taints}"
-        required, well_known = strict_pod_requirements(pod.spec), self._basis.well_known
+        requirements, well_known = strict_pod_requirements(pod.spec), self._basis.well_known
         if pod.spec.scheduler_name not in trial.world.profiles:
             return trial.last[pod.key].message
         if next(self._alternatives(template, pod), None) is None:
-            return "; ".join(unmet_demands(template.requirements, required, well_known))
+            return "; ".join(unmet_demands(template.requirements, requirements, well_known))
         options = self._options(template, groups, pod, {})
         if not options:
-            return self._why_no_options(template, groups, pod, required)
-        tried = trial.world.fork()
+            return self._why_no_options(template, groups, pod, requirements)
+        what_if = trial.world.fork()
         name = self._next_name(template.name)
-        _add(tried, name, options[0])
-        placement = _placed(tried, pod)
+        _add(what_if, name, options[0])
+        placement = _place(what_if, pod)
         if placement.node is not None:
-            if self._options(template, groups, pod, chosen):
+            if self._options(template, groups, pod, candidates):
                 return "with a new node podium would place the pods differently, so that this one or others stay"
             return _NO_ROOM_IN_LIMITS
-        return f"a new node does not help: {_verdict(tried, pod, name) or placement.message}"
+        return f"a new node does not help: {_verdict(what_if, pod, name) or placement.message}"
 
     def _why_no_options(
-        self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, required: Requirements
+        self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, pod_requirements: Requirements
     ) -> str:
         """Why the NodePool has no node for the pod though its own requirements allow some."""
-        offered = [
+        options = [
             launch
             for requirements in self._alternatives(template, pod)
-            for launch in launches(template, groups, requirements, self._basis.well_known)
+            for launch in candidate_nodes(template, groups, requirements, self._basis.well_known)
         ]
-        if not offered:
-            return f"no instance type that can be launched has {demands_text(required)}"
+        if not options:
+            return f"no instance type that can be launched has {demands_text(pod_requirements)}"
         requests = requests_of(pod)
-        if not any(has_room(each, requests) for each in offered):
+        if not any(has_room(option, requests) for option in options):
             amounts = ", ".join(f"{amount} {name}" for name, amount in amount_texts(requests).items())
             return f"no instance type that can be launched has room for {amounts}"
         return _NO_ROOM_IN_LIMITS
@@ -433,31 +422,31 @@ class _Search:
     def _next_name(self, pool: str) -> str:
         return f"{pool}-new-{self._pool_names.get(pool, 0) + 1:04d}"
 
-    def _remaining(self, pool: str, chosen: Mapping[str, Launch]) -> Requests:
+    def _remaining(self, pool: str, candidates: Mapping[str, CandidateNode]) -> Requests:
         limits = self._basis.limits.get(pool)
         if limits is None:
             return {}
-        there = [
-            each.capacity for each in self._basis.nodes if not each.is_leaving and each.labels.get(NODE_POOL) == pool
+        capacities = [
+            node.capacity for node in self._basis.nodes if not node.is_leaving and node.labels.get(NODE_POOL) == pool
         ]
-        bought = [_capacity(each) for each in chosen.values() if each.template.name == pool]
-        return less(limits, total(*there, *bought))
+        bought = [_capacity(candidate) for candidate in candidates.values() if candidate.template.name == pool]
+        return less(limits, total(*capacities, *bought))
 
 
 def _in_queue_order(pods: Iterable[Pod]) -> list[Pod]:
-    return sorted(pods, key=lambda each: (-each.priority, each.key))
+    return sorted(pods, key=lambda pod: (-pod.priority, pod.key))
 
 
 def _unbound(pod: Pod) -> Pod:
     return Pod(metadata=pod.metadata, spec=pod.spec)
 
 
-def _add(world: Cluster, name: str, launch: Launch) -> None:
+def _add(world: Cluster, name: str, launch: CandidateNode) -> None:
     for manifest in launch.manifests(name):
         world.add(manifest)
 
 
-def _placed(world: Cluster, pod: Pod) -> Placement:
+def _place(world: Cluster, pod: Pod) -> Placement:
     """Place the pod; what fails its attempt is why it stays."""
     if pod.spec.scheduler_name not in world.profiles:
         return Placement(pod, None, f"no profile is named {pod.spec.scheduler_name!r}")
@@ -473,28 +462,28 @@ def _preempted_text(preemption: Placement) -> str:
 
 def _others_may_hold(trial: _Trial, name: str) -> bool:
     """Whether the other nodes have, in sum, room for the pods that were placed on this one."""
-    moving = total(*(requests_of(each.pod) for each in trial.placements if each.node == name))
-    nodes = (each for each in trial.world.nodes if each.name != name)
-    allocatable = total(*(whole_amounts(each.status.allocatable, "status.allocatable") for each in nodes))
-    staying = (each for each in trial.world.pods if each.node_name and each.node_name != name)
-    return fits(moving, less(allocatable, total(*(requests_of(each) for each in staying))))
+    moving = total(*(requests_of(placement.pod) for placement in trial.placements if placement.node == name))
+    nodes = (node for node in trial.world.nodes if node.name != name)
+    allocatable = total(*(whole_amounts(node.status.allocatable, "status.allocatable") for node in nodes))
+    staying = (pod for pod in trial.world.pods if pod.node_name and pod.node_name != name)
+    return fits(moving, less(allocatable, total(*(requests_of(pod) for pod in staying))))
 
 
 def _verdict(world: Cluster, pod: Pod, name: str) -> str:
     """Why the node refuses the pod; empty if the attempt fails altogether."""
     try:
-        found = world.evaluate(pod)
+        evaluation = world.evaluate(pod)
     except ScheduleError:
         return ""
-    statuses = found.found.diagnosis.statuses()
-    reasons = (status.all_reasons for row, status in statuses.items() if found.snapshot.name(row) == name)
+    statuses = evaluation.found.diagnosis.statuses()
+    reasons = (status.all_reasons for row, status in statuses.items() if evaluation.snapshot.name(row) == name)
     return ", ".join(next(reasons, ()))
 
 
-def _within(launch: Launch, remaining: Requests) -> bool:
+def _within(launch: CandidateNode, remaining: Requests) -> bool:
     capacity = _capacity(launch)
     return all(capacity.get(name, 0) <= amount for name, amount in remaining.items())
 
 
-def _capacity(launch: Launch) -> Requests:
+def _capacity(launch: CandidateNode) -> Requests:
     return {**launch.instance_type.capacity, NODE_COUNT: 1}

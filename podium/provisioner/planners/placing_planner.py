@@ -20,11 +20,12 @@ from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.disruption.disruption_state import MakeSimulator
 from podium.provisioner.planners.placed_plans import plan_with_podium
 from podium.provisioner.planners.placing_simulator import PlacingSimulator
-from podium.provisioner.planners.planner import Planner, Purchases, Removal
-from podium.provisioner.provisioning.planned_nodes import placed_nodes
+from podium.provisioner.planners.planner import Planner, Removal
+from podium.provisioner.provisioning.launching import with_names
+from podium.provisioner.provisioning.plan import Plan
 from podium.provisioner.state.reading import KINDS
 
-OTHERS: Final = tuple(each for each in WITHOUT_GATES if each.kind not in KINDS)
+OTHERS: Final = tuple(resource for resource in WITHOUT_GATES if resource.kind not in KINDS)
 """The kinds that only podium's plugins read."""
 
 
@@ -42,53 +43,47 @@ class PlacingPlanner:
     classes: Mapping[str, type[Plugin]]
     any_scheduler: bool = False
 
-    def purchases(self, objects: ClusterObjects, now: float) -> Purchases:
-        """What to buy now.
+    def plan(self, objects: ClusterObjects, now_s: float) -> Plan:
+        """Plan what to buy now.
 
         Args:
             objects: with the others that podium's plugins read.
-            now: the time, in seconds since the epoch.
+            now_s: the time, in seconds since the epoch.
 
         Raises:
             FieldError: an object has a value that has no meaning.
             ClusterError: an object cannot be used.
         """
-        basis = self.by_karpenter.basis(objects)
-        plan = plan_with_podium(basis, self._cluster(objects), now)
-        pods = {each.key: each for each in objects.pods}
-        return Purchases(
-            nodes=placed_nodes(basis, plan.launches, plan.pods),
-            existing={name: found for name, found in plan.pods.items() if name not in plan.launches},
-            staying=tuple((pods[key], why) for key, why in sorted(plan.errors.items())),
-        )
+        plan = plan_with_podium(self.by_karpenter.basis(objects), self._cluster(objects), now_s)
+        return replace(plan, nodes=with_names(objects, plan.nodes))
 
-    def removal(self, objects: ClusterObjects, now: float, fixed: AbstractSet[str]) -> Removal | None:
+    def removal(self, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]) -> Removal | None:
         """As `Planner.removal`."""
-        return self.by_karpenter.removal(objects, now, fixed, self._simulators(objects))
+        return self.by_karpenter.removal(objects, now_s, fixed_nodes, self._simulators(objects))
 
-    def validated(
-        self, removal: Removal, objects: ClusterObjects, now: float, fixed: AbstractSet[str]
+    def validate(
+        self, removal: Removal, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]
     ) -> Removal | str:
         """As `Planner.validated`."""
-        return self.by_karpenter.validated(removal, objects, now, fixed, self._simulators(objects))
+        return self.by_karpenter.validate(removal, objects, now_s, fixed_nodes, self._simulators(objects))
 
     def _simulators(self, objects: ClusterObjects) -> MakeSimulator:
         """The cluster is built only for a simulator: where no node may go, none is needed."""
-        return lambda basis, evictions, now: PlacingSimulator(self._cluster(objects), basis, evictions, now)
+        return lambda basis, evictions, now_s: PlacingSimulator(self._cluster(objects), basis, evictions, now_s)
 
     def _cluster(self, objects: ClusterObjects) -> Cluster:
-        return Cluster(self._config_for(objects.pods), ObjectStore(_stored(objects), WITHOUT_GATES), self.classes)
+        return Cluster(self._config_for(objects.pods), ObjectStore(_objects_in(objects), WITHOUT_GATES), self.classes)
 
     def _config_for(self, pods: Iterable[Pod]) -> KubeSchedulerConfiguration:
         first = self.config.profiles[0]
-        names = dict.fromkeys(each.spec.scheduler_name for each in pods)
+        names = dict.fromkeys(pod.spec.scheduler_name for pod in pods)
         if not self.any_scheduler or not names:
             return self.config
         return replace(self.config, profiles=tuple(replace(first, scheduler_name=name) for name in names))
 
 
-def _stored(objects: ClusterObjects) -> Iterator[tuple[ResourceType[Any], KubeObject]]:
+def _objects_in(objects: ClusterObjects) -> Iterator[tuple[ResourceType[Any], KubeObject]]:
     for resource in WITHOUT_GATES:
         if resource.kind in KINDS:
-            yield from ((resource, each) for each in getattr(objects, KINDS[resource.kind][0]))
+            yield from ((resource, item) for item in getattr(objects, KINDS[resource.kind][0]))
     yield from objects.others

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Final
 
 from podium.objects.core import Pod
@@ -21,31 +21,16 @@ from podium.provisioner.disruption.conditions import conditions_of
 from podium.provisioner.disruption.consolidation import Command
 from podium.provisioner.disruption.disruption_state import DisruptionState, MakeSimulator
 from podium.provisioner.disruption.simulation import Simulator
+from podium.provisioner.provisioning.launching import with_candidates, with_names, within_node_limits
+from podium.provisioner.provisioning.plan import NodePlan, Plan
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.provisioning.planned_nodes import PlannedNode, planned_nodes, within_node_limits
-from podium.provisioner.provisioning.provisioner import NO_POOLS, provision
+from podium.provisioner.provisioning.provisioner import provision
 from podium.provisioner.provisioning.reasons import in_karpenters_words, in_own_words
 from podium.provisioner.state.settings import Settings
 
 EMPTY: Final[DisruptionReason] = "Empty"
 DRIFTED: Final[DisruptionReason] = "Drifted"
 UNDERUTILIZED: Final[DisruptionReason] = "Underutilized"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Purchases:
-    """What to buy for the pods that wait.
-
-    Attributes:
-        existing: By node that is there or on its way, the pods that will fit on it.
-        staying: Pods that fit nowhere, each with the reason.
-        ignored: By name, why pods are not planned for.
-    """
-
-    nodes: tuple[PlannedNode, ...] = ()
-    existing: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
-    staying: tuple[tuple[Pod, str], ...] = ()
-    ignored: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +46,7 @@ class Removal:
 
     reason: DisruptionReason
     nodes: tuple[str, ...]
-    replacements: tuple[PlannedNode, ...]
+    replacements: tuple[NodePlan, ...]
     moves: Mapping[str, tuple[Pod, ...]]
     savings: float | None
     command: Command
@@ -84,100 +69,102 @@ class Planner:
         """What plans over these objects start from."""
         return PlanBasis(objects, self._catalogue_for(objects), self.settings)
 
-    def purchases(self, objects: ClusterObjects, now: float) -> Purchases:
-        """What to buy now.
+    def plan(self, objects: ClusterObjects, now_s: float) -> Plan:
+        """Plan what to buy now.
 
         Args:
-            now: the time, in seconds since the epoch.
+            now_s: the time, in seconds since the epoch.
 
         Raises:
             FieldError: an object has a value that has no meaning.
         """
         basis = self.basis(objects)
-        found = provision(basis, now)
-        if found.outcome is None:
-            return Purchases(staying=tuple((each, NO_POOLS) for each in found.pods), ignored=found.ignored)
-        outcome = found.outcome
-        staying = tuple((each, outcome.errors[each.key]) for each in found.pods if each.key in outcome.errors)
-        nodes = within_node_limits(basis, planned_nodes(basis, outcome.purchases))
-        return Purchases(nodes, outcome.existing, staying, found.ignored)
+        plan = provision(basis, now_s)
+        nodes = with_names(objects, with_candidates(basis, plan.nodes))
+        return replace(plan, nodes=within_node_limits(basis, nodes))
 
     def removal(
         self,
         objects: ClusterObjects,
-        now: float,
-        fixed: AbstractSet[str],
+        now_s: float,
+        fixed_nodes: AbstractSet[str],
         make_simulator: MakeSimulator = Simulator,
     ) -> Removal | None:
         """The first removal that a method finds.
 
         Args:
-            now: the time, in seconds since the epoch.
-            fixed: the names of nodes that have to stay.
+            now_s: the time, in seconds since the epoch.
+            fixed_nodes: the names of nodes that have to stay.
             make_simulator: makes what says where pods go; by default Karpenter's rules.
 
         Raises:
             FieldError: an object has a value that has no meaning.
         """
-        state = self._state(objects, now, fixed, make_simulator)
-        found = methods.emptiness(state)
-        if found is not None:
-            return _removal(state, EMPTY, found)
-        found = methods.drift(state)
-        if found is not None:
-            return _removal(state, DRIFTED, found)
-        found = methods.multi_node(state) or methods.single_node(state)
-        return _removal(state, UNDERUTILIZED, found) if found is not None else None
+        state = self._state(objects, now_s, fixed_nodes, make_simulator)
+        command = methods.emptiness(state)
+        if command is not None:
+            return _removal(state, EMPTY, command)
+        command = methods.drift(state)
+        if command is not None:
+            return _removal(state, DRIFTED, command)
+        command = methods.multi_node(state) or methods.single_node(state)
+        return _removal(state, UNDERUTILIZED, command) if command is not None else None
 
-    def validated(
+    def validate(
         self,
         removal: Removal,
         objects: ClusterObjects,
-        now: float,
-        fixed: AbstractSet[str],
+        now_s: float,
+        fixed_nodes: AbstractSet[str],
         make_simulator: MakeSimulator = Simulator,
     ) -> Removal | str:
         """The removal as far as it still holds, or why it does not.
 
         Args:
             objects: the cluster some time after the removal was found.
-            now: the time, in seconds since the epoch.
-            fixed: the names of nodes that have to stay.
+            now_s: the time, in seconds since the epoch.
+            fixed_nodes: the names of nodes that have to stay.
             make_simulator: makes what says where pods go; by default Karpenter's rules.
         """
-        state = self._state(objects, now, fixed, make_simulator)
+        state = self._state(objects, now_s, fixed_nodes, make_simulator)
         command = removal.command
         if removal.reason == DRIFTED:
-            candidates = {each.name for each in state.drift_candidates}
+            candidates = {candidate.name for candidate in state.drift_candidates}
             return removal if candidates.issuperset(removal.nodes) else "a node can no longer be replaced"
         if removal.reason == EMPTY:
-            left = methods.still_empty(state, command)
-            return self._worded(left) if isinstance(left, str) else _removal(state, EMPTY, Command(left))
+            candidates_left = methods.still_empty(state, command)
+            return (
+                self._wording(candidates_left)
+                if isinstance(candidates_left, str)
+                else _removal(state, EMPTY, Command(candidates_left))
+            )
         fault = methods.consolidation_fault(state, command)
-        return removal if fault is None else self._worded(fault)
+        return removal if fault is None else self._wording(fault)
 
-    def _worded(self, text: str) -> str:
+    def _wording(self, text: str) -> str:
         return in_own_words(text) if self.in_own_words else in_karpenters_words(text)
 
     def _state(
-        self, objects: ClusterObjects, now: float, fixed: AbstractSet[str], make_simulator: MakeSimulator
+        self, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str], make_simulator: MakeSimulator
     ) -> DisruptionState:
         basis = self.basis(objects)
         node_class = self.settings.node_class
-        conditions = conditions_of(objects.node_claims, objects.node_pools, basis.catalogue, now, node_class)
-        return DisruptionState(basis, conditions, now, fixed, make_simulator=make_simulator)
+        conditions = conditions_of(objects.node_claims, objects.node_pools, basis.catalogue, now_s, node_class)
+        return DisruptionState(basis, conditions, now_s, fixed_nodes, make_simulator=make_simulator)
 
     def _catalogue_for(self, objects: ClusterObjects) -> Catalogue:
         return built_in_catalogue(objects) if self.catalogue is None else self.catalogue
 
 
 def _removal(state: DisruptionState, reason: DisruptionReason, command: Command) -> Removal:
-    names = tuple(each.name for each in command.candidates)
+    names = tuple(candidate.name for candidate in command.candidates)
     return Removal(
         reason=reason,
         nodes=names,
-        replacements=planned_nodes(state.basis, command.replacements, frozenset(names)),
-        moves=command.simulation.outcome.existing if command.simulation is not None else {},
+        replacements=with_names(
+            state.basis.objects, with_candidates(state.basis, command.replacements), frozenset(names)
+        ),
+        moves=command.simulation.plan.existing if command.simulation is not None else {},
         savings=command.shown_savings(state.basis.well_known),
         command=command,
     )

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium.objects.core import Affinity, Container, NodeAffinity, Pod, PodSpec
+from podium.objects.affinity import Affinity, NodeAffinity
+from podium.objects.core import Container, Pod, PodSpec
 from podium.provisioner.apis.objects import ClusterObjects, DaemonSet
 from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup
 from podium.provisioner.cloudprovider.instance_types import InstanceType
@@ -23,7 +24,7 @@ from podium.provisioner.scheduling.amounts import requests_of_all
 from podium.provisioner.scheduling.host_ports import HostPort, host_ports
 from podium.provisioner.scheduling.pod_requirements import strict_pod_requirements
 from podium.provisioner.scheduling.requirements import Requirements
-from podium.provisioner.scheduling.taints import untolerated
+from podium.provisioner.scheduling.taints import untolerated_taints
 from podium.provisioner.state.state_node import StateNode
 
 _replace = msgspec.structs.replace
@@ -38,8 +39,8 @@ class Daemons:
 
     def __init__(self, objects: ClusterObjects, well_known: frozenset[str]) -> None:
         self._well_known = well_known
-        found = (_daemon_pod(each, objects.pods) for each in objects.daemon_sets)
-        self._pods = [each for each in found if not uses_devices(each.spec)]
+        pods = (_daemon_pod(daemon_set, objects.pods) for daemon_set in objects.daemon_sets)
+        self._pods = [pod for pod in pods if not uses_devices(pod.spec)]
 
     def groups_of(self, template: Template) -> tuple[DaemonGroup, ...]:
         """The template's instance types, by the DaemonSets that run on them."""
@@ -47,10 +48,10 @@ class Daemons:
             return (DaemonGroup(template.instance_types),)
         types: dict[tuple[str, ...], list[InstanceType]] = {}
         pods: dict[tuple[str, ...], list[Pod]] = {}
-        for each in template.instance_types:
-            running = [index for index in range(len(self._pods)) if self._runs_on(index, template, each)]
+        for instance_type in template.instance_types:
+            running = [index for index in range(len(self._pods)) if self._runs_on(index, template, instance_type)]
             key = tuple(sorted(self._pods[index].key for index in running))
-            types.setdefault(key, []).append(each)
+            types.setdefault(key, []).append(instance_type)
             pods.setdefault(key, [self._pods[index] for index in running])
         return tuple(_group(types[key], pods[key]) for key in sorted(types, key=",".join))
 
@@ -60,27 +61,27 @@ class Daemons:
         return [
             pod
             for pod in self._pods
-            if not untolerated(node.taints, pod.spec.tolerations)
+            if not untolerated_taints(node.taints, pod.spec.tolerations)
             and labels.is_compatible(strict_pod_requirements(pod.spec))
         ]
 
     def _runs_on(self, index: int, template: Template, instance_type: InstanceType) -> bool:
-        pod = self._relaxed(index, tolerating_preferences(self._pods[index].spec))
-        if untolerated(template.taints, pod.spec.tolerations):
+        pod = self._replace_spec(index, tolerating_preferences(self._pods[index].spec))
+        if untolerated_taints(template.taints, pod.spec.tolerations):
             return False
         while True:
-            required = strict_pod_requirements(pod.spec)
+            requirements = strict_pod_requirements(pod.spec)
             # Labels that instance types do not define, such as custom ones, are no obstacle.
             if template.requirements.is_compatible(
-                required, self._well_known
-            ) and instance_type.requirements.intersects(required):
+                requirements, self._well_known
+            ) and instance_type.requirements.intersects(requirements):
                 return True
             spec = without_first_alternative(pod.spec)
             if spec is None:
                 return False
-            pod = self._relaxed(index, spec)
+            pod = self._replace_spec(index, spec)
 
-    def _relaxed(self, index: int, spec: PodSpec) -> Pod:
+    def _replace_spec(self, index: int, spec: PodSpec) -> Pod:
         pod = self._pods[index]
         if spec is not pod.spec:
             pod = self._pods[index] = _replace(pod, spec=spec)
@@ -90,7 +91,7 @@ class Daemons:
 def uses_devices(spec: PodSpec) -> bool:
     """Whether the pod has resource claims."""
     return bool(spec.resource_claims) or any(
-        each.resources.claims for each in (*spec.init_containers, *spec.containers)
+        container.resources.claims for container in (*spec.init_containers, *spec.containers)
     )
 
 
@@ -108,17 +109,17 @@ def _daemon_pod(daemon_set: DaemonSet, pods: Iterable[Pod]) -> Pod:
     spec = daemon_set.spec.template.spec
     if newest is None:
         newest = Pod(metadata=daemon_set.metadata, spec=_with_limits_as_requests(spec))
-    required = spec.affinity and spec.affinity.node_affinity and spec.affinity.node_affinity.required
-    if not required:
+    node_affinity = spec.affinity and spec.affinity.node_affinity and spec.affinity.node_affinity.required
+    if not node_affinity:
         return newest
     affinity = newest.spec.affinity or Affinity()
-    nodes = _replace(affinity.node_affinity or NodeAffinity(), required=required)
+    nodes = _replace(affinity.node_affinity or NodeAffinity(), required=node_affinity)
     return _replace(newest, spec=_replace(newest.spec, affinity=_replace(affinity, node_affinity=nodes)))
 
 
 def _is_controlled_by(pod: Pod, daemon_set: DaemonSet) -> bool:
     return pod.metadata.namespace == daemon_set.metadata.namespace and any(
-        each.controller and each.uid == daemon_set.metadata.uid for each in pod.metadata.owner_references
+        owner.controller and owner.uid == daemon_set.metadata.uid for owner in pod.metadata.owner_references
     )
 
 
@@ -126,11 +127,11 @@ def _with_limits_as_requests(spec: PodSpec) -> PodSpec:
     """The spec as the API server would complete it: a limit is a request where there is none."""
     return _replace(
         spec,
-        containers=tuple(_completed(each) for each in spec.containers),
-        init_containers=tuple(_completed(each) for each in spec.init_containers),
+        containers=tuple(_with_requests(container) for container in spec.containers),
+        init_containers=tuple(_with_requests(container) for container in spec.init_containers),
     )
 
 
-def _completed(container: Container) -> Container:
+def _with_requests(container: Container) -> Container:
     resources = container.resources
     return _replace(container, resources=_replace(resources, requests={**resources.limits, **resources.requests}))

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from podium.objects.core import LabelSelector, LabelSelectorRequirement, OwnerReference, Pod, TopologySpreadConstraint
+from podium.objects.core import Pod, TopologySpreadConstraint
+from podium.objects.meta import LabelSelector, LabelSelectorRequirement, OwnerReference
 from podium.objects.workloads import ReplicaSet, StatefulSet
 from podium.provisioner.apis.objects import ClusterObjects
 
@@ -27,14 +28,16 @@ class DefaultSpreads:
         self._objects = objects
         self._constraints = tuple(constraints)
 
-    def applied(self, pod: Pod) -> Pod:
+    def with_defaults(self, pod: Pod) -> Pod:
         """The pod with the default constraints, if it has none of its own and a selector can be found."""
         if not self._constraints or pod.spec.topology_spread_constraints:
             return pod
         selector = self._selector(pod)
         if selector is None:
             return pod
-        constraints = tuple(msgspec.structs.replace(each, label_selector=selector) for each in self._constraints)
+        constraints = tuple(
+            msgspec.structs.replace(constraint, label_selector=selector) for constraint in self._constraints
+        )
         return msgspec.structs.replace(
             pod, spec=msgspec.structs.replace(pod.spec, topology_spread_constraints=constraints)
         )
@@ -58,20 +61,23 @@ class DefaultSpreads:
     def _controller_labels(self, owner: OwnerReference, namespace: str) -> dict[str, str]:
         if (owner.api_version, owner.kind) != ("v1", "ReplicationController"):
             return {}
-        for each in self._objects.replication_controllers:
-            if (each.metadata.namespace, each.metadata.name) == (namespace, owner.name):
-                return each.spec.selector
+        for controller in self._objects.replication_controllers:
+            if (controller.metadata.namespace, controller.metadata.name) == (namespace, owner.name):
+                return controller.spec.selector
         return {}
 
     def _controller_expressions(self, owner: OwnerReference, namespace: str) -> list[LabelSelectorRequirement]:
-        known: Sequence[ReplicaSet | StatefulSet] = ()
+        controllers: Sequence[ReplicaSet | StatefulSet] = ()
         if owner.api_version == "apps/v1" and owner.kind == "ReplicaSet":
-            known = self._objects.replica_sets
+            controllers = self._objects.replica_sets
         elif owner.api_version == "apps/v1" and owner.kind == "StatefulSet":
-            known = self._objects.stateful_sets
-        for each in known:
-            selector = each.spec.selector
-            if (each.metadata.namespace, each.metadata.name) == (namespace, owner.name) and selector is not None:
+            controllers = self._objects.stateful_sets
+        for controller in controllers:
+            selector = controller.spec.selector
+            if (controller.metadata.namespace, controller.metadata.name) == (
+                namespace,
+                owner.name,
+            ) and selector is not None:
                 labels = [
                     LabelSelectorRequirement(key=key, operator="In", values=(value,))
                     for key, value in selector.match_labels.items()

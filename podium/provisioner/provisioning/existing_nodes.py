@@ -21,7 +21,7 @@ from podium.provisioner.scheduling.amounts import amounts_text, less, requests_o
 from podium.provisioner.scheduling.host_ports import HostPort, any_conflict, host_ports
 from podium.provisioner.scheduling.refusals import Refusal
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
-from podium.provisioner.scheduling.taints import taints_text, untolerated
+from podium.provisioner.scheduling.taints import taints_text, untolerated_taints
 from podium.provisioner.scheduling.volumes import AttachedVolumes, VolumeError, Volumes, exceeds_limits, together
 from podium.provisioner.state.state_node import StateNode
 
@@ -33,7 +33,7 @@ class NodeRoom:
     Attributes:
         requirements: Its labels, and its hostname.
         coming: What pods of DaemonSets take that will run on it, but do not yet.
-        left: What pods can still use.
+        free: What pods can still use.
         ports: The node's ports that are in use.
         volumes: The claims that are attached.
         volume_limits: How many claims can be attached, by driver.
@@ -41,7 +41,7 @@ class NodeRoom:
 
     requirements: Requirements
     coming: Requests
-    left: Requests
+    free: Requests
     ports: tuple[HostPort, ...]
     volumes: AttachedVolumes
     volume_limits: Mapping[str, int]
@@ -62,7 +62,7 @@ class NodeRoom:
             coming,
             less(state.available, coming),
             tuple(port for pod in state.pods for port in host_ports(pod.spec)),
-            _attached(state.pods, volumes),
+            _attached_volumes(state.pods, volumes),
             _limits(csi_node),
         )
 
@@ -79,7 +79,7 @@ class ExistingNode:
         self.state = state
         self.pods: list[Pod] = []
         self._topology = topology
-        self._left = room.left
+        self._free = room.free
         self.requirements = room.requirements
         self._ports = list(room.ports)
         self._volumes = room.volumes
@@ -87,16 +87,16 @@ class ExistingNode:
         topology.register(state.hostname)
 
     @property
-    def left(self) -> Requests:
+    def free(self) -> Requests:
         """What it has left; nothing if any amount is negative, since no pod fits then."""
-        return {} if min(self._left.values(), default=0) < 0 else self._left
+        return {} if min(self._free.values(), default=0) < 0 else self._free
 
     def take(self, pod: PlannedPod) -> bool:
         """Plan the pod onto this node if it can run there.
 
         Returns: whether it can.
         """
-        if not fits(pod.requests, self._left) or untolerated(self.state.taints, pod.spec.tolerations):
+        if not fits(pod.requests, self._free) or untolerated_taints(self.state.taints, pod.spec.tolerations):
             return False
         volumes = together(self._volumes, pod.attached)
         if exceeds_limits(volumes, self._volume_limits) or any_conflict(host_ports(pod.spec), self._ports):
@@ -105,29 +105,29 @@ class ExistingNode:
             return False
         base = self.requirements.union(pod.requirements)
         for alternative in pod.volume_alternatives or (None,):
-            found = self._narrowed(pod, base, alternative)
-            if found is not None:
+            narrowing = self._narrow(pod, base, alternative)
+            if narrowing is not None:
                 break
         else:
             return False
         self.pods.append(pod.pod)
-        self._left = less(self._left, pod.requests)
-        self.requirements = found
-        self._topology.record(pod.pod, self.state.taints, found)
+        self._free = less(self._free, pod.requests)
+        self.requirements = narrowing
+        self._topology.record(pod.pod, self.state.taints, narrowing)
         self._ports += host_ports(pod.spec)
         self._volumes = volumes
         return True
 
     def refusal_of(self, pod: PlannedPod) -> Refusal | None:
         """Why the node cannot take the pod now; None if it can. Plans nothing."""
-        untaken = untolerated(self.state.taints, pod.spec.tolerations)
+        untaken = untolerated_taints(self.state.taints, pod.spec.tolerations)
         if untaken:
             return Refusal.of(taints_text(untaken))
         if exceeds_limits(together(self._volumes, pod.attached), self._volume_limits):
             return Refusal.of("would exceed the node's volume limits")
         if any_conflict(host_ports(pod.spec), self._ports):
             return Refusal.of("a host port is taken")
-        if not fits(pod.requests, self._left):
+        if not fits(pod.requests, self._free):
             return Refusal.of(f"has {amounts_text(self._missing(pod))} too little")
         conflicts = self.requirements.incompatibilities(pod.requirements)
         if conflicts:
@@ -136,45 +136,49 @@ class ExistingNode:
         refusals: list[str] = []
         for alternative in pod.volume_alternatives or (Requirements(),):
             conflicts = base.incompatibilities(alternative)
-            found = self._topology.narrowed(
+            narrowing = self._topology.narrow(
                 pod.pod, self.state.taints, pod.strict_requirements, base.union(alternative)
             )
             if conflicts:
                 refusals.append("; ".join(conflicts))
-            elif isinstance(found, Refusal):
-                refusals.append(found.text())
+            elif isinstance(narrowing, Refusal):
+                refusals.append(narrowing.text())
             else:
                 return None
         return Refusal.of("; ".join(refusals))
 
     def _missing(self, pod: PlannedPod) -> Requests:
-        left = {name: max(amount, 0) for name, amount in self._left.items()}
-        return {name: short for name, amount in pod.requests.items() if (short := amount - left.get(name, 0)) > 0}
+        amounts = {name: max(amount, 0) for name, amount in self._free.items()}
+        return {name: short for name, amount in pod.requests.items() if (short := amount - amounts.get(name, 0)) > 0}
 
-    def _narrowed(self, pod: PlannedPod, base: Requirements, alternative: Requirements | None) -> Requirements | None:
+    def _narrow(self, pod: PlannedPod, base: Requirements, alternative: Requirements | None) -> Requirements | None:
         if alternative is not None:
             if not base.is_compatible(alternative):
                 return None
             base = base.union(alternative)
-        found = self._topology.narrowed(pod.pod, self.state.taints, pod.strict_requirements, base)
+        narrowing = self._topology.narrow(pod.pod, self.state.taints, pod.strict_requirements, base)
         # What it returns has everything of the base already.
-        return None if isinstance(found, Refusal) or not (found is base or base.is_compatible(found)) else found
+        return (
+            None
+            if isinstance(narrowing, Refusal) or not (narrowing is base or base.is_compatible(narrowing))
+            else narrowing
+        )
 
 
-def _attached(pods: Iterable[Pod], volumes: Volumes) -> AttachedVolumes:
-    found: AttachedVolumes = {}
+def _attached_volumes(pods: Iterable[Pod], volumes: Volumes) -> AttachedVolumes:
+    attached_volumes: AttachedVolumes = {}
     for pod in pods:
         try:
-            found = together(found, volumes.attached(pod))
+            attached_volumes = together(attached_volumes, volumes.attached_volumes(pod))
         except VolumeError:
             continue  # nothing is known about a volume that is gone
-    return found
+    return attached_volumes
 
 
 def _limits(csi_node: CSINode | None) -> Mapping[str, int]:
     drivers = csi_node.spec.drivers if csi_node is not None else ()
     return {
-        each.name: each.allocatable.count
-        for each in drivers
-        if each.allocatable is not None and each.allocatable.count is not None
+        driver.name: driver.allocatable.count
+        for driver in drivers
+        if driver.allocatable is not None and driver.allocatable.count is not None
     }

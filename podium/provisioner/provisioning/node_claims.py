@@ -31,7 +31,7 @@ from podium.provisioner.scheduling.amounts import less, smallest, total
 from podium.provisioner.scheduling.host_ports import HostPort, any_conflict, host_ports
 from podium.provisioner.scheduling.refusals import Refusal
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
-from podium.provisioner.scheduling.taints import taints_text, untolerated
+from podium.provisioner.scheduling.taints import taints_text, untolerated_taints
 
 _UNRESERVABLE = Refusal.of(
     "one or more instance types with compatible reserved offerings are available, but could not be reserved",
@@ -110,25 +110,25 @@ class PlannedClaim:
 
         Returns: why it cannot; None if it was planned.
         """
-        found = self._narrowed(pod, lower_min_values=lower_min_values)
-        if isinstance(found, Refusal):
-            return found
-        self.lowered_min_values |= _is_lower(found.requirements, self.requirements)
+        narrowing = self._narrow(pod, lower_min_values=lower_min_values)
+        if isinstance(narrowing, Refusal):
+            return narrowing
+        self.lowered_min_values |= _is_lower(narrowing.requirements, self.requirements)
         self.pods.append(pod.pod)
-        self.requirements = found.requirements
-        self.options = found.options
+        self.requirements = narrowing.requirements
+        self.options = narrowing.options
         self._requests = total(self._requests, pod.requests)
         self._context.topology.register(self._hostname)
-        self._context.topology.record(pod.pod, self.template.taints, found.requirements)
+        self._context.topology.record(pod.pod, self.template.taints, narrowing.requirements)
         self._ports += host_ports(pod.spec)
-        self._context.reservations.hold(self._hostname, found.reserved)
-        self._reserved = found.reserved
+        self._context.reservations.hold(self._hostname, narrowing.reserved)
+        self._reserved = narrowing.reserved
         return None
 
     def refusal_of(self, pod: PlannedPod) -> Refusal | None:
         """Why the NodeClaim cannot take the pod now; None if it can. Plans nothing."""
-        found = self._narrowed(pod, lower_min_values=False)
-        return found if isinstance(found, Refusal) else None
+        narrowing = self._narrow(pod, lower_min_values=False)
+        return narrowing if isinstance(narrowing, Refusal) else None
 
     @property
     def instance_types(self) -> tuple[InstanceType, ...]:
@@ -158,8 +158,8 @@ class PlannedClaim:
         requirements = without_hostname(self.requirements)
         if not self._reserved:
             return requirements
-        pinned = Requirements(each for each in requirements if each.key != CAPACITY_TYPE)
-        names = frozenset(reservation_of(each) for each in self._reserved)
+        pinned = Requirements(requirement for requirement in requirements if requirement.key != CAPACITY_TYPE)
+        names = frozenset(reservation_of(offering) for offering in self._reserved)
         return pinned.add(
             Requirement(CAPACITY_TYPE, False, frozenset((RESERVED,))), Requirement(RESERVATION_ID, False, names)
         )
@@ -178,14 +178,16 @@ class PlannedClaim:
 
     # ------------------------------------------------------------ one more pod
 
-    def _narrowed(self, pod: PlannedPod, *, lower_min_values: bool) -> _Narrowing | Refusal:
-        untaken = untolerated(self.template.taints, pod.spec.tolerations)
+    def _narrow(self, pod: PlannedPod, *, lower_min_values: bool) -> _Narrowing | Refusal:
+        untaken = untolerated_taints(self.template.taints, pod.spec.tolerations)
         if untaken:
             return Refusal(lambda: taints_text(untaken))
-        own, required, well_known = self.requirements, pod.requirements, self._context.well_known
-        if not own.is_compatible(required, well_known):
-            return Refusal(lambda: f"incompatible requirements, {_joined(own, required, well_known)}")
-        base = own.union(required)
+        own, pod_requirements, well_known = self.requirements, pod.requirements, self._context.well_known
+        if not own.is_compatible(pod_requirements, well_known):
+            return Refusal(
+                lambda: f"incompatible requirements, {_incompatibility_text(own, pod_requirements, well_known)}"
+            )
+        base = own.union(pod_requirements)
         last: _Narrowing | Refusal | None = None
         for alternative in pod.volume_alternatives or (None,):
             last = self._with_volumes(pod, base, alternative, lower_min_values)
@@ -200,19 +202,22 @@ class PlannedClaim:
         context = self._context
         if alternative is not None:
             if not base.is_compatible(alternative, context.well_known):
-                before, volumes = base, alternative
+                before_volumes, volumes, well_known = base, alternative, context.well_known
                 return Refusal(
-                    lambda: f"incompatible volume requirements, {_joined(before, volumes, context.well_known)}"
+                    lambda: (
+                        "incompatible volume requirements, "
+                        f"{_incompatibility_text(before_volumes, volumes, well_known)}"
+                    )
                 )
             base = base.union(alternative)
-        narrowed = context.topology.narrowed(pod.pod, self.template.taints, pod.strict_requirements, base)
-        if isinstance(narrowed, Refusal):
-            return narrowed
-        if not base.is_compatible(narrowed, context.well_known):
-            return Refusal(lambda: _joined(base, narrowed, context.well_known))
-        requirements = base.union(narrowed)
+        topology_requirements = context.topology.narrow(pod.pod, self.template.taints, pod.strict_requirements, base)
+        if isinstance(topology_requirements, Refusal):
+            return topology_requirements
+        if not base.is_compatible(topology_requirements, context.well_known):
+            return Refusal(lambda: _incompatibility_text(base, topology_requirements, context.well_known))
+        requirements = base.union(topology_requirements)
         ports = host_ports(pod.spec)
-        options = context.types_filter.filtered(
+        options = context.types_filter.filter_types(
             self.options,
             () if any_conflict(ports, self._ports) else self._groups,
             requirements,
@@ -224,7 +229,7 @@ class PlannedClaim:
         if isinstance(options, Refusal):
             return options
         if options.lowered_min_values:
-            requirements = _lowered(requirements, options)
+            requirements = _with_minimums(requirements, options)
         reserved = self._reservable(options.mask, requirements)
         if isinstance(reserved, Refusal):
             return reserved
@@ -237,7 +242,7 @@ class PlannedClaim:
         if not context.uses_reservations or not context.reservations:
             return ()
         has_room = has_full = has_other = False
-        found: list[Offering] = []
+        reservable: list[Offering] = []
         for instance_type in context.types_filter.in_order(options, self._groups):
             for offering in instance_type.offerings:
                 if not offering.is_available or not requirements.is_compatible(
@@ -251,31 +256,33 @@ class PlannedClaim:
                 else:
                     has_room = True
                     if context.reservations.can_hold(self._hostname, offering):
-                        found.append(offering)
-        if context.is_strict and has_room and not found:
+                        reservable.append(offering)
+        if context.is_strict and has_room and not reservable:
             return _UNRESERVABLE
         if has_full and not has_room and not has_other:
             return _ALL_FULL if context.is_strict else _ONLY_FULL
-        if context.is_strict and self._reserved and not found:
+        if context.is_strict and self._reserved and not reservable:
             return _WOULD_LOSE_ALL
-        return tuple(found)
+        return tuple(reservable)
 
 
-def _joined(existing: Requirements, incoming: Requirements, well_known: frozenset[str]) -> str:
+def _incompatibility_text(existing: Requirements, incoming: Requirements, well_known: frozenset[str]) -> str:
     return "; ".join(existing.incompatibilities(incoming, well_known))
 
 
-def _lowered(requirements: Requirements, options: Options) -> Requirements:
-    lowered = options.lowered_min_values
+def _with_minimums(requirements: Requirements, options: Options) -> Requirements:
+    minimums = options.lowered_min_values
     return Requirements(
-        msgspec.structs.replace(each, min_values=lowered[each.key]) if each.key in lowered else each
-        for each in requirements
+        msgspec.structs.replace(requirement, min_values=minimums[requirement.key])
+        if requirement.key in minimums
+        else requirement
+        for requirement in requirements
     )
 
 
-def _is_lower(requirements: Requirements, before: Requirements) -> bool:
-    for each in before:
-        now = requirements.get(each.key).min_values
-        if each.min_values is not None and now is not None and now < each.min_values:
+def _is_lower(requirements: Requirements, requirements_before: Requirements) -> bool:
+    for requirement in requirements_before:
+        minimum = requirements.get(requirement.key).min_values
+        if requirement.min_values is not None and minimum is not None and minimum < requirement.min_values:
             return True
     return False

@@ -74,9 +74,9 @@ class PlanBasis:
         self.volumes = Volumes(objects)
         self._domains = domains_of(self.pools, catalogue.instance_types)
         self.limits: Mapping[str, Requests] = {
-            each.metadata.name: whole_amounts(each.spec.limits, "spec.limits")
-            for each in self.pools
-            if each.spec.limits
+            pool.metadata.name: whole_amounts(pool.spec.limits, "spec.limits")
+            for pool in self.pools
+            if pool.spec.limits
         }
         self.tolerates_preferences = any(
             taint.effect == PREFER_NO_SCHEDULE for pool in self.pools for taint in pool.spec.template.spec.taints
@@ -85,15 +85,15 @@ class PlanBasis:
         self.templates: list[tuple[Template, tuple[DaemonGroup, ...]]] = []
         self._daemons = Daemons(objects, self.well_known)
         self._spreads = DefaultSpreads(objects, settings.default_constraints)
-        self._csi_nodes = {each.metadata.name: each for each in objects.csi_nodes}
+        self._csi_nodes = {csi_node.metadata.name: csi_node for csi_node in objects.csi_nodes}
         self._take(objects)
         self._read_templates()
 
     def with_nodes_of(self, objects: ClusterObjects) -> PlanBasis:
         """The basis of the same cluster with other nodes, NodeClaims and pods; it shares everything else."""
-        other = copy.copy(self)
-        other._take(objects)
-        return other
+        basis = copy.copy(self)
+        basis._take(objects)
+        return basis
 
     def _take(self, objects: ClusterObjects) -> None:
         self.objects = objects
@@ -106,12 +106,12 @@ class PlanBasis:
         self._prepared: dict[str, PreparedPod] = {}
         self._rooms: dict[StateNode, NodeRoom] = {}
 
-    def prepared(self, pod: Pod) -> PreparedPod:
+    def prepare(self, pod: Pod) -> PreparedPod:
         """The pod as it is planned."""
-        found = self._prepared.get(pod.key)
-        if found is None:
-            found = self._prepared[pod.key] = self._prepare(pod)
-        return found
+        prepared_pod = self._prepared.get(pod.key)
+        if prepared_pod is None:
+            prepared_pod = self._prepared[pod.key] = self._prepare(pod)
+        return prepared_pod
 
     def pods_on(self, state: StateNode) -> Sequence[Pod]:
         """All pods on the node, those that have ended too, in order of namespace and name."""
@@ -119,19 +119,19 @@ class PlanBasis:
 
     def room(self, state: StateNode) -> NodeRoom:
         """What the node has left before anything is planned."""
-        found = self._rooms.get(state)
-        if found is None:
+        room = self._rooms.get(state)
+        if room is None:
             csi_node = self._csi_nodes.get(state.node.metadata.name) if state.node is not None else None
-            found = NodeRoom.of(state, self._daemons.on_node(state), self.volumes, csi_node)
-            self._rooms[state] = found
-        return found
+            room = NodeRoom.of(state, self._daemons.on_node(state), self.volumes, csi_node)
+            self._rooms[state] = room
+        return room
 
     def _prepare(self, pod: Pod) -> PreparedPod:
         try:
             alternatives = self.volumes.alternatives(pod)
         except VolumeError:
             return PreparedPod(pod, has_volumes=False)
-        return PreparedPod(self._spreads.applied(pod), alternatives)
+        return PreparedPod(self._spreads.with_defaults(pod), alternatives)
 
     def _read_templates(self) -> None:
         for pool in self.pools:

@@ -49,5 +49,5 @@ class PlannedPod:
     ) -> PlannedPod:
         """The pod as it stands."""
         strict = strict_pod_requirements(pod.spec)
-        required = strict if ignore_preferences else pod_requirements(pod.spec)
-        return cls(pod, requests_of(pod), required, strict, volume_alternatives, attached)
+        requirements = strict if ignore_preferences else pod_requirements(pod.spec)
+        return cls(pod, requests_of(pod), requirements, strict, volume_alternatives, attached)

@@ -36,34 +36,34 @@ def in_karpenters_words(text: str) -> str:
     return str(text)
 
 
-def unmet_demands(offered: Requirements, demanded: Requirements, allow_undefined: AbstractSet[str]) -> Iterator[str]:
+def unmet_demands(offers: Requirements, demands: Requirements, allow_undefined: AbstractSet[str]) -> Iterator[str]:
     """Why nodes like these do not suit a pod: a sentence for each label, in order of name.
 
     Args:
-        offered: what the labels of the nodes are.
-        demanded: what the pod demands of them.
+        offers: what the labels of the nodes are.
+        demands: what the pod demands of them.
         allow_undefined: as in `Requirements.is_compatible`.
     """
-    for demand in sorted(demanded, key=lambda each: each.key):
-        if demand.key not in offered:
+    for demand in sorted(demands, key=lambda demand: demand.key):
+        if demand.key not in offers:
             if demand.key not in allow_undefined and not demand.admits_absence:
                 yield f"the pod demands {_demand_text(demand)}, and its nodes do not have that label"
             continue
-        offer = offered.get(demand.key)
+        offer = offers.get(demand.key)
         if not offer.has_intersection(demand) and not (offer.admits_absence and demand.admits_absence):
             yield f"the pod demands {_demand_text(demand)}, and its nodes have {_demand_text(offer)}"
 
 
-def demands_text(demanded: Requirements) -> str:
+def demands_text(demands: Requirements) -> str:
     """All that is demanded, in order of the labels' names."""
-    return ", ".join(_demand_text(each) for each in sorted(demanded, key=lambda each: each.key))
+    return ", ".join(_demand_text(demand) for demand in sorted(demands, key=lambda demand: demand.key))
 
 
 def _demand_text(demand: Requirement) -> str:
     """The demand as label selectors are written."""
     values = ", ".join(sorted(demand.values))
     parts = [
-        f"{demand.key} {sign} {bound}" for sign, bound in ((">=", demand.gte), ("<=", demand.lte)) if bound is not None
+        f"{demand.key} {sign} {limit}" for sign, limit in ((">=", demand.gte), ("<=", demand.lte)) if limit is not None
     ]
     if values:
         parts.append(f"{demand.key} {'notin' if demand.complement else 'in'} ({values})")

@@ -11,15 +11,8 @@ from typing import Final, Literal, TypeVar
 
 import msgspec
 
-from podium.objects.core import (
-    NodeSelector,
-    Pod,
-    PodAffinity,
-    PodSpec,
-    PreferredSchedulingTerm,
-    Toleration,
-    WeightedPodAffinityTerm,
-)
+from podium.objects.affinity import NodeSelector, PodAffinity, PreferredSchedulingTerm, WeightedPodAffinityTerm
+from podium.objects.core import Pod, PodSpec, Toleration
 
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 
@@ -28,24 +21,24 @@ _replace = msgspec.structs.replace
 _Weighted = TypeVar("_Weighted", PreferredSchedulingTerm, WeightedPodAffinityTerm)
 
 
-def relaxed(pod: Pod, *, tolerate_preferences: bool) -> Pod | None:
+def relax(pod: Pod, *, tolerate_preferences: bool) -> Pod | None:
     """The pod with one thing less to ask for; None if nothing is left to give up.
 
     Args:
         tolerate_preferences: whether the last step is to tolerate `PreferNoSchedule` taints.
     """
     spec = pod.spec
-    found = (
+    relaxed_spec = (
         without_first_alternative(spec)
         or _without_preferred_pods(spec, "pod_affinity")
         or _without_preferred_pods(spec, "pod_anti_affinity")
         or _without_preferred_nodes(spec)
         or _without_soft_spread(spec)
     )
-    if found is None and tolerate_preferences:
+    if relaxed_spec is None and tolerate_preferences:
         tolerant = tolerating_preferences(spec)
-        found = tolerant if tolerant is not spec else None
-    return None if found is None else _replace(pod, spec=found)
+        relaxed_spec = tolerant if tolerant is not spec else None
+    return None if relaxed_spec is None else _replace(pod, spec=relaxed_spec)
 
 
 def without_first_alternative(spec: PodSpec) -> PodSpec | None:
@@ -54,15 +47,16 @@ def without_first_alternative(spec: PodSpec) -> PodSpec | None:
     nodes = affinity and affinity.node_affinity
     if not affinity or not nodes or nodes.required is None or len(nodes.required.node_selector_terms) < 2:
         return None
-    left = NodeSelector(node_selector_terms=nodes.required.node_selector_terms[1:])
-    return _replace(spec, affinity=_replace(affinity, node_affinity=_replace(nodes, required=left)))
+    terms = NodeSelector(node_selector_terms=nodes.required.node_selector_terms[1:])
+    return _replace(spec, affinity=_replace(affinity, node_affinity=_replace(nodes, required=terms)))
 
 
 def tolerating_preferences(spec: PodSpec) -> PodSpec:
     """The spec with a toleration of all `PreferNoSchedule` taints; itself if it has that one."""
     if any(
-        (each.key, each.operator, each.value, each.effect) == ("", "Exists", "", PREFER_NO_SCHEDULE)
-        for each in spec.tolerations
+        (toleration.key, toleration.operator, toleration.value, toleration.effect)
+        == ("", "Exists", "", PREFER_NO_SCHEDULE)
+        for toleration in spec.tolerations
     ):
         return spec
     return _replace(spec, tolerations=(*spec.tolerations, _TOLERATE_PREFERENCES))
@@ -75,8 +69,8 @@ def _without_preferred_pods(spec: PodSpec, name: Literal["pod_affinity", "pod_an
     pods: PodAffinity | None = getattr(affinity, name)
     if pods is None or not pods.preferred:
         return None
-    left = _replace(pods, preferred=_without_heaviest(pods.preferred))
-    return _replace(spec, affinity=_replace(affinity, **{name: left}))
+    relaxed_pods = _replace(pods, preferred=_without_heaviest(pods.preferred))
+    return _replace(spec, affinity=_replace(affinity, **{name: relaxed_pods}))
 
 
 def _without_preferred_nodes(spec: PodSpec) -> PodSpec | None:
@@ -84,18 +78,18 @@ def _without_preferred_nodes(spec: PodSpec) -> PodSpec | None:
     nodes = affinity and affinity.node_affinity
     if not affinity or not nodes or not nodes.preferred:
         return None
-    left = _replace(nodes, preferred=_without_heaviest(nodes.preferred))
-    return _replace(spec, affinity=_replace(affinity, node_affinity=left))
+    relaxed_nodes = _replace(nodes, preferred=_without_heaviest(nodes.preferred))
+    return _replace(spec, affinity=_replace(affinity, node_affinity=relaxed_nodes))
 
 
 def _without_heaviest(terms: tuple[_Weighted, ...]) -> tuple[_Weighted, ...]:
-    return tuple(sorted(terms, key=lambda each: -each.weight)[1:])
+    return tuple(sorted(terms, key=lambda term: -term.weight)[1:])
 
 
 def _without_soft_spread(spec: PodSpec) -> PodSpec | None:
     constraints = list(spec.topology_spread_constraints)
-    for index, each in enumerate(constraints):
-        if each.when_unsatisfiable == "ScheduleAnyway":
+    for index, constraint in enumerate(constraints):
+        if constraint.when_unsatisfiable == "ScheduleAnyway":
             # The last one takes its place, which changes which one is dropped next.
             constraints[index] = constraints[-1]
             return _replace(spec, topology_spread_constraints=tuple(constraints[:-1]))

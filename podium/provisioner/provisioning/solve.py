@@ -24,11 +24,11 @@ from podium.provisioner.cloudprovider.reservations import Reservations
 from podium.provisioner.provisioning.daemons import uses_devices
 from podium.provisioner.provisioning.existing_nodes import ExistingNode
 from podium.provisioner.provisioning.node_claims import ClaimContext, PlannedClaim
-from podium.provisioner.provisioning.places import Limits, OrderedPlaces, Places
+from podium.provisioner.provisioning.node_index import Limits, NodeIndex, OrderedNodeIndex
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.provisioning.planned_pods import PlannedPod
 from podium.provisioner.provisioning.pod_queue import PodQueue
-from podium.provisioner.provisioning.relaxation import relaxed
+from podium.provisioner.provisioning.relaxation import relax
 from podium.provisioner.provisioning.templates import Template
 from podium.provisioner.provisioning.topology import Topology
 from podium.provisioner.scheduling.amounts import less
@@ -90,13 +90,13 @@ class Solver:
         resting: AbstractSet[str] = frozenset(),
     ) -> None:
         self._basis = basis
-        prepared = [basis.prepared(pod) for pod in pods]
-        self._pods = [each.pod for each in prepared]
-        self._alternatives = {each.pod.uid: each.volume_alternatives for each in prepared}
+        prepared_pods = [basis.prepare(pod) for pod in pods]
+        self._pods = [prepared_pod.pod for prepared_pod in prepared_pods]
+        self._alternatives = {prepared_pod.pod.uid: prepared_pod.volume_alternatives for prepared_pod in prepared_pods}
         self._topology = Topology(
             basis.topology,
             nodes,
-            [each.pod for each in prepared if each.has_volumes],
+            [prepared_pod.pod for prepared_pod in prepared_pods if prepared_pod.has_volumes],
             ignore_preferences=basis.settings.ignore_preferences,
         )
         self._context = ClaimContext(
@@ -112,16 +112,16 @@ class Solver:
         self._lowered: dict[str, bool] = {}
         self._hostnames = 0
         self._existing = [
-            ExistingNode(each, basis.room(each), self._topology)
-            for each in sorted(nodes, key=lambda each: (not each.is_initialized, each.name))
+            ExistingNode(state, basis.room(state), self._topology)
+            for state in sorted(nodes, key=lambda state: (not state.is_initialized, state.name))
         ]
-        self._awake = np.array([each.state.name not in resting for each in self._existing], dtype=np.bool_)
-        self._node_places, self._claim_places = Places(), OrderedPlaces()
+        self._awake = np.array([node.state.name not in resting for node in self._existing], dtype=np.bool_)
+        self._node_places, self._claim_places = NodeIndex(), OrderedNodeIndex()
         for node in self._existing:
-            self._node_places.add(node.state.hostname, node.left, node.requirements)
-        self._leaving = frozenset(each.name for each in basis.nodes if each.is_leaving) if resting else frozenset()
-        for each in nodes:
-            self._take_from_limits(each.labels.get(NODE_POOL, ""), each.capacity)
+            self._node_places.add(node.state.hostname, node.free, node.requirements)
+        self._leaving = frozenset(state.name for state in basis.nodes if state.is_leaving) if resting else frozenset()
+        for state in nodes:
+            self._take_from_limits(state.labels.get(NODE_POOL, ""), state.capacity)
 
     def solve(self, limit: TimeLimit = UNLIMITED) -> Results:
         """Plan all pods, or those whose turn comes in time. To be called once."""
@@ -140,25 +140,31 @@ class Solver:
             # The pod gets its preferences back, and another chance with them once others are planned.
             self._topology.update(pod)
             queue.push(pod)
-        lowered = frozenset(name for name, is_lowered in self._lowered.items() if is_lowered)
-        return Results(tuple(self._existing), tuple(self._claims), self._basis.skipped, lowered, refusals)
+        lowered_pools = frozenset(name for name, is_lowered in self._lowered.items() if is_lowered)
+        return Results(tuple(self._existing), tuple(self._claims), self._basis.skipped, lowered_pools, refusals)
+
+    def has(self, pod: Pod) -> bool:
+        """Return True if the pod was to be planned."""
+        return _has(self._pods, pod.uid)
 
     def refusals_of_nodes(self, uid: str) -> dict[str, str]:
         """By node that is there: why it cannot take the pod as things are now, with all its preferences."""
-        pod = self._asked(uid)
-        found = ((node.state.name, pod and node.refusal_of(pod)) for node in self._existing if not _has(node.pods, uid))
-        return {name: refusal.text() for name, refusal in found if refusal}
+        pod = self._pod_of(uid)
+        refusals = (
+            (node.state.name, pod and node.refusal_of(pod)) for node in self._existing if not _has(node.pods, uid)
+        )
+        return {name: refusal.text() for name, refusal in refusals if refusal}
 
     def refusals_of_claims(self, uid: str) -> dict[str, str]:
         """By the pods that a planned node is for: why it cannot take the pod as things are now."""
-        pod = self._asked(uid)
-        found = ((claim.pods, pod and claim.refusal_of(pod)) for claim in self._claims if not _has(claim.pods, uid))
-        return {", ".join(sorted(each.key for each in pods)): refusal.text() for pods, refusal in found if refusal}
+        pod = self._pod_of(uid)
+        refusals = ((claim.pods, pod and claim.refusal_of(pod)) for claim in self._claims if not _has(claim.pods, uid))
+        return {", ".join(sorted(pod.key for pod in pods)): refusal.text() for pods, refusal in refusals if refusal}
 
-    def _asked(self, uid: str) -> PlannedPod | None:
+    def _pod_of(self, uid: str) -> PlannedPod | None:
         """The pod that is asked about; None if its volumes are not there, which is why it stays."""
         try:
-            return self._planned(next(each for each in self._pods if each.uid == uid))
+            return self._planned_pod(next(pod for pod in self._pods if pod.uid == uid))
         except VolumeError:
             return None
 
@@ -170,7 +176,7 @@ class Solver:
             refusal = self._add(pod)
             if refusal is None or refusal.is_final:
                 return refusal
-            less_demanding = relaxed(pod, tolerate_preferences=self._basis.tolerates_preferences)
+            less_demanding = relax(pod, tolerate_preferences=self._basis.tolerates_preferences)
             if less_demanding is None:
                 return refusal
             pod = less_demanding
@@ -180,23 +186,23 @@ class Solver:
         if uses_devices(pod.spec):
             return _NEEDS_DEVICES
         try:
-            planned = self._planned(pod)
+            planned_pod = self._planned_pod(pod)
         except VolumeError as error:
             return Refusal.of(str(error))
-        limits = self._topology.limits_of(pod, planned.strict_requirements)
-        if self._add_to_nodes(planned, limits) or self._add_to_claims(planned, limits):
+        limits = self._topology.limits_of(pod, planned_pod.strict_requirements)
+        if self._add_to_nodes(planned_pod, limits) or self._add_to_claims(planned_pod, limits):
             return None
-        return self._add_to_new(planned)
+        return self._add_to_new(planned_pod)
 
     def _add_to_nodes(self, pod: PlannedPod, limits: Limits) -> bool:
         places = self._node_places
-        found = places.open_to(pod.requests, limits)
+        mask = places.open_to(pod.requests, limits)
         if pod.pod.status.phase != PENDING and pod.pod.node_name not in self._leaving:
-            found &= self._awake
-        for index in map(int, found.nonzero()[0]):
+            mask &= self._awake
+        for index in map(int, mask.nonzero()[0]):
             node = self._existing[index]
             if node.take(pod):
-                places.narrow(index, node.left, node.requirements)
+                places.narrow(index, node.free, node.requirements)
                 places.count_again(index, self._topology.counting(pod.pod))
                 return True
         return False
@@ -206,18 +212,18 @@ class Solver:
         for index in places.in_order(places.open_to(pod.requests, limits)):
             claim = self._claims[index]
             if claim.take(pod) is None:
-                places.moved(index, len(claim.pods))
+                places.move(index, len(claim.pods))
                 places.narrow(index, claim.most_left(), claim.requirements)
                 places.count_again(index, self._topology.counting(pod.pod))
                 return True
         return False
 
-    def _planned(self, pod: Pod) -> PlannedPod:
+    def _planned_pod(self, pod: Pod) -> PlannedPod:
         """The pod with what it asks of a node. Raises: VolumeError."""
         return PlannedPod.of(
             pod,
             self._alternatives[pod.uid],
-            self._basis.volumes.attached(pod),
+            self._basis.volumes.attached_volumes(pod),
             ignore_preferences=self._basis.settings.ignore_preferences,
         )
 
@@ -254,10 +260,10 @@ class Solver:
             return template.mask
         if remaining.get(NODES) == 0:
             return Refusal.of(f"node limits have been exhausted for nodepool (NodePool={template.name})")
-        left = template.mask & self._context.types_filter.columns.within(remaining)
-        if not left:
+        mask = template.mask & self._context.types_filter.columns.within(remaining)
+        if not mask:
             return Refusal.of(f"all available instance types exceed limits for nodepool (NodePool={template.name})")
-        return left
+        return mask
 
     def _take_from_limits(self, pool: str, capacity: Requests) -> None:
         remaining = self._remaining.get(pool)
@@ -266,4 +272,4 @@ class Solver:
 
 
 def _has(pods: Iterable[Pod], uid: str) -> bool:
-    return any(each.uid == uid for each in pods)
+    return any(pod.uid == uid for pod in pods)

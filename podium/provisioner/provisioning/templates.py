@@ -59,8 +59,8 @@ def usable_pools(
     Args:
         node_class: group and kind of the provider's node class; None for any provider's.
     """
-    usable = (each for each in node_pools if unusable_reason(each, node_class) is None)
-    return tuple(sorted(usable, key=lambda each: (each.spec.weight or 0, each.metadata.name), reverse=True))
+    usable = (pool for pool in node_pools if unusable_reason(pool, node_class) is None)
+    return tuple(sorted(usable, key=lambda pool: (pool.spec.weight or 0, pool.metadata.name), reverse=True))
 
 
 def template_of(
@@ -71,14 +71,16 @@ def template_of(
 ) -> Template | str:
     """The NodePool's template, or why the NodePool is skipped."""
     requirements, columns = _template_requirements(pool), types_filter.columns
-    everything = [types_filter.everything]
-    found = types_filter.filtered(
-        columns.all, everything, requirements, {}, pod_requests={}, lower_min_values=lower_min_values
+    all_groups = [types_filter.everything]
+    options = types_filter.filter_types(
+        columns.all, all_groups, requirements, {}, pod_requests={}, lower_min_values=lower_min_values
     )
-    if isinstance(found, Options):
-        return Template(pool, requirements, columns.types_in(found.mask), found.mask)
-    some = types_filter.filtered(columns.all, everything, requirements, {}, pod_requests={}, lower_min_values=True)
-    if isinstance(some, Options) and some.lowered_min_values:
+    if isinstance(options, Options):
+        return Template(pool, requirements, columns.types_in(options.mask), options.mask)
+    lowered_options = types_filter.filter_types(
+        columns.all, all_groups, requirements, {}, pod_requests={}, lower_min_values=True
+    )
+    if isinstance(lowered_options, Options) and lowered_options.lowered_min_values:
         return Reason(f"{_NONE_LEFT} due to minValues incompatibility", _TOO_ALIKE)
     return Reason(_NONE_LEFT, _NONE_SUITS)
 
@@ -105,7 +107,7 @@ def is_of_provider(reference: NodeClassReference, node_class: tuple[str, str] | 
 def unusable_reason(pool: NodePool, node_class: tuple[str, str] | None = NODE_CLASS) -> str | None:
     """Why nothing can be bought from the NodePool, whatever the pods; None if it can."""
     reference = pool.spec.template.spec.node_class_ref
-    states = {each.type: each.status for each in pool.status.conditions}
+    states = {condition.type: condition.status for condition in pool.status.conditions}
     if states.get("Ready") != "True" or not {"ValidationSucceeded", "NodeClassReady"} <= states.keys():
         return "NodePool is not ready"
     if not is_of_provider(reference, node_class):

@@ -14,20 +14,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
-from podium.objects.core import (
-    LabelSelector,
-    LabelSelectorRequirement,
-    Pod,
-    PodAffinity,
-    PodAffinityTerm,
-    Taint,
-    TopologySpreadConstraint,
-)
+from podium.objects.affinity import PodAffinity, PodAffinityTerm
+from podium.objects.core import Pod, Taint, TopologySpreadConstraint
+from podium.objects.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.selectors import compile_selector
 from podium.provisioner.apis.labels import HOSTNAME
 from podium.provisioner.apis.objects import ClusterObjects, NodePool, ProvidedNode
 from podium.provisioner.cloudprovider.instance_types import InstanceType
-from podium.provisioner.provisioning.places import Limits
+from podium.provisioner.provisioning.node_index import Limits
 from podium.provisioner.provisioning.topology_groups import (
     HONOR,
     IGNORE,
@@ -60,7 +54,7 @@ class TopologyBasis:
     def __init__(self, objects: ClusterObjects, nodes: Sequence[StateNode], domains: dict[str, Domains]) -> None:
         self.domains = domains
         self.namespaces = objects.namespaces
-        self.nodes = {each.metadata.name: each for each in objects.nodes}
+        self.nodes = {node.metadata.name: node for node in objects.nodes}
         self.counted: dict[str, list[Pod]] = defaultdict(list)
         for pod in objects.pods:
             if pod.node_name and not pod.has_ended and not pod.is_terminating:
@@ -77,10 +71,10 @@ class TopologyBasis:
     def labels_of(self, node: ProvidedNode) -> Requirements:
         """The node's labels."""
         name = node.metadata.name
-        found = self._labels.get(name)
-        if found is None:
-            found = self._labels[name] = Requirements.of_labels(node.metadata.labels)
-        return found
+        labels = self._labels.get(name)
+        if labels is None:
+            labels = self._labels[name] = Requirements.of_labels(node.metadata.labels)
+        return labels
 
 
 class Topology:
@@ -113,7 +107,7 @@ class Topology:
         self._registered: dict[str, int] = {}
         self._selected: _Selected = {}
         self._selected_inverse: _Selected = {}
-        self._moving = {each.uid for each in pods}
+        self._moving = {pod.uid for pod in pods}
         for pod, node in basis.repelling:
             if pod.uid not in self._moving:
                 self._repel(pod, node)
@@ -128,21 +122,21 @@ class Topology:
         anti = affinity and affinity.pod_anti_affinity
         if anti and anti.required:
             self._repel(pod, None)
-        owned: list[TopologyGroup] = []
+        own_groups: list[TopologyGroup] = []
         for rule in (*self._spreads(pod), *self._affinities(pod)):
             identity = rule.identity
-            known = self._groups.get(identity)
-            if known is None:
-                known = self._groups[identity] = self._group(rule, pod, self._all_groups)
-                self._count(known)
-            known.owners.add(pod.uid)
-            owned.append(known)
-        self._owned[pod.uid] = owned
+            group_there = self._groups.get(identity)
+            if group_there is None:
+                group_there = self._groups[identity] = self._group(rule, pod, self._all_groups)
+                self._count(group_there)
+            group_there.owners.add(pod.uid)
+            own_groups.append(group_there)
+        self._owned[pod.uid] = own_groups
 
     def register(self, hostname: str) -> None:
         """Note that a node of this name is there."""
-        known = self._registered.get(hostname, 0)
-        for group in self._of_hostnames[known:]:
+        registrations = self._registered.get(hostname, 0)
+        for group in self._of_hostnames[registrations:]:
             group.register(hostname)
         self._registered[hostname] = len(self._of_hostnames)
 
@@ -174,16 +168,16 @@ class Topology:
         domains: list[tuple[str, Iterable[str]]] = []
         for group in (*self._owned.get(pod.uid, ()), *self._selecting_inverse(pod)):
             if group.key == HOSTNAME:
-                most = group.most_on_host(pod)
-                if most is not None:
-                    hosts.append((group, most))
+                limit = group.most_on_host(pod)
+                if limit is not None:
+                    hosts.append((group, limit))
             else:
-                found = group.open_domains(pod, strict.get(group.key))
-                if found is not None:
-                    domains.append((group.key, found))
+                open_domains = group.open_domains(pod, strict.get(group.key))
+                if open_domains is not None:
+                    domains.append((group.key, open_domains))
         return Limits(hosts, domains)
 
-    def narrowed(
+    def narrow(
         self, pod: Pod, taints: Sequence[Taint], strict: Requirements, node: Requirements
     ) -> Requirements | Refusal:
         """What the node must be like for the pod's rules, and for those of pods that repel it.
@@ -192,30 +186,30 @@ class Topology:
             strict: what the pod requires of a node, preferences aside.
             node: what the node is like.
         """
-        found: list[Requirement] = []
+        requirements: list[Requirement] = []
         for group in self._concerning(pod, taints, node):
-            allowed, offered = strict.get(group.key), node.get(group.key)
-            domains = group.next_domains(pod, allowed, offered)
+            domains_allowed, domains_offered = strict.get(group.key), node.get(group.key)
+            domains = group.next_domains(pod, domains_allowed, domains_offered)
             if not domains.values:
-                return Refusal(functools.partial(group.refusal, allowed, offered))
-            found.append(domains)
-        return node.union(found) if found else node
+                return Refusal(functools.partial(group.refusal, domains_allowed, domains_offered))
+            requirements.append(domains)
+        return node.union(requirements) if requirements else node
 
     def _concerning(self, pod: Pod, taints: Sequence[Taint], node: Requirements) -> Iterator[TopologyGroup]:
-        seen: set[int] = set()
+        group_ids: set[int] = set()
         for group in self._owned.get(pod.uid, ()):
-            if id(group) not in seen:
-                seen.add(id(group))
+            if id(group) not in group_ids:
+                group_ids.add(id(group))
                 yield group
         for group in self._selecting_inverse(pod):
             if group.node_filter.matches(taints, node):
                 yield group
 
     def _selecting(self, pod: Pod) -> list[TopologyGroup]:
-        return _extended(self._selected, self._all_groups, pod)
+        return _selecting_groups(self._selected, self._all_groups, pod)
 
     def _selecting_inverse(self, pod: Pod) -> list[TopologyGroup]:
-        return _extended(self._selected_inverse, self._all_inverse, pod)
+        return _selecting_groups(self._selected_inverse, self._all_inverse, pod)
 
     # ------------------------------------------------------------ counts
 
@@ -270,18 +264,18 @@ class Topology:
     # ------------------------------------------------------------ rules of a pod
 
     def _spreads(self, pod: Pod) -> Iterator[Rule]:
-        for each in pod.spec.topology_spread_constraints:
-            if self._ignore_preferences and each.when_unsatisfiable != "DoNotSchedule":
+        for constraint in pod.spec.topology_spread_constraints:
+            if self._ignore_preferences and constraint.when_unsatisfiable != "DoNotSchedule":
                 continue
-            taints_policy = IGNORE if each.node_taints_policy is None else each.node_taints_policy
-            affinity_policy = HONOR if each.node_affinity_policy is None else each.node_affinity_policy
+            taints_policy = IGNORE if constraint.node_taints_policy is None else constraint.node_taints_policy
+            affinity_policy = HONOR if constraint.node_affinity_policy is None else constraint.node_affinity_policy
             yield Rule(
                 TopologyKind.SPREAD,
-                each.topology_key,
+                constraint.topology_key,
                 frozenset((pod.metadata.namespace,)),
-                _narrowed_selector(each, pod),
-                each.max_skew,
-                each.min_domains,
+                _narrowed_selector(constraint, pod),
+                constraint.max_skew,
+                constraint.min_domains,
                 NodeFilter.of(pod, affinity_policy, taints_policy),
             )
 
@@ -301,7 +295,7 @@ class Topology:
             return ()
         if self._ignore_preferences:
             return rules.required
-        return (*rules.required, *(each.pod_affinity_term for each in rules.preferred))
+        return (*rules.required, *(term.pod_affinity_term for term in rules.preferred))
 
     def _affinity_rule(self, kind: TopologyKind, pod: Pod, term: PodAffinityTerm) -> Rule:
         return Rule(kind, term.topology_key, self._namespaces_of(pod, term), term.label_selector)
@@ -310,46 +304,52 @@ class Topology:
         if term.namespace_selector is None:
             return frozenset(term.namespaces or (pod.metadata.namespace,))
         selector = compile_selector(term.namespace_selector)
-        chosen = (each.metadata.name for each in self._basis.namespaces if selector.matches(each.metadata.labels))
-        return frozenset((*chosen, *term.namespaces))
+        names = (
+            namespace.metadata.name
+            for namespace in self._basis.namespaces
+            if selector.matches(namespace.metadata.labels)
+        )
+        return frozenset((*names, *term.namespaces))
 
 
-def _extended(selected: _Selected, groups: Sequence[TopologyGroup], pod: Pod) -> list[TopologyGroup]:
+def _selecting_groups(selections: _Selected, groups: Sequence[TopologyGroup], pod: Pod) -> list[TopologyGroup]:
     """The groups that select the pod; those that have been looked at for pods with its labels are remembered."""
     key = (pod.metadata.namespace, frozenset(pod.metadata.labels.items()))
-    found, seen = selected.get(key, ([], 0))
-    if seen < len(groups):
-        found += [each for each in groups[seen:] if each.selects(pod)]
-        selected[key] = (found, len(groups))
-    return found
+    matching, group_count = selections.get(key, ([], 0))
+    if group_count < len(groups):
+        matching += [group for group in groups[group_count:] if group.selects(pod)]
+        selections[key] = (matching, len(groups))
+    return matching
 
 
 def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[InstanceType]) -> dict[str, Domains]:
     """The values of each label that nodes of these NodePools may have; offerings do not matter."""
-    found: dict[str, Domains] = defaultdict(Domains)
     if not instance_types:
         return {}
+    by_label: dict[str, Domains] = defaultdict(Domains)
     # Instance types share most of their requirements, so each of those is looked at once for each NodePool.
-    offered: dict[str, set[Requirement]] = defaultdict(set)
+    requirements: dict[str, set[Requirement]] = defaultdict(set)
     counts: Counter[str] = Counter()
-    for each_type in instance_types:
-        for each in each_type.requirements:
-            offered[each.key].add(each)
-            counts[each.key] += 1
-    everything = {key: frozenset(value for each in others for value in each.values) for key, others in offered.items()}
+    for instance_type in instance_types:
+        for requirement in instance_type.requirements:
+            requirements[requirement.key].add(requirement)
+            counts[requirement.key] += 1
+    all_values = {
+        key: frozenset(value for requirement in of_key for value in requirement.values)
+        for key, of_key in requirements.items()
+    }
     for pool in node_pools:
         taints = pool.spec.template.spec.taints
-        own = pool_requirements(pool)
-        values: dict[str, AbstractSet[str]] = dict(everything)
-        for each in own:
-            narrowed = {value for other in offered.get(each.key, ()) for value in other.intersection(each).values}
-            if each.operator == "In" or counts[each.key] < len(instance_types):
-                narrowed |= each.values
-            values[each.key] = narrowed
+        values: dict[str, AbstractSet[str]] = dict(all_values)
+        for own in pool_requirements(pool):
+            common = {value for offer in requirements.get(own.key, ()) for value in offer.intersection(own).values}
+            if own.operator == "In" or counts[own.key] < len(instance_types):
+                common |= own.values
+            values[own.key] = common
         for key, domains in values.items():
-            for value in domains:
-                found[key].add(value, taints)
-    return dict(found)
+            for domain in domains:
+                by_label[key].add(domain, taints)
+    return dict(by_label)
 
 
 def pool_requirements(pool: NodePool) -> Requirements:
@@ -360,8 +360,8 @@ def pool_requirements(pool: NodePool) -> Requirements:
 def required_of(pool: NodePool) -> Requirements:
     """The requirements of a NodePool, without the labels of its template."""
     return Requirements(
-        Requirement.of(each.key, each.operator, each.values, min_values=each.min_values)
-        for each in pool.spec.template.spec.requirements
+        Requirement.of(requirement.key, requirement.operator, requirement.values, min_values=requirement.min_values)
+        for requirement in pool.spec.template.spec.requirements
     )
 
 
@@ -370,9 +370,11 @@ def _narrowed_selector(constraint: TopologySpreadConstraint, pod: Pod) -> LabelS
     selector, labels = constraint.label_selector, pod.metadata.labels
     if selector is None or not constraint.match_label_keys:
         return selector
-    more = tuple(
+    expressions = tuple(
         LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
         for key in constraint.match_label_keys
         if key in labels
     )
-    return LabelSelector(match_labels=selector.match_labels, match_expressions=(*selector.match_expressions, *more))
+    return LabelSelector(
+        match_labels=selector.match_labels, match_expressions=(*selector.match_expressions, *expressions)
+    )

@@ -15,12 +15,14 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podium.objects.core import LabelSelector, NodeSelectorTerm, Pod, Taint, Toleration
+from podium.objects.affinity import NodeSelectorTerm
+from podium.objects.core import Pod, Taint, Toleration
 from podium.objects.errors import FieldError
+from podium.objects.meta import LabelSelector
 from podium.objects.selectors import EVERYTHING, NOTHING, Selector, compile_selector
 from podium.provisioner.apis.labels import HOSTNAME
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
-from podium.provisioner.scheduling.taints import untolerated
+from podium.provisioner.scheduling.taints import untolerated_taints
 
 HONOR: Final = "Honor"
 IGNORE: Final = "Ignore"
@@ -51,10 +53,10 @@ class NodeFilter:
         spec = pod.spec
         selector = Requirements.of_labels(spec.node_selector)
         affinity = spec.affinity and spec.affinity.node_affinity
-        required: tuple[Requirements, ...] = (selector,)
+        terms: tuple[Requirements, ...] = (selector,)
         if affinity and affinity.required is not None:
-            required = tuple(selector.union(_expressions(term)) for term in affinity.required.node_selector_terms)
-        return cls(required, affinity_policy, taints_policy, spec.tolerations)
+            terms = tuple(selector.union(_expressions(term)) for term in affinity.required.node_selector_terms)
+        return cls(terms, affinity_policy, taints_policy, spec.tolerations)
 
     @property
     def is_open(self) -> bool:
@@ -66,11 +68,11 @@ class NodeFilter:
         """Whether pods of a node with these taints and labels count."""
         if self.affinity_policy == HONOR and not self._allows(labels):
             return False
-        return self.taints_policy != HONOR or not untolerated(taints, self.tolerations)
+        return self.taints_policy != HONOR or not untolerated_taints(taints, self.tolerations)
 
     def _allows(self, labels: Requirements) -> bool:
-        for each in self.requirements:
-            if labels.is_compatible(each):
+        for requirement in self.requirements:
+            if labels.is_compatible(requirement):
                 return True
         return not self.requirements
 
@@ -78,7 +80,7 @@ class NodeFilter:
     def identity(self) -> Hashable:
         """What upstream compares: of the requirements it sees the keys only, and equal items in pairs cancel out."""
         return (
-            _odd([frozenset(each.keys()) for each in self.requirements]),
+            _odd([frozenset(requirement.keys()) for requirement in self.requirements]),
             self.affinity_policy,
             self.taints_policy,
             _odd(self.tolerations),
@@ -93,9 +95,9 @@ class Domains:
 
     def add(self, domain: str, taints: tuple[Taint, ...]) -> None:
         """Note that a NodePool with these taints has nodes of the domain."""
-        known = self._taints.setdefault(domain, [])
-        if taints not in known:
-            known.append(taints)
+        taint_sets = self._taints.setdefault(domain, [])
+        if taints not in taint_sets:
+            taint_sets.append(taints)
 
     def open_to(self, tolerations: Sequence[Toleration], taints_policy: str) -> list[str]:
         """The domains in which a pod tolerates the nodes of some NodePool; all of them if taints are ignored."""
@@ -104,7 +106,7 @@ class Domains:
         return [
             domain
             for domain, alternatives in self._taints.items()
-            if any(not untolerated(taints, tolerations) for taints in alternatives)
+            if any(not untolerated_taints(taints, tolerations) for taints in alternatives)
         ]
 
 
@@ -140,7 +142,7 @@ class TopologyGroup:
         self.kind = rule.kind
         self.key = rule.key
         self.namespaces = rule.namespaces
-        self.selector = _compiled(rule.selector)
+        self.selector = _selector_of(rule.selector)
         self.counted = EVERYTHING if rule.selector is None else self.selector
         self.node_filter = rule.node_filter
         self.owners: set[str] = set()
@@ -175,99 +177,105 @@ class TopologyGroup:
             return self._max_skew - (1 if self.selects(pod) else 0)
         return 0 if self.kind is TopologyKind.ANTI_AFFINITY else None
 
-    def open_domains(self, pod: Pod, allowed: Requirement) -> Iterable[str] | None:
+    def open_domains(self, pod: Pod, pod_domains: Requirement) -> Iterable[str] | None:
         """The domains of which a node must have one to take the pod; None if that is not decided by counts alone.
 
         Args:
-            allowed: those that the pod itself allows.
+            pod_domains: those that the pod itself allows.
         """
         counts = self.counts
         if self.kind is TopologyKind.SPREAD:
-            most = self._max_skew + self._least(allowed) - (1 if self.selects(pod) else 0)
-            return [each for each, count in counts.items() if count <= most]
+            limit = self._max_skew + self._least(pod_domains) - (1 if self.selects(pod) else 0)
+            return [domain for domain, count in counts.items() if count <= limit]
         if self.kind is TopologyKind.ANTI_AFFINITY:
-            return [each for each in self._empty if allowed.has(each)]
-        return [each for each, count in counts.items() if count > 0 and allowed.has(each)] or None
+            return [domain for domain in self._empty if pod_domains.has(domain)]
+        return [domain for domain, count in counts.items() if count > 0 and pod_domains.has(domain)] or None
 
-    def next_domains(self, pod: Pod, allowed: Requirement, offered: Requirement) -> Requirement:
+    def next_domains(self, pod: Pod, pod_domains: Requirement, node_domains: Requirement) -> Requirement:
         """The domains in which the pod may be placed.
 
         Args:
-            allowed: those that the pod itself allows.
-            offered: those that the node can have.
+            pod_domains: those that the pod itself allows.
+            node_domains: those that the node can have.
         """
-        own = self._own_domain(offered)
+        own = self._own_domain(node_domains)
         if self.kind is TopologyKind.SPREAD:
-            found = self._next_spread(pod, allowed, offered, own)
+            domains = self._next_spread(pod, pod_domains, node_domains, own)
         elif self.kind is TopologyKind.AFFINITY:
-            found = self._next_affinity(pod, allowed, offered, own)
+            domains = self._next_affinity(pod, pod_domains, node_domains, own)
         else:
-            found = self._next_anti_affinity(allowed, offered, own)
-        return Requirement(self.key, False, frozenset(found))
+            domains = self._next_anti_affinity(pod_domains, node_domains, own)
+        return Requirement(self.key, False, frozenset(domains))
 
-    def refusal(self, allowed: Requirement, offered: Requirement) -> str:
+    def refusal(self, pod_domains: Requirement, node_domains: Requirement) -> str:
         """Why no domain is left, with the counts of now."""
         domains = sorted(self.counts)
-        counts = ", ".join(f"{each}: {self.counts[each]}" for each in domains[:COUNTS_SHOWN_MAX])
+        counts = ", ".join(f"{domain}: {self.counts[domain]}" for domain in domains[:COUNTS_SHOWN_MAX])
         if len(domains) > COUNTS_SHOWN_MAX:
             counts += f" and {len(domains) - COUNTS_SHOWN_MAX} other(s)"
         return (
             f"unsatisfiable topology constraint for {self.kind.value}, key={self.key} "
-            f"(counts = {counts}, podDomains = {allowed}, nodeDomains = {offered}"
+            f"(counts = {counts}, podDomains = {pod_domains}, nodeDomains = {node_domains}"
         )
 
-    def _own_domain(self, offered: Requirement) -> str | None:
+    def _own_domain(self, node_domains: Requirement) -> str | None:
         """The node's name, if nodes themselves are the domains: a new one is not registered yet."""
-        if self.key != HOSTNAME or len(offered.values) != 1:
+        if self.key != HOSTNAME or len(node_domains.values) != 1:
             return None
-        return next(iter(offered.values))
+        return next(iter(node_domains.values))
 
-    def _next_spread(self, pod: Pod, allowed: Requirement, offered: Requirement, own: str | None) -> list[str]:
-        more = 1 if self.selects(pod) else 0
+    def _next_spread(self, pod: Pod, pod_domains: Requirement, node_domains: Requirement, own: str | None) -> list[str]:
+        own_count = 1 if self.selects(pod) else 0
         if own is not None:
-            return [own] if self.counts.get(own, 0) + more <= self._max_skew else []
-        most = self._max_skew + self._least(allowed) - more
+            return [own] if self.counts.get(own, 0) + own_count <= self._max_skew else []
+        limit = self._max_skew + self._least(pod_domains) - own_count
         counts = self.counts
-        valid = [each for each, count in counts.items() if count <= most and offered.has(each)]
-        return [min(valid, key=lambda each: (counts[each], each))] if valid else []
+        valid = [domain for domain, count in counts.items() if count <= limit and node_domains.has(domain)]
+        return [min(valid, key=lambda domain: (counts[domain], domain))] if valid else []
 
-    def _least(self, allowed: Requirement) -> int:
+    def _least(self, pod_domains: Requirement) -> int:
         """The count that the others are compared with."""
         if self.key == HOSTNAME:
             return 0  # a new node can always be bought
-        counts = [count for domain, count in self.counts.items() if allowed.has(domain)]
+        counts = [count for domain, count in self.counts.items() if pod_domains.has(domain)]
         if self._min_domains is not None and len(counts) < self._min_domains:
             return 0
         return min(counts, default=NO_LIMIT)
 
-    def _next_affinity(self, pod: Pod, allowed: Requirement, offered: Requirement, own: str | None) -> list[str]:
+    def _next_affinity(
+        self, pod: Pod, pod_domains: Requirement, node_domains: Requirement, own: str | None
+    ) -> list[str]:
         if own is not None:
-            if not allowed.has(own):
+            if not pod_domains.has(own):
                 return []
-            return [own] if self.counts.get(own, 0) > 0 or self._may_start(pod, allowed) else []
-        taken = [each for each, count in self.counts.items() if count > 0 and allowed.has(each) and offered.has(each)]
-        if taken or not self._may_start(pod, allowed):
-            return taken
-        both = allowed.intersection(offered)
-        first = min((each for each in self.counts if both.has(each)), default=None)
-        any_allowed = min((each for each in self.counts if allowed.has(each)), default=None)
-        return [each for each in (first, any_allowed) if each is not None]
+            return [own] if self.counts.get(own, 0) > 0 or self._may_start(pod, pod_domains) else []
+        domains_taken = [
+            domain
+            for domain, count in self.counts.items()
+            if count > 0 and pod_domains.has(domain) and node_domains.has(domain)
+        ]
+        if domains_taken or not self._may_start(pod, pod_domains):
+            return domains_taken
+        common_domains = pod_domains.intersection(node_domains)
+        first = min((domain for domain in self.counts if common_domains.has(domain)), default=None)
+        any_allowed = min((domain for domain in self.counts if pod_domains.has(domain)), default=None)
+        return [domain_set for domain_set in (first, any_allowed) if domain_set is not None]
 
-    def _may_start(self, pod: Pod, allowed: Requirement) -> bool:
+    def _may_start(self, pod: Pod, pod_domains: Requirement) -> bool:
         """Whether the pod may be the first of its group: it selects itself, and there is none that it could join."""
         if not self.selects(pod):
             return False
-        return not any(count > 0 and allowed.has(each) for each, count in self.counts.items())
+        return not any(count > 0 and pod_domains.has(domain) for domain, count in self.counts.items())
 
-    def _next_anti_affinity(self, allowed: Requirement, offered: Requirement, own: str | None) -> list[str]:
+    def _next_anti_affinity(self, pod_domains: Requirement, node_domains: Requirement, own: str | None) -> list[str]:
         if own is not None:
             return [] if self.counts.get(own, 0) else [own]
-        if not offered.complement and len(offered.values) < len(self._empty):
-            return [each for each in offered.values if each in self._empty and allowed.has(each)]
-        return [each for each in self._empty if offered.has(each) and allowed.has(each)]
+        if not node_domains.complement and len(node_domains.values) < len(self._empty):
+            return [domain for domain in node_domains.values if domain in self._empty and pod_domains.has(domain)]
+        return [domain for domain in self._empty if node_domains.has(domain) and pod_domains.has(domain)]
 
 
-def _compiled(selector: LabelSelector | None) -> Selector:
+def _selector_of(selector: LabelSelector | None) -> Selector:
     try:
         return compile_selector(selector)
     except FieldError:
@@ -277,12 +285,16 @@ def _compiled(selector: LabelSelector | None) -> Selector:
 def _selector_key(selector: LabelSelector | None) -> Hashable:
     if selector is None:
         return None
-    expressions = frozenset((each.key, each.operator, frozenset(each.values)) for each in selector.match_expressions)
+    expressions = frozenset(
+        (expression.key, expression.operator, frozenset(expression.values)) for expression in selector.match_expressions
+    )
     return frozenset(selector.match_labels.items()), expressions
 
 
 def _expressions(term: NodeSelectorTerm) -> list[Requirement]:
-    return [Requirement.of(each.key, each.operator, each.values) for each in term.match_expressions]
+    return [
+        Requirement.of(expression.key, expression.operator, expression.values) for expression in term.match_expressions
+    ]
 
 
 def _odd(items: Sequence[Hashable]) -> frozenset[Hashable]:

@@ -51,8 +51,8 @@ class Cases:
         if kind not in _KINDS:
             raise FieldError("kind", f'"{kind}" is not one of {", ".join(_KINDS)}')
         settings = read_settings(row.get("settings") or {})
-        objects, now = read_objects(row.get("objects", ())), time_of(row.get("now"), "now")
-        return {"id": row["id"], **_KINDS[kind](objects, self.catalogue_of(row), settings, now)}
+        objects, now_s = read_objects(row.get("objects", ())), time_of(row.get("now"), "now")
+        return {"id": row["id"], **_KINDS[kind](objects, self.catalogue_of(row), settings, now_s)}
 
     def catalogue_of(self, row: Mapping[str, Any]) -> Catalogue:
         """The catalogue that a question is about.
@@ -75,7 +75,7 @@ def read_settings(document: object) -> Settings:
         FieldError: a setting has no usable value.
     """
     document = _mapping(document, "settings")
-    chosen = {name: _is_second(document, name, values) for name, values in _POLICIES.items()}
+    flags = {name: _is_second(document, name, values) for name, values in _POLICIES.items()}
     gates = _mapping(document.get("featureGates") or {}, "settings.featureGates")
     for name, gate in gates.items():
         if not isinstance(gate, bool):
@@ -87,8 +87,8 @@ def read_settings(document: object) -> Settings:
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise FieldError("settings.schedulerConfig.podTopologySpread.defaultConstraints", str(error)) from error
     return Settings(
-        ignore_preferences=chosen["preferencePolicy"],
-        lower_min_values=chosen["minValuesPolicy"],
+        ignore_preferences=flags["preferencePolicy"],
+        lower_min_values=flags["minValuesPolicy"],
         uses_reservations=gates.get("ReservedCapacity", True),
         replaces_spot_with_spot=gates.get("SpotToSpotConsolidation", False),
         terminates_first=gates.get("TerminateFirstDrift", False),
@@ -98,10 +98,10 @@ def read_settings(document: object) -> Settings:
 
 
 def _is_second(document: Mapping[str, Any], name: str, values: tuple[str, str]) -> bool:
-    found = document.get(name, values[0])
-    if found not in values:
-        raise FieldError(f"settings.{name}", f'"{found}" is not one of {", ".join(values)}')
-    return bool(found == values[1])
+    value = document.get(name, values[0])
+    if value not in values:
+        raise FieldError(f"settings.{name}", f'"{value}" is not one of {", ".join(values)}')
+    return bool(value == values[1])
 
 
 def _mapping(raw: object, path: str) -> Mapping[str, Any]:

@@ -24,15 +24,16 @@ from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.errors import FieldError
 from podium.provisioner.apis.budgets import DisruptionReason
 from podium.provisioner.disruption import methods
-from podium.provisioner.disruption.aftermath import Aftermath, NewNode, after
 from podium.provisioner.disruption.candidates import Candidate
 from podium.provisioner.disruption.consolidation import Command, Decision, NoCommand
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.methods import Rules
 from podium.provisioner.disruption.searches import COMMAND_OF, SEARCHES, Search
+from podium.provisioner.disruption.simulated_cluster import SimulatedCluster, after
+from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.provisioning.reasons import in_karpenters_words, in_own_words
-from podium.provisioner.reports.purchase_plans import monthly, node_to_buy
-from podium.provisioner.state.costs import summed
+from podium.provisioner.reports.plan import monthly, node_json
+from podium.provisioner.state.costs import sum_in_order
 
 EMPTY: Final[DisruptionReason] = "Empty"
 UNDERUTILIZED: Final[DisruptionReason] = "Underutilized"
@@ -77,7 +78,7 @@ class PlannedCommand:
     reason: DisruptionReason
     decision: Decision
     nodes: tuple[str, ...]
-    new: tuple[NewNode, ...]
+    new: tuple[NodePlan, ...]
     moves: Mapping[str, str]
     sources: Mapping[str, str]
     held: tuple[str, ...]
@@ -109,17 +110,17 @@ class ConsolidationPlan:
     @property
     def savings(self) -> float:
         """What all commands save in an hour, or what takes its place where prices are not known."""
-        return summed(each.savings for each in self.commands)
+        return sum_in_order(command.savings for command in self.commands)
 
     @property
     def shown_savings(self) -> float | None:
         """What all commands save in an hour; None if it is not known."""
-        return self.savings if all(each.is_priced for each in self.commands) else None
+        return self.savings if all(command.is_priced for command in self.commands) else None
 
     def as_dict(self) -> dict[str, Any]:
         """The plan in JSON's types; the commands in their order, everything else sorted by name."""
         return {
-            "commands": [self._command(each) for each in self.commands],
+            "commands": [self._command(command) for command in self.commands],
             "blockers": {name: list(texts) for name, texts in sorted(self.blockers.items())},
             "hourly_savings": self.shown_savings,
             "monthly_savings": monthly(self.shown_savings),
@@ -133,13 +134,13 @@ class ConsolidationPlan:
             "nodes": sorted(command.nodes),
             "new_nodes": [
                 {
-                    **node_to_buy(each.purchase, self.well_known),
-                    "name": each.name,
-                    "instance_type": each.instance_type.name,
-                    "zone": each.offering.zone,
-                    "capacity_type": each.offering.capacity_type,
+                    **node_json(node, self.well_known),
+                    "name": node.name,
+                    "instance_type": node.node.instance_type.name,
+                    "zone": node.node.offering.zone,
+                    "capacity_type": node.node.offering.capacity_type,
                 }
-                for each in command.new
+                for node in command.new
             ],
             "moves": dict(sorted(command.moves.items())),
             "held": sorted(command.held),
@@ -153,14 +154,14 @@ class ConsolidationPlan:
         Raises:
             FieldError: there is no such node. The message has the nearest names.
         """
-        for number, each in enumerate(self.commands, 1):
-            if name in each.nodes:
-                saves = "" if each.shown_savings is None else f", which saves {each.shown_savings:.4f} per hour"
+        for number, command in enumerate(self.commands, 1):
+            if name in command.nodes:
+                saves = "" if command.shown_savings is None else f", which saves {command.shown_savings:.4f} per hour"
                 outcome = f"goes with command {number}{saves}"
-                moves = {pod: node for pod, node in each.moves.items() if each.sources.get(pod) == name}
+                moves = {pod: node for pod, node in command.moves.items() if command.sources.get(pod) == name}
                 return {"node": name, "outcome": outcome, "moves": moves, "blockers": []}
         if name not in self.blockers:
-            nodes = [*self.blockers, *(node for each in self.commands for node in each.nodes)]
+            nodes = [*self.blockers, *(node for command in self.commands for node in command.nodes)]
             raise FieldError(name, f"there is no such node{nearest(name, nodes)}")
         return {"node": name, "outcome": "stays", "moves": {}, "blockers": list(self.blockers[name])}
 
@@ -180,15 +181,15 @@ def plan_consolidation(
     searches = SEARCHES[: SEARCHES.index(options.search) + 1]
     if options.ignore_budgets:
         state = state.without_budgets()
-    plans = [_commands(state, each, rules, limit) for each in searches]
+    plans = [_commands(state, simple_search, rules, limit) for simple_search in searches]
     if options.allow_m_to_n:
         # Several nodes for several others may save less than what they keep from following, so they come last, too.
         for search in searches:
-            before, last = _commands(state, search, dataclasses.replace(rules, to_several=False), limit)
-            more, last = _commands(last, search, rules, limit)
-            plans.append(((*before, *more), last))
+            first_commands, last = _commands(state, search, dataclasses.replace(rules, to_several=False), limit)
+            later_commands, last = _commands(last, search, rules, limit)
+            plans.append(((*first_commands, *later_commands), last))
     # Of equal plans, the one of the simplest search.
-    commands, last = max(plans, key=lambda found: summed(each.savings for each in found[0]))
+    commands, last = max(plans, key=lambda plan: sum_in_order(command.savings for command in plan[0]))
     worded = in_own_words if options.in_own_words else in_karpenters_words
     blockers = {name: tuple(map(worded, texts)) for name, texts in limit.take(_blockers(last, rules))}
     if limit.is_noticed or limit.is_over():
@@ -207,26 +208,28 @@ def _commands(
             limit.is_noticed = True
             return tuple(commands), state
         reason = EMPTY
-        found = methods.emptiness(state, rules)
-        if found is None:
-            reason, found = UNDERUTILIZED, COMMAND_OF[search](state, rules)
-        if found is None:
+        command = methods.emptiness(state, rules)
+        if command is None:
+            reason, command = UNDERUTILIZED, COMMAND_OF[search](state, rules)
+        if command is None:
             return tuple(commands), state
-        aftermath = after(state, found)
-        commands.append(_planned(state, reason, found, aftermath))
+        aftermath = after(state, command)
+        commands.append(_planned_command(state, reason, command, aftermath))
         state = aftermath.state
 
 
-def _planned(
-    state: DisruptionState, reason: DisruptionReason, command: Command, aftermath: Aftermath
+def _planned_command(
+    state: DisruptionState, reason: DisruptionReason, command: Command, aftermath: SimulatedCluster
 ) -> PlannedCommand:
     return PlannedCommand(
         reason=reason,
         decision=command.decision,
-        nodes=tuple(each.name for each in command.candidates),
+        nodes=tuple(candidate.name for candidate in command.candidates),
         new=aftermath.new,
         moves=aftermath.moves,
-        sources={pod.key: each.name for each in command.candidates for pod in state.basis.pods_on(each.state)},
+        sources={
+            pod.key: candidate.name for candidate in command.candidates for pod in state.basis.pods_on(candidate.state)
+        },
         held=aftermath.held,
         savings=command.savings(state.basis.well_known),
         is_priced=command.is_priced,
@@ -238,12 +241,12 @@ def _planned(
 
 def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Every node, with everything that keeps it."""
-    candidates = {each.name: each for each in state.candidates}
+    candidates = {candidate.name: candidate for candidate in state.candidates}
     budgets = {reason: state.budgets(reason) for reason in (EMPTY, UNDERUTILIZED)}
     for node in state.basis.nodes:
         texts: list[str] = []
-        if node.name not in state.fixed:
-            texts += (each.text for each in state.blockers_of(node))
+        if node.name not in state.fixed_nodes:
+            texts += (blocker.text for blocker in state.blockers_of(node))
         candidate = candidates.get(node.name)
         if candidate is not None:
             reason = EMPTY if candidate.is_empty else UNDERUTILIZED
@@ -270,8 +273,8 @@ def _unfitness(candidate: Candidate) -> Iterator[str]:
         yield f"Pods came or went less than {disruption.consolidate_after} ago (consolidateAfter)"
 
 
-def _search_text(found: Command | NoCommand) -> Iterator[str]:
-    if isinstance(found, Command):
+def _search_text(decision: Command | NoCommand) -> Iterator[str]:
+    if isinstance(decision, Command):
         return
-    yield found.reason or "The policy Balanced finds the savings not worth the disruption"
-    yield from (f"{pod}: {text}" for pod, text in sorted(found.stranded.items()))
+    yield decision.reason or "The policy Balanced finds the savings not worth the disruption"
+    yield from (f"{pod}: {text}" for pod, text in sorted(decision.stranded.items()))

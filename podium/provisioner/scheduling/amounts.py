@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from podium.objects.core import Pod, ResourceList
+from podium.objects.core import Pod
+from podium.objects.meta import ResourceList
 from podium.objects.requests import Requests, pod_requests_with_status
 from podium.objects.resource_names import CPU, PODS
 
@@ -24,28 +25,28 @@ def requests_of(pod: Pod) -> Requests:
 def requests_of_all(pods: Iterable[Pod]) -> Requests:
     """What pods take of a node together."""
     pods = tuple(pods)
-    return {**total(*(pod_requests_with_status(each) for each in pods)), PODS: len(pods)}
+    return {**total(*(pod_requests_with_status(pod) for pod in pods)), PODS: len(pods)}
 
 
 def total(*amounts: Requests) -> Requests:
     """The sum, resource by resource."""
     result: dict[str, int] = {}
-    for each in amounts:
-        for name, amount in each.items():
+    for part in amounts:
+        for name, amount in part.items():
             result[name] = result.get(name, 0) + amount
     return result
 
 
-def less(amounts: Requests, taken: Requests) -> Requests:
+def less(amounts: Requests, amounts_taken: Requests) -> Requests:
     """What is left of the amounts; resources that are only in `taken` do not count."""
-    return {name: amount - taken.get(name, 0) for name, amount in amounts.items()}
+    return {name: amount - amounts_taken.get(name, 0) for name, amount in amounts.items()}
 
 
 def largest(amounts: Iterable[Requests]) -> Requests:
     """The largest amount of each resource."""
     result: dict[str, int] = {}
-    for each in amounts:
-        for name, amount in each.items():
+    for part in amounts:
+        for name, amount in part.items():
             if name not in result or amount > result[name]:
                 result[name] = amount
     return result

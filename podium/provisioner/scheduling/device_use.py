@@ -32,19 +32,24 @@ class DeviceUse:
     def of(cls, slices: Iterable[ResourceSlice], claims: Iterable[ResourceClaim]) -> DeviceUse:
         """Count the devices."""
         newest: dict[tuple[str, str], tuple[int, int]] = {}
-        for each in slices:
-            pool, generation = (each.spec.driver, each.spec.pool.name), each.spec.pool.generation
-            known, count = newest.get(pool, (generation, 0))
-            if generation >= known:
-                more = count if generation == known else 0
-                newest[pool] = generation, more + len(each.spec.devices)
-        published: Counter[str] = Counter()
+        for resource_slice in slices:
+            pool, generation = (
+                (resource_slice.spec.driver, resource_slice.spec.pool.name),
+                resource_slice.spec.pool.generation,
+            )
+            latest_generation, count = newest.get(pool, (generation, 0))
+            if generation >= latest_generation:
+                previous = count if generation == latest_generation else 0
+                newest[pool] = generation, previous + len(resource_slice.spec.devices)
+        device_counts: Counter[str] = Counter()
         for (driver, _), (_, count) in newest.items():
-            published[driver] += count
-        held = (each.status.allocation for each in claims)
-        results = (result for allocation in held if allocation is not None for result in allocation.devices.results)
-        allocated = Counter(each.driver for each in results if not each.admin_access)
-        return cls({name: count for name, count in published.items() if count}, allocated)
+            device_counts[driver] += count
+        allocations = (claim.status.allocation for claim in claims)
+        results = (
+            result for allocation in allocations if allocation is not None for result in allocation.devices.results
+        )
+        allocated_counts = Counter(result.driver for result in results if not result.admin_access)
+        return cls({name: count for name, count in device_counts.items() if count}, allocated_counts)
 
     @classmethod
     def of_manifests(cls, manifests: Iterable[Manifest]) -> DeviceUse:
@@ -54,7 +59,7 @@ class DeviceUse:
             ManifestError: an object cannot be read.
         """
         kinds = (RESOURCE_SLICES, RESOURCE_CLAIMS)
-        return cls.in_store(ObjectStore.of(each for each in manifests if resource_of(each) in kinds))
+        return cls.in_store(ObjectStore.of(manifest for manifest in manifests if resource_of(manifest) in kinds))
 
     @classmethod
     def in_store(cls, store: ObjectStore) -> DeviceUse:

@@ -22,11 +22,11 @@ class HostPort(Struct, frozen=True):
     port: int
     protocol: str
 
-    def conflicts(self, other: HostPort) -> bool:
+    def conflicts(self, port: HostPort) -> bool:
         """Whether one node cannot give both."""
-        if (self.port, self.protocol) != (other.port, other.protocol):
+        if (self.port, self.protocol) != (port.port, port.protocol):
             return False
-        return self.address == other.address or self.address in _ANY or other.address in _ANY
+        return self.address == port.address or self.address in _ANY or port.address in _ANY
 
 
 @once_per_spec
@@ -40,17 +40,17 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     )
 
 
-def any_conflict(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> bool:
+def any_conflict(ports: Iterable[HostPort], ports_in_use: Iterable[HostPort]) -> bool:
     """Whether any of the wanted ports is taken."""
-    wanted = tuple(wanted)
-    return bool(wanted) and any(one.conflicts(other) for other in used for one in wanted)
+    ports = tuple(ports)
+    return bool(ports) and any(port.conflicts(port_in_use) for port_in_use in ports_in_use for port in ports)
 
 
 def _canonical(address: str) -> str:
     try:
-        found = ipaddress.ip_address(address)
+        ip_address = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(found)
+    if isinstance(ip_address, ipaddress.IPv6Address) and ip_address.ipv4_mapped is not None:
+        return str(ip_address.ipv4_mapped)
+    return str(ip_address)

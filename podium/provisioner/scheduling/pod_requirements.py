@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podium.objects.core import NodeSelectorTerm, PodSpec, once_per_spec
+from podium.objects.affinity import NodeSelectorTerm
+from podium.objects.core import PodSpec, once_per_spec
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
 
 
@@ -49,6 +50,6 @@ def strict_pod_requirements(spec: PodSpec) -> Requirements:
 
 def _expressions(term: NodeSelectorTerm, path: str) -> Iterator[Requirement]:
     """The requirements of a term on labels; those on fields do not count."""
-    for index, each in enumerate(term.match_expressions):
+    for index, expression in enumerate(term.match_expressions):
         where = f"spec.affinity.nodeAffinity.{path}.matchExpressions[{index}]"
-        yield Requirement.of(each.key, each.operator, each.values, path=where)
+        yield Requirement.of(expression.key, expression.operator, expression.values, path=where)

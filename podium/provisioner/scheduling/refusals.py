@@ -33,7 +33,7 @@ class Refusal:
 def all_of(by_pool: Mapping[str, Refusal]) -> Refusal:
     """The reasons of several NodePools as one."""
     return Refusal(
-        lambda: "; ".join(each.text() for each in by_pool.values()),
-        is_final=any(each.is_final for each in by_pool.values()),
+        lambda: "; ".join(refusal.text() for refusal in by_pool.values()),
+        is_final=any(refusal.is_final for refusal in by_pool.values()),
         by_pool=by_pool,
     )

@@ -81,16 +81,16 @@ class Requirement(Struct, frozen=True, gc=False):
         if operator == "DoesNotExist":
             return cls(key, False, _NO_VALUES, None, None, min_values)
         if operator not in _BOUNDS:
-            raise FieldError(_joined(path, "operator"), f'"{operator}" is not one of {", ".join(OPERATORS)}')
-        bound = _bound(operator, values, path)
+            raise FieldError(_joined_texts(path, "operator"), f'"{operator}" is not one of {", ".join(OPERATORS)}')
+        limit = _parse_bound(operator, values, path)
         if operator == "Gte":
-            return cls(key, True, _NO_VALUES, bound, None, min_values)
+            return cls(key, True, _NO_VALUES, limit, None, min_values)
         if operator == "Lte":
-            return cls(key, True, _NO_VALUES, None, bound, min_values)
+            return cls(key, True, _NO_VALUES, None, limit, min_values)
         if operator == "Gt":
             # No label can be greater than the largest integer. minValues is lost there, as upstream.
-            return cls(key, True, _NO_VALUES, bound + 1, None, min_values) if bound < INT64_MAX else cls(key, False)
-        return cls(key, True, _NO_VALUES, None, bound - 1, min_values) if bound > INT64_MIN else cls(key, False)
+            return cls(key, True, _NO_VALUES, limit + 1, None, min_values) if limit < INT64_MAX else cls(key, False)
+        return cls(key, True, _NO_VALUES, None, limit - 1, min_values) if limit > INT64_MIN else cls(key, False)
 
     @property
     def operator(self) -> EffectiveOperator:
@@ -108,39 +108,41 @@ class Requirement(Struct, frozen=True, gc=False):
         """Whether the label may have this value."""
         return (value in self.values) != self.complement and _is_within(value, self.gte, self.lte)
 
-    def has_intersection(self, other: Requirement) -> bool:
+    def has_intersection(self, requirement: Requirement) -> bool:
         """Whether both allow some value.
 
         Two complements with bounds that overlap always do: excluded integers are not counted, as upstream.
         """
-        if not self.complement and not other.complement:
-            return not self.values.isdisjoint(other.values)
-        gte, lte = _largest(self.gte, other.gte), _smallest(self.lte, other.lte)
+        if not self.complement and not requirement.complement:
+            return not self.values.isdisjoint(requirement.values)
+        gte, lte = _largest(self.gte, requirement.gte), _smallest(self.lte, requirement.lte)
         if gte is not None and lte is not None and gte > lte:
             return False
-        if self.complement and other.complement:
+        if self.complement and requirement.complement:
             return True
-        concrete, excluded = (other.values, self.values) if self.complement else (self.values, other.values)
+        concrete, exclusions = (
+            (requirement.values, self.values) if self.complement else (self.values, requirement.values)
+        )
         if gte is None and lte is None:
-            return not concrete <= excluded
-        return any(value not in excluded and _is_within(value, gte, lte) for value in concrete)
+            return not concrete <= exclusions
+        return any(value not in exclusions and _is_within(value, gte, lte) for value in concrete)
 
-    def intersection(self, other: Requirement) -> Requirement:
+    def intersection(self, requirement: Requirement) -> Requirement:
         """The requirement that allows what both allow."""
-        gte, lte = _largest(self.gte, other.gte), _smallest(self.lte, other.lte)
-        min_values = _largest(self.min_values, other.min_values)
+        gte, lte = _largest(self.gte, requirement.gte), _smallest(self.lte, requirement.lte)
+        min_values = _largest(self.min_values, requirement.min_values)
         if gte is not None and lte is not None and gte > lte:
             return Requirement(self.key, False, _NO_VALUES, None, None, min_values)
         complement = False
         if self.complement:
-            if other.complement:
-                complement, values = True, self.values | other.values
+            if requirement.complement:
+                complement, values = True, self.values | requirement.values
             else:
-                values = other.values - self.values
-        elif other.complement:
-            values = self.values - other.values
+                values = requirement.values - self.values
+        elif requirement.complement:
+            values = self.values - requirement.values
         else:
-            values = self.values & other.values
+            values = self.values & requirement.values
         if gte is not None or lte is not None:
             values = frozenset(value for value in values if _is_within(value, gte, lte))
             if not complement:
@@ -151,10 +153,10 @@ class Requirement(Struct, frozen=True, gc=False):
         """The text that upstream's messages show: `zone In [a b]`, `cpu Exists >=4 minValues 2`."""
         text = f"{self.key} {self.operator}"
         if self.values:
-            shown = sorted(self.values)
-            if len(shown) > VALUES_SHOWN_MAX:
-                shown[VALUES_SHOWN_MAX:] = [f"and {len(shown) - VALUES_SHOWN_MAX} others"]
-            text += f" [{' '.join(shown)}]"
+            values = sorted(self.values)
+            if len(values) > VALUES_SHOWN_MAX:
+                values[VALUES_SHOWN_MAX:] = [f"and {len(values) - VALUES_SHOWN_MAX} others"]
+            text += f" [{' '.join(values)}]"
         if self.gte is not None:
             text += f" >={self.gte}"
         if self.lte is not None:
@@ -208,7 +210,10 @@ class Requirements:
     def conflicts(self, incoming: Requirements) -> tuple[str, ...]:
         """Why `intersects` says no: a sentence for each label, sorted."""
         return tuple(
-            sorted(f"key {existing.key}, {other} not in {existing}" for existing, other in self._conflicting(incoming))
+            sorted(
+                f"key {existing.key}, {incoming_requirement} not in {existing}"
+                for existing, incoming_requirement in self._conflicting(incoming)
+            )
         )
 
     def is_compatible(self, incoming: Requirements, allow_undefined: AbstractSet[str] = _NO_VALUES) -> bool:
@@ -222,13 +227,13 @@ class Requirements:
         """
         if not incoming._by_key:
             return True
-        return next(self._undefined(incoming, allow_undefined), None) is None and self.intersects(incoming)
+        return next(self._undefined_keys(incoming, allow_undefined), None) is None and self.intersects(incoming)
 
     def incompatibilities(
         self, incoming: Requirements, allow_undefined: AbstractSet[str] = _NO_VALUES
     ) -> tuple[str, ...]:
         """Why `is_compatible` says no: the first label by name that is unknown here, else all conflicts."""
-        unknown = min(self._undefined(incoming, allow_undefined), default=None)
+        unknown = min(self._undefined_keys(incoming, allow_undefined), default=None)
         if unknown is None:
             return self.conflicts(incoming)
         return (f'label "{unknown}" does not have known values{self._hint(unknown, allow_undefined)}',)
@@ -245,16 +250,16 @@ class Requirements:
         """How many keys have a requirement."""
         return len(self._by_key)
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, value: object) -> bool:
         """Whether each key has the same requirement."""
-        return self._by_key == other._by_key if isinstance(other, Requirements) else NotImplemented
+        return self._by_key == value._by_key if isinstance(value, Requirements) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(frozenset(self._by_key.values()))
 
     def __str__(self) -> str:
         """The text that upstream's messages show: sorted, without the hostname."""
-        return ", ".join(sorted(str(each) for key, each in self._by_key.items() if key != HOSTNAME))
+        return ", ".join(sorted(str(requirement) for key, requirement in self._by_key.items() if key != HOSTNAME))
 
     def __repr__(self) -> str:
         return f"<Requirements {self}>"
@@ -267,41 +272,46 @@ class Requirements:
 
     def _conflicting(self, incoming: Requirements) -> Iterator[tuple[Requirement, Requirement]]:
         """The pairs of requirements on one key that no value meets, of which one does not admit absence."""
-        mine, others = self._by_key, incoming._by_key
-        for key in mine if len(mine) <= len(others) else others:
-            existing, other = mine.get(key), others.get(key)
-            if existing is None or other is None or existing is other or existing.has_intersection(other):
+        mine, theirs = self._by_key, incoming._by_key
+        for key in mine if len(mine) <= len(theirs) else theirs:
+            existing, requirement = mine.get(key), theirs.get(key)
+            if (
+                existing is None
+                or requirement is None
+                or existing is requirement
+                or existing.has_intersection(requirement)
+            ):
                 continue
-            if not (other.admits_absence and existing.admits_absence):
-                yield existing, other
+            if not (requirement.admits_absence and existing.admits_absence):
+                yield existing, requirement
 
-    def _undefined(self, incoming: Requirements, allow_undefined: AbstractSet[str]) -> Iterator[str]:
+    def _undefined_keys(self, incoming: Requirements, allow_undefined: AbstractSet[str]) -> Iterator[str]:
         """The keys of the incoming set that must be defined here and are not."""
         mine = self._by_key
-        for key, other in incoming._by_key.items():
-            if key not in mine and key not in allow_undefined and not other.admits_absence:
+        for key, requirement in incoming._by_key.items():
+            if key not in mine and key not in allow_undefined and not requirement.admits_absence:
                 yield key
 
     def _hint(self, key: str, allow_undefined: AbstractSet[str]) -> str:
         """What else the key may have been meant to be."""
-        before, slash, after = key.partition("/")
-        ending = after if slash else before
-        for known in (*sorted(allow_undefined), *sorted(self._by_key)):
-            if key in known or known.endswith(ending):
-                return f' (typo of "{known}"?)'
+        domain, slash, name = key.partition("/")
+        ending = name if slash else domain
+        for label in (*sorted(allow_undefined), *sorted(self._by_key)):
+            if key in label or label.endswith(ending):
+                return f' (typo of "{label}"?)'
         return ""
 
 
-def _bound(operator: str, values: Sequence[str], path: str) -> int:
+def _parse_bound(operator: str, values: Sequence[str], path: str) -> int:
     if len(values) != 1:
-        raise FieldError(_joined(path, "values"), f"{operator} takes one integer, not {len(values)} values")
-    bound = parse_int64(values[0])
-    if bound is None:
-        raise FieldError(_joined(path, "values[0]"), f'{operator} takes an integer, not "{values[0]}"')
-    return bound
+        raise FieldError(_joined_texts(path, "values"), f"{operator} takes one integer, not {len(values)} values")
+    limit = parse_int64(values[0])
+    if limit is None:
+        raise FieldError(_joined_texts(path, "values[0]"), f'{operator} takes an integer, not "{values[0]}"')
+    return limit
 
 
-def _joined(path: str, field: str) -> str:
+def _joined_texts(path: str, field: str) -> str:
     return f"{path}.{field}" if path else field
 
 
@@ -312,13 +322,13 @@ def _is_within(value: str, gte: int | None, lte: int | None) -> bool:
     return number is not None and (gte is None or number >= gte) and (lte is None or number <= lte)
 
 
-def _largest(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return max(one, other)
+def _largest(first: int | None, second: int | None) -> int | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return max(first, second)
 
 
-def _smallest(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
+def _smallest(first: int | None, second: int | None) -> int | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return min(first, second)

@@ -37,14 +37,14 @@ def is_ephemeral(taint: Taint) -> bool:
     return (taint.key, taint.effect) in _EPHEMERAL or taint.key.startswith(READINESS_PREFIX)
 
 
-def untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> list[Taint]:
+def untolerated_taints(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> list[Taint]:
     """The taints that none of the tolerations covers, whatever their effect."""
-    return [taint for taint in taints if not any(_tolerates(each, taint) for each in tolerations)]
+    return [taint for taint in taints if not any(_tolerates(toleration, taint) for toleration in tolerations)]
 
 
 def taints_text(taints: Iterable[Taint]) -> str:
     """Why a pod that does not tolerate these taints cannot be placed."""
-    return "; ".join(f"did not tolerate taint (taint={taint_text(each)})" for each in taints)
+    return "; ".join(f"did not tolerate taint (taint={taint_text(taint)})" for taint in taints)
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -54,7 +54,7 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
         return False
     if toleration.key and toleration.key != taint.key:
         return False
-    bound, value = parse_int64(toleration.value), parse_int64(taint.value)
-    if bound is None or value is None:
+    limit, value = parse_int64(toleration.value), parse_int64(taint.value)
+    if limit is None or value is None:
         return False
-    return value > bound if toleration.operator == "Gt" else value < bound
+    return value > limit if toleration.operator == "Gt" else value < limit

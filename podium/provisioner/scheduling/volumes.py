@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Final, TypeAlias
 
-from podium.objects.core import NodeSelectorRequirement, Pod, Volume
+from podium.objects.affinity import NodeSelectorRequirement
+from podium.objects.core import Pod
+from podium.objects.pod_volumes import Volume
 from podium.objects.storage import PersistentVolumeClaim, StorageClass
 from podium.plugins.volumes.claims import ephemeral_claim_name
 from podium.plugins.volumes.csi_translation import driver_of_provisioner
@@ -37,9 +39,9 @@ class Volumes:
     """The claims, volumes and storage classes of a cluster."""
 
     def __init__(self, objects: ClusterObjects) -> None:
-        self._claims = {(each.metadata.namespace, each.metadata.name): each for each in objects.claims}
-        self._volumes = {each.metadata.name: each for each in objects.volumes}
-        self._classes = {each.metadata.name: each for each in objects.storage_classes}
+        self._claims = {(claim.metadata.namespace, claim.metadata.name): claim for claim in objects.claims}
+        self._volumes = {volume.metadata.name: volume for volume in objects.volumes}
+        self._classes = {storage_class.metadata.name: storage_class for storage_class in objects.storage_classes}
 
     def alternatives(self, pod: Pod) -> tuple[Requirements, ...]:
         """What the pod's volumes require of a node: any one of these; empty if they require nothing.
@@ -47,21 +49,21 @@ class Volumes:
         Raises:
             VolumeError: a claim, volume or storage class is missing.
         """
-        found: tuple[Requirements, ...] | None = None
+        product: tuple[Requirements, ...] | None = None
         for volume in pod.spec.volumes:
             claim = self._claim(pod, volume)
-            each = () if claim is None else self._alternatives_of(claim)
-            if each:
-                found = each if found is None else _merged(found, each)
-        return found or ()
+            alternatives = () if claim is None else self._alternatives_of(claim)
+            if alternatives:
+                product = alternatives if product is None else _combinations(product, alternatives)
+        return product or ()
 
-    def attached(self, pod: Pod) -> AttachedVolumes:
+    def attached_volumes(self, pod: Pod) -> AttachedVolumes:
         """The claims that the pod attaches to its node, by driver; claims that are missing do not count.
 
         Raises:
             VolumeError: a claim's volume is missing.
         """
-        found: dict[str, frozenset[str]] = {}
+        attached_volumes: dict[str, frozenset[str]] = {}
         for volume in pod.spec.volumes:
             try:
                 claim = self._claim(pod, volume)
@@ -69,8 +71,8 @@ class Volumes:
                 continue
             driver = "" if claim is None else self._driver(claim)
             if claim is not None and driver:
-                found[driver] = found.get(driver, frozenset()) | {claim.key}
-        return found
+                attached_volumes[driver] = attached_volumes.get(driver, frozenset()) | {claim.key}
+        return attached_volumes
 
     def fault(self, pod: Pod) -> str | None:
         """Why the pod's claims cannot be used yet; None if they can."""
@@ -114,8 +116,8 @@ class Volumes:
             if spec.csi is not None:
                 return spec.csi.driver
             return _AWS_DRIVER if spec.aws_elastic_block_store is not None else ""
-        known = self._classes.get(claim.spec.storage_class_name or "")
-        return "" if known is None else driver_of_provisioner(known.provisioner)
+        storage_class = self._classes.get(claim.spec.storage_class_name or "")
+        return "" if storage_class is None else driver_of_provisioner(storage_class.provisioner)
 
     def _alternatives_of(self, claim: PersistentVolumeClaim) -> tuple[Requirements, ...]:
         if claim.spec.volume_name:
@@ -138,20 +140,20 @@ class Volumes:
         if not storage_class:
             return f"unbound pvc must define a storage class {where}"
         try:
-            known = self._class(storage_class)
+            class_there = self._class(storage_class)
         except VolumeError as error:
             return f"failed to validate pvc, failed to get storage class, {error} {where}"
-        if known.volume_binding_mode == "Immediate":
+        if class_there.volume_binding_mode == "Immediate":
             return f"failed to validate pvc, pvc with immediate volume binding mode must be bound {where}"
         return None
 
     def _bound_fault(self, claim: PersistentVolumeClaim, name: str, volume: str, storage_class: str) -> str | None:
         where = f"(PersistentVolume={volume}, PersistentVolumeClaim={name}, StorageClass={storage_class})"
         try:
-            found = self._volume(volume)
+            volume_there = self._volume(volume)
         except VolumeError as error:
             return f"failed to validate pvc, {error} {where}"
-        if found.metadata.deletion_timestamp is not None:
+        if volume_there.metadata.deletion_timestamp is not None:
             return f"failed to validate pvc, persistentvolume is being deleted {where}"
         if BIND_COMPLETED not in claim.metadata.annotations:
             where = f"PersistentVolume={volume}, PersistentVolumeClaim={claim.metadata.name}"
@@ -165,16 +167,16 @@ def exceeds_limits(volumes: AttachedVolumes, limits: Mapping[str, int]) -> bool:
     return any(len(names) > limits[driver] for driver, names in volumes.items() if driver in limits)
 
 
-def together(one: AttachedVolumes, other: AttachedVolumes) -> AttachedVolumes:
+def together(first: AttachedVolumes, second: AttachedVolumes) -> AttachedVolumes:
     """The claims of both, by driver."""
-    if not other:
-        return one
-    return {driver: one.get(driver, frozenset()) | other.get(driver, frozenset()) for driver in {**one, **other}}
+    if not second:
+        return first
+    return {driver: first.get(driver, frozenset()) | second.get(driver, frozenset()) for driver in {**first, **second}}
 
 
-def _merged(one: tuple[Requirements, ...], other: tuple[Requirements, ...]) -> tuple[Requirements, ...]:
-    """All combinations that do not contradict themselves; all of them if every one does."""
-    pairs = tuple(product(one, other))
+def _combinations(mine: tuple[Requirements, ...], theirs: tuple[Requirements, ...]) -> tuple[Requirements, ...]:
+    """All combinations that do not contradict themselves; all of them if every left does."""
+    pairs = tuple(product(mine, theirs))
     compatible = tuple(pair for pair in pairs if pair[0].intersects(pair[1])) or pairs
     return tuple(first.union(second) for first, second in compatible)
 
@@ -189,15 +191,19 @@ def _volume_alternatives(volume: PersistentVolume) -> Iterator[Requirements]:
             continue
         if volume.spec.is_on_one_node:
             # A pod that moves does not find its directory again, so the node's name is no reason to stay.
-            expressions = tuple(each for each in expressions if each.key != HOSTNAME)
+            expressions = tuple(expression for expression in expressions if expression.key != HOSTNAME)
         yield _requirements(expressions)
 
 
 def _class_alternatives(storage_class: StorageClass) -> Iterator[Requirements]:
     for term in storage_class.allowed_topologies:
         if term.match_label_expressions:
-            yield Requirements(Requirement.of(each.key, "In", each.values) for each in term.match_label_expressions)
+            yield Requirements(
+                Requirement.of(expression.key, "In", expression.values) for expression in term.match_label_expressions
+            )
 
 
 def _requirements(expressions: Iterable[NodeSelectorRequirement]) -> Requirements:
-    return Requirements(Requirement.of(each.key, each.operator, each.values) for each in expressions)
+    return Requirements(
+        Requirement.of(expression.key, expression.operator, expression.values) for expression in expressions
+    )

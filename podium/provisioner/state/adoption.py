@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from podium.objects.core import ObjectMeta, Taint
+from podium.objects.core import Taint
+from podium.objects.meta import ObjectMeta
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_names import CPU, MEMORY
 from podium.provisioner.apis.labels import (
@@ -109,20 +110,20 @@ def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
             _common_labels(members),
             _common_taints(members),
             {
-                INSTANCE_TYPE: sorted({_type_name(each) for each in members}),
-                ZONE: sorted({_place_of(each)[0] for each in members}),
+                INSTANCE_TYPE: sorted({_type_name(member) for member in members}),
+                ZONE: sorted({_place_of(member)[0] for member in members}),
             },
         )
         for name, members in sorted(groups.items())
     ]
-    types = _types_of(nodes, {each.name: each for each in prices.instance_types})
-    managed = tuple(_managed(node, name) for name, members in groups.items() for node in members)
-    by_name = tuple(sorted(managed, key=lambda each: each.name))
+    types = _types_of(nodes, {instance_type.name: instance_type for instance_type in prices.instance_types})
+    managed = tuple(_managed_node(node, name) for name, members in groups.items() for node in members)
+    by_name = tuple(sorted(managed, key=lambda instance_type: instance_type.name))
     catalogue = Catalogue(tuple(types), WELL_KNOWN | KWOK_WELL_KNOWN)
-    return Adopted(tuple(pools), catalogue, by_name, tuple(_claim_of(each) for each in by_name))
+    return Adopted(tuple(pools), catalogue, by_name, tuple(_claim_of(instance_type) for instance_type in by_name))
 
 
-def _managed(node: ProvidedNode, pool: str) -> ProvidedNode:
+def _managed_node(node: ProvidedNode, pool: str) -> ProvidedNode:
     zone, kind = _place_of(node)
     own = {NODE_POOL: pool, INSTANCE_TYPE: _type_name(node), ZONE: zone, CAPACITY_TYPE: kind}
     labels = {**node.metadata.labels, **own, **dict.fromkeys(SIMULATED, "true")}
@@ -150,58 +151,59 @@ def _claim_of(node: ProvidedNode) -> NodeClaim:
 
 def _group_of(node: ProvidedNode) -> str:
     labels = node.metadata.labels
-    return next((labels[each] for each in NODE_GROUP_LABELS if labels.get(each)), DEFAULT_POOL)
+    return next((labels[label] for label in NODE_GROUP_LABELS if labels.get(label)), DEFAULT_POOL)
 
 
 def _common_labels(nodes: Sequence[ProvidedNode]) -> dict[str, str]:
     """The labels of all these nodes that are not of their instance types."""
-    first, *others = nodes
+    first, *other_nodes = nodes
     well_known = WELL_KNOWN | KWOK_WELL_KNOWN
     return {
         key: value
         for key, value in sorted(first.metadata.labels.items())
         if current_name(key) not in _OF_THE_TYPE
         and not is_restricted_label(key, well_known)
-        and all(each.metadata.labels.get(key) == value for each in others)
+        and all(other_node.metadata.labels.get(key) == value for other_node in other_nodes)
     }
 
 
 def _common_taints(nodes: Sequence[ProvidedNode]) -> list[Taint]:
     """The taints of all these nodes that a new one would have, too."""
-    first, *others = nodes
+    first, *other_nodes = nodes
     return [
-        each
-        for each in first.spec.taints
-        if not is_ephemeral(each)
-        and not each.key.startswith(_PASSING_TAINTS)
-        and all(each in other.spec.taints for other in others)
+        taint
+        for taint in first.spec.taints
+        if not is_ephemeral(taint)
+        and not taint.key.startswith(_PASSING_TAINTS)
+        and all(taint in other_node.spec.taints for other_node in other_nodes)
     ]
 
 
-def _types_of(nodes: Sequence[ProvidedNode], known: Mapping[str, InstanceType]) -> list[InstanceType]:
+def _types_of(nodes: Sequence[ProvidedNode], types_by_name: Mapping[str, InstanceType]) -> list[InstanceType]:
     by_kind: dict[tuple[str, str, str], list[ProvidedNode]] = defaultdict(list)
     for node in nodes:
         labels = node.metadata.labels
         by_kind[(_type_name(node), labels.get(ARCH, "amd64"), labels.get(OS, "linux"))].append(node)
-    found: list[InstanceType] = []
+    instance_types: list[InstanceType] = []
     for (name, arch, system), members in sorted(by_kind.items()):
         # Nodes of one type may differ a little; a new one has at least what the smallest has.
         allocatable = _allocatable(members[0])
-        for each in members[1:]:
-            allocatable = smallest(allocatable, _allocatable(each))
-        priced = known.get(name)
+        for other_member in members[1:]:
+            allocatable = smallest(allocatable, _allocatable(other_member))
+        priced = types_by_name.get(name)
         offerings = tuple(
-            _offering(priced, allocatable, zone, kind) for zone, kind in sorted({_place_of(each) for each in members})
+            _offering(priced, allocatable, zone, kind)
+            for zone, kind in sorted({_place_of(member) for member in members})
         )
         values = {
             INSTANCE_TYPE: [name],
             ARCH: [arch],
             OS: [system],
-            ZONE: [each.zone for each in offerings],
-            CAPACITY_TYPE: [each.capacity_type for each in offerings],
+            ZONE: [offering.zone for offering in offerings],
+            CAPACITY_TYPE: [offering.capacity_type for offering in offerings],
         }
-        requirements = Requirements(Requirement.of(key, "In", each) for key, each in values.items())
-        found.append(
+        requirements = Requirements(Requirement.of(key, "In", requirement) for key, requirement in values.items())
+        instance_types.append(
             InstanceType(
                 name=name,
                 requirements=requirements,
@@ -210,7 +212,7 @@ def _types_of(nodes: Sequence[ProvidedNode], known: Mapping[str, InstanceType]) 
                 overhead=_NO_OVERHEAD,
             )
         )
-    return found
+    return instance_types
 
 
 def _type_name(node: ProvidedNode) -> str:
@@ -246,5 +248,5 @@ def _price(instance_type: InstanceType | None, zone: str, kind: str) -> float:
     """The catalogue's price in this zone, or else its lowest in any; 0 if there is none."""
     if instance_type is None:
         return 0.0
-    prices = [each.price for each in instance_type.offerings if each.capacity_type == kind]
+    prices = [offering.price for offering in instance_type.offerings if offering.capacity_type == kind]
     return instance_type.price_of(zone, kind) or min(prices, default=0.0)

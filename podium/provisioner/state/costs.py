@@ -48,9 +48,9 @@ def removal_cost(pods: Iterable[Pod], *, reads_deletion_cost: bool = True) -> fl
     return cost
 
 
-def summed(amounts: Iterable[float]) -> float:
+def sum_in_order(amounts: Iterable[float]) -> float:
     """The amounts, added one after another as upstream does: rounding decides where prices are equal."""
     total = 0.0
-    for each in amounts:
-        total += each
+    for amount in amounts:
+        total += amount
     return total

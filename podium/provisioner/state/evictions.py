@@ -15,7 +15,7 @@ from podium.objects.core import Pod
 from podium.objects.selectors import Selector, compile_selector
 from podium.objects.times import parse_time
 from podium.provisioner.apis.objects import Budget
-from podium.provisioner.scheduling.taints import DISRUPTED, untolerated
+from podium.provisioner.scheduling.taints import DISRUPTED, untolerated_taints
 from podium.provisioner.state.validation import is_mirror, is_owned_by, is_owned_by_daemon_set
 
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
@@ -25,14 +25,14 @@ class Evictions:
     """The PodDisruptionBudgets of a cluster at a time.
 
     Args:
-        now: the time, in seconds since the epoch.
+        now_s: the time, in seconds since the epoch.
     """
 
-    def __init__(self, budgets: Iterable[Budget], now: float) -> None:
+    def __init__(self, budgets: Iterable[Budget], now_s: float) -> None:
         self._budgets: list[tuple[Budget, Selector]] = [
-            (each, compile_selector(each.spec.selector)) for each in budgets
+            (budget, compile_selector(budget.spec.selector)) for budget in budgets
         ]
-        self._now = now
+        self._now = now_s
 
     def is_currently_reschedulable(self, pod: Pod) -> bool:
         """Whether the pod is placed elsewhere when its node goes, and nothing holds it now."""
@@ -61,7 +61,7 @@ class Evictions:
         """Whether the pod is evicted when its node goes."""
         return (
             is_active(pod)
-            and bool(untolerated([DISRUPTED], pod.spec.tolerations))
+            and bool(untolerated_taints([DISRUPTED], pod.spec.tolerations))
             and not is_mirror(pod)
             and not self.is_protected(pod)
         )
@@ -81,7 +81,7 @@ class Evictions:
         budgets = self.budgets_of(pod)
         if len(budgets) > 1:
             return True
-        return any(_allows_none(each) and not lets_unready_go(each, pod) for each in budgets)
+        return any(_allows_none(budget) and not lets_unready_go(budget, pod) for budget in budgets)
 
 
 def is_active(pod: Pod) -> bool:
@@ -98,7 +98,7 @@ def is_reschedulable(pod: Pod) -> bool:
 def lets_unready_go(budget: Budget, pod: Pod) -> bool:
     """Whether the budget does not hold this pod because it is not ready."""
     return budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and any(
-        each.type == "Ready" and each.status == "False" for each in pod.status.conditions
+        condition.type == "Ready" and condition.status == "False" for condition in pod.status.conditions
     )
 
 

@@ -20,8 +20,9 @@ from podium.engine.derivation.pods import named_pod, sample_pod, stateful_set_po
 from podium.engine.derivation.workload_kinds import PodTemplate, replicas_of, templates_in
 from podium.engine.files import Found
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
-from podium.objects.core import ObjectMeta, Taint
+from podium.objects.core import Taint
 from podium.objects.errors import FieldError
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import ALL, PODS, ResourceType
 from podium.objects.wire import without_nulls
 from podium.provisioner.apis.labels import NODE_CLASS
@@ -46,15 +47,15 @@ NODE_CLAIMS: Final = ResourceType("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims
 DAEMON_SETS: Final = ResourceType("DaemonSet", "/apis/apps/v1/daemonsets", DaemonSet)
 
 RESOURCES: Final[tuple[ResourceType[Any], ...]] = (
-    *(each for each in ALL if each.kind in KINDS),
+    *(resource for resource in ALL if resource.kind in KINDS),
     NODE_POOLS,
     NODE_CLAIMS,
     DAEMON_SETS,
 )
 """Every kind that a plan depends on."""
 
-_GROUPS: Final[Mapping[str, str]] = {each.kind: each.group for each in RESOURCES}
-_NAMESPACED: Final = frozenset(each.kind for each in RESOURCES if is_namespaced(each))
+_GROUPS: Final[Mapping[str, str]] = {resource.kind: resource.group for resource in RESOURCES}
+_NAMESPACED: Final = frozenset(resource.kind for resource in RESOURCES if is_namespaced(resource))
 ANY_NODE_CLASS: Final = NodeClassReference(group=NODE_CLASS[0], kind=NODE_CLASS[1], name="default")
 """The node class of a NodePool or a NodeClaim that names none."""
 _READY: Final = ("ValidationSucceeded", "NodeClassReady", "Ready")
@@ -63,7 +64,7 @@ _UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "U
 _PLANNED: Final = {"phase": "Pending", "conditions": [_UNSCHEDULABLE]}
 
 
-def read_cluster(found: Sequence[Found], *, assume_unschedulable: bool = False) -> ClusterObjects:
+def read_cluster(objects_found: Sequence[Found], *, assume_unschedulable: bool = False) -> ClusterObjects:
     """The objects of a cluster that planning reads.
 
     Args:
@@ -72,33 +73,33 @@ def read_cluster(found: Sequence[Found], *, assume_unschedulable: bool = False) 
     Raises:
         FieldError: an object cannot be read, or is there twice with different contents.
     """
-    admission = Admission(each.manifest for each in found)
-    known: dict[tuple[str, str, str], tuple[Manifest, str]] = {}
-    for each in found:
-        manifest = each.manifest
+    admission = Admission(item.manifest for item in objects_found)
+    first_seen: dict[tuple[str, str, str], tuple[Manifest, str]] = {}
+    for item in objects_found:
+        manifest = item.manifest
         kind = str(manifest["kind"])
         if not _is_read(manifest):
             continue
-        metadata = _named(each, kind)
+        metadata = _metadata(item, kind)
         identity = (kind, str(metadata["namespace"]), str(metadata["name"]))
-        admitted = without_nulls(dict(manifest))
+        manifest_read = without_nulls(dict(manifest))
         if (resource := resource_of(manifest)) is not None:
             # Before it has a uid, by which an object is known to be admitted already.
-            admitted = dict(admission.admit(admitted, resource))
-        whole = {**admitted, "metadata": _named(Found(admitted, each.where), kind)}
+            manifest_read = dict(admission.admit(manifest_read, resource))
+        document = {**manifest_read, "metadata": _metadata(Found(manifest_read, item.where), kind)}
         if kind == PODS.kind and assume_unschedulable:
-            whole = _unschedulable(whole)
-        other, where = known.setdefault(identity, (whole, each.where))
-        if other != whole:
-            raise FieldError(f"{each.where}: {_key(identity)}", f"is there with other contents in {where}")
+            document = _unschedulable(document)
+        first, where = first_seen.setdefault(identity, (document, item.where))
+        if first != document:
+            raise FieldError(f"{item.where}: {_key(identity)}", f"is there with other contents in {where}")
     objects = read_named_objects(
-        ((manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in known.items()),
+        ((manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in first_seen.items()),
         check_pool=check_node_pool,
     )
     return dataclasses.replace(objects, node_pools=tuple(map(completed_pool, objects.node_pools)))
 
 
-def pods_of_workloads(found: Sequence[Found], name: str, cluster: Iterable[Found] = ()) -> Iterator[Found]:
+def pods_of_workloads(objects_found: Sequence[Found], name: str, cluster: Iterable[Found] = ()) -> Iterator[Found]:
     """The objects of a file of workloads, and as many unscheduled pods of each workload as it asks for, with claims.
 
     DaemonSets stay without pods, since their pods come with each node.
@@ -110,28 +111,30 @@ def pods_of_workloads(found: Sequence[Found], name: str, cluster: Iterable[Found
     Raises:
         FieldError: there is nothing to plan, or a workload asks for a number of pods that is not usable.
     """
-    if not any(templates_in(item.manifest) or _is_read(item.manifest) for item in found):
-        kinds = ", ".join(dict.fromkeys(str(each.manifest["kind"]) for each in found)) or "nothing"
+    if not any(templates_in(item.manifest) or _is_read(item.manifest) for item in objects_found):
+        kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in objects_found)) or "nothing"
         raise FieldError(name, f"expected pods or workloads, found {kinds}")
-    known = [*(item.manifest for item in cluster), *(item.manifest for item in found)]
-    objects = ControlObjects(known)
-    claims = {(str(manifest.get("kind")), key_of(manifest)) for manifest in known}
-    for item in found:
+    manifests = [*(item.manifest for item in cluster), *(item.manifest for item in objects_found)]
+    objects = ControlObjects(manifests)
+    claims = {(str(manifest.get("kind")), key_of(manifest)) for manifest in manifests}
+    for item in objects_found:
         templates = templates_in(item.manifest)
         if not templates or item.manifest.get("kind") != PODS.kind:
             yield item
         if item.manifest.get("kind") == DAEMON_SETS.kind:
             continue
         for template in templates:
-            for pod in _planned(item, template, is_only=len(templates) == 1):
-                claimed, own_claims = with_claims(pod, objects, lambda kind, key: (kind, key) in claims)
-                yield Found({**claimed, "status": {**mapping_at(claimed, "status"), **_PLANNED}}, item.where)
+            for pod in _workload_pods(item, template, is_only=len(templates) == 1):
+                pod_with_claims, own_claims = with_claims(pod, objects, lambda kind, key: (kind, key) in claims)
+                yield Found(
+                    {**pod_with_claims, "status": {**mapping_at(pod_with_claims, "status"), **_PLANNED}}, item.where
+                )
                 for claim in own_claims:
                     claims.add((str(claim["kind"]), key_of(claim)))
                     yield Found(claim, item.where)
 
 
-def _planned(workload: Found, template: PodTemplate, *, is_only: bool) -> Iterator[Manifest]:
+def _workload_pods(workload: Found, template: PodTemplate, *, is_only: bool) -> Iterator[Manifest]:
     """The unbound pods that a workload asks for with a template."""
     if template.content is workload.manifest:
         yield _unbound(named_pod(workload.manifest))
@@ -155,15 +158,15 @@ def _planned(workload: Found, template: PodTemplate, *, is_only: bool) -> Iterat
 
 
 def ready_pool(
-    name: str, labels: Mapping[str, str], taints: Iterable[Taint], allowed: Mapping[str, Sequence[str]]
+    name: str, labels: Mapping[str, str], taints: Iterable[Taint], label_values: Mapping[str, Sequence[str]]
 ) -> NodePool:
     """A NodePool that is ready, whose nodes have these labels and taints, and one of the allowed values of others."""
     requirements = tuple(
-        LabelRequirement(key=key, operator="In", values=tuple(values)) for key, values in allowed.items()
+        LabelRequirement(key=key, operator="In", values=tuple(values)) for key, values in label_values.items()
     )
     spec = NodeClaimSpec(requirements=requirements, taints=tuple(taints), node_class_ref=ANY_NODE_CLASS)
     template = NodeClaimTemplate(metadata=ObjectMeta(labels=dict(labels)), spec=spec)
-    conditions = tuple(Condition(type=each, status="True") for each in _READY)
+    conditions = tuple(Condition(type=condition, status="True") for condition in _READY)
     return NodePool(
         metadata=ObjectMeta(name=name),
         spec=NodePoolSpec(template=template),
@@ -174,7 +177,7 @@ def ready_pool(
 def completed_pool(pool: NodePool) -> NodePool:
     """The NodePool with a node class; one that no Karpenter has looked at counts as ready."""
     if not pool.status.conditions:
-        conditions = tuple(Condition(type=each, status="True") for each in _READY)
+        conditions = tuple(Condition(type=condition, status="True") for condition in _READY)
         pool = _replace(pool, status=NodePoolStatus(conditions=conditions))
     template = pool.spec.template
     if template.spec.node_class_ref != NodeClassReference():
@@ -190,11 +193,11 @@ def _is_read(manifest: Manifest) -> bool:
     return _GROUPS.get(str(manifest["kind"])) == str(manifest.get("apiVersion", "")).rpartition("/")[0]
 
 
-def _named(found: Found, kind: str) -> dict[str, Any]:
+def _metadata(item: Found, kind: str) -> dict[str, Any]:
     """The metadata with a namespace and a uid."""
-    metadata = found.manifest.get("metadata")
+    metadata = item.manifest.get("metadata")
     if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
-        raise FieldError(f"{found.where}: {kind}: metadata.name", "is missing")
+        raise FieldError(f"{item.where}: {kind}: metadata.name", "is missing")
     namespace = (metadata.get("namespace") or DEFAULT_NAMESPACE) if kind in _NAMESPACED else ""
     uid = metadata.get("uid") or f"{kind}/{namespace}/{metadata['name']}"
     return {**metadata, "namespace": namespace, "uid": uid}
@@ -212,12 +215,16 @@ def _unschedulable(pod: dict[str, Any]) -> dict[str, Any]:
         return pod
     if spec.get("nodeName") or spec.get("schedulingGates") or status.get("phase") in ("Succeeded", "Failed"):
         return pod
-    conditions = [each for each in status.get("conditions") or () if each.get("type") != _UNSCHEDULABLE["type"]]
+    conditions = [
+        condition for condition in status.get("conditions") or () if condition.get("type") != _UNSCHEDULABLE["type"]
+    ]
     return {**pod, "status": {**status, "conditions": [*conditions, _UNSCHEDULABLE]}}
 
 
 def _unbound(pod: Manifest) -> dict[str, Any]:
     """The pod of a workload that is only planned."""
     spec = pod.get("spec")
-    left = {name: value for name, value in spec.items() if name != "nodeName"} if isinstance(spec, dict) else spec
-    return {**pod, "spec": left, "status": {}}
+    pending_spec = (
+        {name: value for name, value in spec.items() if name != "nodeName"} if isinstance(spec, dict) else spec
+    )
+    return {**pod, "spec": pending_spec, "status": {}}

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.objects.core import LabelSelector, NodeSelectorRequirement, Pod, PodSpec
+from podium.objects.affinity import NodeSelectorRequirement
+from podium.objects.core import Pod, PodSpec
 from podium.objects.errors import FieldError, field_and_detail
+from podium.objects.meta import LabelSelector
 from podium.objects.requests import pod_requests_with_status, whole_amounts
 from podium.objects.selectors import compile_selector
 from podium.objects.storage import CSINode, PersistentVolumeClaim, StorageClass
@@ -77,14 +79,14 @@ def read_named_objects(
     Raises:
         FieldError: an object has a field of another type than the API gives it, or a value that has no meaning.
     """
-    found: dict[str, list[Any]] = {name: [] for name, _ in KINDS.values()}
+    lists: dict[str, list[Any]] = {name: [] for name, _ in KINDS.values()}
     for document, path, separator in documents:
         if not isinstance(document, Mapping):
             raise FieldError(path, "is not an object with named fields")
-        known = KINDS.get(str(document.get("kind")))
-        if known is None:
+        kind_entry = KINDS.get(str(document.get("kind")))
+        if kind_entry is None:
             continue
-        name, kind = known
+        name, kind = kind_entry
         try:
             item = msgspec.convert(document, kind)
             check_object(item)
@@ -95,11 +97,11 @@ def read_named_objects(
         except (msgspec.ValidationError, UnicodeEncodeError) as error:
             field_path, detail = field_and_detail(str(error))
             raise FieldError(f"{path}{separator}{field_path}" if field_path else path, detail) from error
-        found[name].append(item)
+        lists[name].append(item)
     return ClusterObjects(
         **{
-            name: tuple(sorted(items, key=lambda each: (each.metadata.namespace, each.metadata.name)))
-            for name, items in found.items()
+            name: tuple(sorted(items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
+            for name, items in lists.items()
         }
     )
 
@@ -153,8 +155,8 @@ def check_object(item: Any) -> None:
 
 def _check_times(status: NodeClaimStatus) -> None:
     _check_time(status.last_pod_event_time, "status.lastPodEventTime")
-    for index, each in enumerate(status.conditions):
-        _check_time(each.last_transition_time, f"status.conditions[{index}].lastTransitionTime")
+    for index, condition in enumerate(status.conditions):
+        _check_time(condition.last_transition_time, f"status.conditions[{index}].lastTransitionTime")
 
 
 def _check_pool(pool: NodePool) -> None:
@@ -165,11 +167,11 @@ def _check_pool(pool: NodePool) -> None:
         raise FieldError(
             "spec.disruption.consolidationPolicy", f'"{policy}" is not one of {", ".join(CONSOLIDATION_POLICIES)}'
         )
-    for index, each in enumerate(pool.spec.template.spec.requirements):
+    for index, requirement in enumerate(pool.spec.template.spec.requirements):
         path = f"spec.template.spec.requirements[{index}]"
-        if not each.key:
+        if not requirement.key:
             raise FieldError(f"{path}.key", "is missing")
-        Requirement.of(each.key, each.operator, each.values, path=path)
+        Requirement.of(requirement.key, requirement.operator, requirement.values, path=path)
 
 
 def _check_volume(volume: Volume) -> None:
@@ -192,9 +194,9 @@ def _check_affinity(spec: PodSpec, spec_path: str, *, is_waiting: bool) -> None:
                 _check_expressions(
                     term.match_expressions, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}].matchExpressions"
                 )
-        for index, each in enumerate(nodes.preferred):
+        for index, preference in enumerate(nodes.preferred):
             _check_expressions(
-                each.preference.match_expressions, f"{path}.{_PREFERRED}[{index}].preference.matchExpressions"
+                preference.preference.match_expressions, f"{path}.{_PREFERRED}[{index}].preference.matchExpressions"
             )
     for name, pods in (
         ("podAffinity", spec.affinity.pod_affinity),
@@ -202,16 +204,16 @@ def _check_affinity(spec: PodSpec, spec_path: str, *, is_waiting: bool) -> None:
     ):
         if pods is not None:
             path = f"{spec_path}.affinity.{name}"
-            for index, required in enumerate(pods.required):
-                _check_selector(required.namespace_selector, f"{path}.{_REQUIRED}[{index}].namespaceSelector")
-            for index, preferred in enumerate(pods.preferred):
+            for index, pod_term in enumerate(pods.required):
+                _check_selector(pod_term.namespace_selector, f"{path}.{_REQUIRED}[{index}].namespaceSelector")
+            for index, weighted_term in enumerate(pods.preferred):
                 where = f"{path}.{_PREFERRED}[{index}].podAffinityTerm.namespaceSelector"
-                _check_selector(preferred.pod_affinity_term.namespace_selector, where)
+                _check_selector(weighted_term.pod_affinity_term.namespace_selector, where)
 
 
 def _check_expressions(expressions: Sequence[NodeSelectorRequirement], path: str) -> None:
-    for index, each in enumerate(expressions):
-        Requirement.of(each.key, each.operator, each.values, path=f"{path}[{index}]")
+    for index, expression in enumerate(expressions):
+        Requirement.of(expression.key, expression.operator, expression.values, path=f"{path}[{index}]")
 
 
 def _check_selector(selector: LabelSelector | None, path: str) -> None:

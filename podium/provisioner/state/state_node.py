@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from podium.objects.core import Pod, ResourceList, Taint
+from podium.objects.core import Pod, Taint
+from podium.objects.meta import ResourceList
 from podium.objects.requests import Requests, whole_amounts
 from podium.provisioner.apis.labels import HOSTNAME, INITIALIZED, INSTANCE_TYPE, NODE_POOL, REGISTERED
 from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, ProvidedNode, is_true
@@ -93,22 +94,22 @@ class StateNode:
         taints = self.node.spec.taints if self.node is not None and is_own else self.claim.spec.taints
         if self.is_initialized and not self.is_rebooting:
             return taints
-        startup = {(each.key, each.effect) for each in self.claim.spec.startup_taints}
-        return tuple(each for each in taints if not is_ephemeral(each) and (each.key, each.effect) not in startup)
+        startup = {(taint.key, taint.effect) for taint in self.claim.spec.startup_taints}
+        return tuple(taint for taint in taints if not is_ephemeral(taint) and (taint.key, taint.effect) not in startup)
 
     @cached_property
     def capacity(self) -> Requests:
         """The capacity, and that it is one node."""
         node = self.node.status.capacity if self.node is not None else {}
         claim = self.claim.status.capacity if self.claim is not None else {}
-        return {**self._filled(node, claim, "status.capacity"), NODES: 1}
+        return {**self._amounts(node, claim, "status.capacity"), NODES: 1}
 
     @cached_property
     def allocatable(self) -> Requests:
         """What pods can use."""
         node = self.node.status.allocatable if self.node is not None else {}
         claim = self.claim.status.allocatable if self.claim is not None else {}
-        return self._filled(node, claim, "status.allocatable")
+        return self._amounts(node, claim, "status.allocatable")
 
     @cached_property
     def available(self) -> Requests:
@@ -118,12 +119,12 @@ class StateNode:
     @cached_property
     def requests(self) -> Requests:
         """What the pods on it request."""
-        return total(*(requests_of(each) for each in self.pods))
+        return total(*(requests_of(pod) for pod in self.pods))
 
     @cached_property
     def daemon_requests(self) -> Requests:
         """What the pods of DaemonSets on it use."""
-        return total(*(requests_of(each) for each in self.pods if is_owned_by_daemon_set(each)))
+        return total(*(requests_of(pod) for pod in self.pods if is_owned_by_daemon_set(pod)))
 
     @property
     def _speaker(self) -> ProvidedNode | NodeClaim:
@@ -137,7 +138,7 @@ class StateNode:
             return True
         return self.node is not None and self.node.metadata.labels.get(label) == "true"
 
-    def _filled(self, node: ResourceList, claim: ResourceList, path: str) -> Requests:
+    def _amounts(self, node: ResourceList, claim: ResourceList, path: str) -> Requests:
         """The node's amounts; until it is initialised, the NodeClaim's where the node has none or 0."""
         amounts = dict(whole_amounts(node, path))
         if not self.is_initialized:
@@ -156,19 +157,19 @@ def state_nodes(objects: ClusterObjects) -> tuple[StateNode, ...]:
     for pod in objects.pods:
         if pod.node_name and not pod.has_ended:
             pods[pod.node_name].append(pod)
-    claims = {each.status.provider_id: each for each in objects.node_claims if each.status.provider_id}
-    nodes = {each.spec.provider_id or each.metadata.name: each for each in objects.nodes if _is_known(each)}
-    joined = (
+    claims = {claim.status.provider_id: claim for claim in objects.node_claims if claim.status.provider_id}
+    nodes = {node.spec.provider_id or node.metadata.name: node for node in objects.nodes if _is_known(node)}
+    states = (
         StateNode(node, claims.get(machine), tuple(pods[node.metadata.name]) if node is not None else ())
         for machine in {**nodes, **claims}
         for node in (nodes.get(machine),)
     )
-    return tuple(sorted(joined, key=lambda each: each.name))
+    return tuple(sorted(states, key=lambda state: state.name))
 
 
 def leaving(nodes: Iterable[StateNode]) -> tuple[StateNode, ...]:
     """The nodes that are being deleted."""
-    return tuple(each for each in nodes if each.is_leaving)
+    return tuple(node for node in nodes if node.is_leaving)
 
 
 def _is_known(node: ProvidedNode) -> bool:

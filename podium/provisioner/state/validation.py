@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from podium.objects.core import NodeSelectorRequirement, NodeSelectorTerm, Pod
+from podium.objects.affinity import NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.core import Pod
 from podium.objects.errors import FieldError
 from podium.objects.selectors import is_label_value, is_qualified_name, parse_int64
 from podium.provisioner.apis.labels import (
@@ -30,7 +31,7 @@ from podium.provisioner.scheduling.volumes import Volumes
 
 def is_owned_by(pod: Pod, api_version: str, kind: str) -> bool:
     """Whether the pod has an owner of this kind."""
-    return any((each.api_version, each.kind) == (api_version, kind) for each in pod.metadata.owner_references)
+    return any((owner.api_version, owner.kind) == (api_version, kind) for owner in pod.metadata.owner_references)
 
 
 def is_owned_by_daemon_set(pod: Pod) -> bool:
@@ -46,7 +47,10 @@ def is_mirror(pod: Pod) -> bool:
 def is_provisionable(pod: Pod) -> bool:
     """Whether kube-scheduler found no node for the pod, so that one may be bought for it."""
     return (
-        any(each.type == "PodScheduled" and each.reason == "Unschedulable" for each in pod.status.conditions)
+        any(
+            condition.type == "PodScheduled" and condition.reason == "Unschedulable"
+            for condition in pod.status.conditions
+        )
         and not pod.node_name
         and not pod.status.nominated_node_name
         and not is_owned_by_daemon_set(pod)
@@ -77,8 +81,8 @@ def _faults(pod: Pod, volumes: Volumes, well_known: AbstractSet[str]) -> Iterato
     for term in terms:
         if term.match_fields:
             yield "node selector term with matchFields is not supported"
-        for each in term.match_expressions:
-            yield from _requirement_faults(each, well_known)
+        for expression in term.match_expressions:
+            yield from _requirement_faults(expression, well_known)
     fault = volumes.fault(pod)
     if fault is not None:
         yield fault
@@ -86,10 +90,10 @@ def _faults(pod: Pod, volumes: Volumes, well_known: AbstractSet[str]) -> Iterato
 
 def _avoids_node_pools(pod: Pod) -> bool:
     try:
-        required = pod_requirements(pod.spec)
+        requirements = pod_requirements(pod.spec)
     except FieldError:
         return False  # a requirement without meaning is told on its own
-    return NODE_POOL in required and required.get(NODE_POOL).operator == "DoesNotExist"
+    return NODE_POOL in requirements and requirements.get(NODE_POOL).operator == "DoesNotExist"
 
 
 def _requirement_faults(requirement: NodeSelectorRequirement, well_known: AbstractSet[str]) -> Iterator[str]:
@@ -97,16 +101,16 @@ def _requirement_faults(requirement: NodeSelectorRequirement, well_known: Abstra
     if operator not in OPERATORS:
         yield f"key {key} has an unsupported operator {operator} not in [{' '.join(OPERATORS)}]"
     if is_restricted_label(key, well_known):
-        known, domains = " ".join(sorted(well_known)), " ".join(sorted(RESTRICTED_DOMAINS))
+        known_labels, domains = " ".join(sorted(well_known)), " ".join(sorted(RESTRICTED_DOMAINS))
         yield (
             f"using label {key} is not allowed as it might interfere with the internal provisioning logic; "
-            f"specify a well known label: [{known}], or a custom label that does not use a restricted domain: "
+            f"specify a well known label: [{known_labels}], or a custom label that does not use a restricted domain: "
             f"[{domains}]"
         )
     if key == CAPACITY_TYPE and operator == "In" and not {ON_DEMAND, RESERVED, SPOT} & set(values):
-        expected = " ".join(f"{each}:{{}}" for each in (ON_DEMAND, RESERVED, SPOT))
-        found = " ".join(values)
-        yield f"no valid values found in [{found}] for {key}, expected one of: map[{expected}], got: [{found}]"
+        capacity_types = " ".join(f"{capacity_type}:{{}}" for capacity_type in (ON_DEMAND, RESERVED, SPOT))
+        text = f"[{' '.join(values)}]"
+        yield f"no valid values found in {text} for {key}, expected one of: map[{capacity_types}], got: {text}"
     if not is_qualified_name(key):
         yield f"key {key} is not a qualified name"
     for value in values:
@@ -115,6 +119,6 @@ def _requirement_faults(requirement: NodeSelectorRequirement, well_known: Abstra
     if operator == "In" and not values:
         yield f"key {key} with operator {operator} must have a value defined"
     if operator in ("Gt", "Lt", "Gte", "Lte"):
-        bound = parse_int64(values[0]) if len(values) == 1 else None
-        if bound is None or bound < 0:
+        limit = parse_int64(values[0]) if len(values) == 1 else None
+        if limit is None or limit < 0:
             yield f"key {key} with operator {operator} must have a single positive integer value"

@@ -1,5 +1,6 @@
-"""What podium would have done beside another scheduler, pod by pod, without writing anything.
+"""Compares the bindings of another scheduler with podium's choices, pod by pod.
 
-Owns the comparison of a binding with podium's own evaluation (`comparison`), the states that the other scheduler may
-have seen instead (`hindsight`), and the process that follows a cluster (`app`). Never writes to the cluster.
+Owns the comparison of a binding with podium's own evaluation (`comparison`), the states that the other scheduler
+may have decided on instead (`plausible_states`), and the process that follows a cluster (`app`). Never writes to the
+cluster.
 """

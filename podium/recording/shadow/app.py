@@ -1,6 +1,6 @@
-"""The shadow as a process: comparison, files, and what else it adds to the shell (`server.process`).
+"""The process of a shadow: what it adds to the shell (`server.process`).
 
-Its task `disagreements` looks at them again once they are due. It only reads: the session refuses to send anything that
+Its task `disagreements` examines them again once they are due. It only reads: the session refuses to send anything that
 would change an object.
 """
 
@@ -43,22 +43,22 @@ log = get_logger("shadow")
 SCENARIOS_MAX: Final = 1000
 _LOOK_S: Final = 0.1
 _IDLE_S: Final = 0.5
-"""Watches that have shown nothing for that long have shown everything that happened before."""
+"""Watches without an event for that long have delivered everything that happened before."""
 
 CATCH_UP_S_MAX: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to run.
+    """The options of a shadow.
 
     Attributes:
         config: the other scheduler's configuration; its pods are those that name one of the profiles.
-        for_s: stop after that long; None for never.
-        scenarios: the file that disagreements are written to.
-        scenarios_max: how many of them at most, since each has all objects of the cluster.
+        for_s: the time limit; None for no limit.
+        scenarios: the file to write disagreements to.
+        scenarios_max: the most disagreements written, since each holds all objects of the cluster.
         health_address, metrics_address: a host ("" for any) and a port; None for no such endpoint.
-        told: who else is told of every change.
+        change_listeners: further listeners of every change.
     """
 
     config: KubeSchedulerConfiguration
@@ -71,7 +71,7 @@ class Options:
     scenarios_max: int = SCENARIOS_MAX
     health_address: tuple[str, int] | None = None
     metrics_address: tuple[str, int] | None = None
-    told: Collection[Told] = ()
+    change_listeners: Collection[ChangeListener] = ()
 
 
 class ShadowApp(Process):
@@ -82,11 +82,11 @@ class ShadowApp(Process):
         super().__init__(log, "shadow", self.metrics, clock=clock, random=random)
         self._options = options
 
-    async def run(self, started: Callable[[], None] = lambda: None) -> Report:
-        """Compare until SIGTERM, SIGINT, `stop` or the time limit, and return what has come out.
+    async def run(self, on_start: Callable[[], None] = lambda: None) -> Report:
+        """Compare until SIGTERM, SIGINT, `stop` or the time limit, and return the report.
 
         Args:
-            started: called once all objects are known.
+            on_start: called once all objects are listed.
 
         Raises:
             ConnectionConfigError, ServingError, PluginError, ConfigError, OSError: it cannot start.
@@ -101,22 +101,22 @@ class ShadowApp(Process):
             if options.scenarios is not None:
                 listeners.append(_ScenarioFile(stack.enter_context(options.scenarios.open("wb", buffering=0)), options))
             shadow = Shadow(options.config, options.classes, self._clock, listeners, options.settled_s)
-            self.metrics.read_unsettled(lambda: shadow.unsettled)
+            self.metrics.read_unsettled(lambda: shadow.unsettled_count)
             informers = self._informer_set(session)
             for resource in shadow.resources:
-                for told in (shadow, *options.told):
-                    informers.informer(resource).add_handler(Teller(told, resource, informers))
+                for listener in (shadow, *options.change_listeners):
+                    informers.informer(resource).add_handler(InformerAdapter(listener, resource, informers))
 
             def begin() -> Iterable[Tasks]:
-                shadow.synced()
-                log.info("Comparing", schedulers=sorted(each.scheduler_name for each in options.config.profiles))
-                started()
+                shadow.on_synced()
+                log.info("Comparing", schedulers=sorted(profile.scheduler_name for profile in options.config.profiles))
+                on_start()
                 return ()
 
             await stack.enter_async_context(self._serving(options.health_address, options.metrics_address))
             parts = Parts(
                 begin=begin,
-                tasks=[{"disagreements": lambda: _settle_again(shadow)}],
+                tasks=[{"disagreements": lambda: _settle(shadow)}],
                 connection=connection,
                 informers=informers,
                 run_s_max=options.for_s,
@@ -124,13 +124,13 @@ class ShadowApp(Process):
                 drain_s_max=CATCH_UP_S_MAX,
             )
             await self._run_parts(parts)
-            for _ in shadow.settle(all_of_them=True):
+            for _ in shadow.settle(is_final=True):
                 pass
-        log.info("Stopped", compared=shadow.report.compared, agreed=shadow.report.agreed)
+        log.info("Stopped", compared=shadow.report.compared_count, agreed=shadow.report.agreed_count)
         return shadow.report
 
 
-async def _settle_again(shadow: Shadow) -> None:
+async def _settle(shadow: Shadow) -> None:
     while True:
         for _ in shadow.settle():
             await anyio.lowlevel.checkpoint()
@@ -138,29 +138,29 @@ async def _settle_again(shadow: Shadow) -> None:
 
 
 async def catch_up(informers: InformerSet) -> None:
-    """Wait until the watches have nothing more to show: changes may come faster than they are compared."""
+    """Wait until the watches are idle: events may arrive faster than they are compared."""
     count = -1
     while count != (count := informers.events_total):  # noqa: ASYNC110 - idleness is no event
         await anyio.sleep(_IDLE_S)
 
 
-class Told(Protocol):
-    """Is told of every change; `Shadow` is one."""
+class ChangeListener(Protocol):
+    """Receives every watched change."""
 
     def put(self, resource: ResourceType[Any], item: Any, *, is_complete: bool = True) -> None:
-        """An object was added or has changed; see `Shadow.put`."""
+        """Take an added or changed object; see `Shadow.put`."""
         ...
 
     def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
-        """An object was deleted."""
+        """Take a deletion."""
         ...
 
 
-class Teller:
-    """Implements `podium.client.informer.Handler`: passes every change of one kind on."""
+class InformerAdapter:
+    """Implements `podium.client.informer.Handler`: passes every change of one kind to a listener."""
 
-    def __init__(self, told: Told, resource: ResourceType[Any], informers: InformerSet) -> None:
-        self._told = told
+    def __init__(self, listener: ChangeListener, resource: ResourceType[Any], informers: InformerSet) -> None:
+        self._listener = listener
         self._resource = resource
         self._informers = informers
 
@@ -168,7 +168,7 @@ class Teller:
         """Pass on an added object."""
         is_complete = self._informers.synced and self._informers.consistency.is_consistent
         try:
-            self._told.put(self._resource, new, is_complete=is_complete)
+            self._listener.put(self._resource, new, is_complete=is_complete)
         except ManifestError as error:
             log.error("Object cannot be read", kind=self._resource.kind, object=new.key, error=str(error))
 
@@ -179,27 +179,27 @@ class Teller:
 
     def on_delete(self, old: Any, /) -> None:
         """Pass on a deletion."""
-        self._told.drop(self._resource, old)
+        self._listener.drop(self._resource, old)
 
-    def on_broken(self, broken: BrokenObject, /) -> None:
+    def on_broken(self, item: BrokenObject, /) -> None:
         """Log an object that cannot be read, and ignore it."""
-        log.error("Object cannot be read", kind=broken.kind, object=broken.key, error=broken.detail)
+        log.error("Object cannot be read", kind=item.kind, object=item.key, error=item.detail)
 
 
 class _Log:
-    """Implements `podium.recording.shadow.shadow.Listener`: one line for each disagreement."""
+    """Implements `podium.recording.shadow.shadow.Listener`: logs one line per disagreement."""
 
-    def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
+    def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
         """Log nothing: agreement is the rule."""
 
-    def skipped(self, reason: str) -> None:
+    def on_skip(self, reason: str) -> None:
         """Log nothing: the report has the count."""
 
-    def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
+    def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         """Log the disagreement."""
         del pod, states
-        said = disagreement.to_json()
-        log.info("Disagreement", **{name: said[name] for name in _LOGGED if name in said})
+        members = disagreement.to_json()
+        log.info("Disagreement", **{name: members[name] for name in _LOGGED if name in members})
 
 
 _LOGGED: Final = ("pod", "chosen", "podium", "verdict", "gap", "plugin", "reason", "view")
@@ -211,20 +211,20 @@ class _ScenarioFile:
     def __init__(self, file: FileIO, options: Options) -> None:
         self._file = file
         self._config = options.config
-        self._left = options.scenarios_max
+        self._lines_left = options.scenarios_max
 
-    def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
+    def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
         """Write nothing: only disagreements are kept."""
 
-    def skipped(self, reason: str) -> None:
+    def on_skip(self, reason: str) -> None:
         """Write nothing: there is no answer to compare."""
 
-    def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
-        """Write one line for each state of the cluster, until the file has enough of them or cannot be written."""
-        if self._left <= 0:
+    def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
+        """Write one line per state of the cluster, until the limit or an error."""
+        if self._lines_left <= 0:
             return
-        self._left -= 1
-        if not self._left:
+        self._lines_left -= 1
+        if not self._lines_left:
             log.warning("No more disagreements are written to the file", written=self._file.name)
         try:
             for name, state in states.items():
@@ -233,4 +233,4 @@ class _ScenarioFile:
                     raise OSError(ENOSPC, "not all of a line could be written")
         except OSError as error:
             log.warning("Disagreements are no longer written", file=self._file.name, error=error_text(error))
-            self._left = 0
+            self._lines_left = 0

@@ -1,4 +1,4 @@
-"""Compare the node that another scheduler chose for a pod with podium's evaluation of all nodes. Pure."""
+"""Compares the node that another scheduler chose for a pod with podium's evaluation of all nodes. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from podium.objects.core import Pod
 
 
 class Verdict(enum.Enum):
-    """How podium's evaluation and the other scheduler's choice relate."""
+    """The relation of podium's evaluation to the other scheduler's choice."""
 
     SAME_NODE = "same node"
     SAME_SCORE = "same score"
-    """Several nodes have the top score; both schedulers take any of them."""
+    """Several nodes have the top score; both schedulers choose any of them."""
     LOWER_SCORE = "lower score"
     REFUSED = "refused"
     """One of podium's filters rejects the chosen node, or no such node was known."""
@@ -26,23 +26,23 @@ class Verdict(enum.Enum):
 
     @property
     def agrees(self) -> bool:
-        """Whether podium would have been content with the chosen node."""
+        """The chosen node is one that podium could have chosen as well."""
         return self in (Verdict.SAME_NODE, Verdict.SAME_SCORE)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The other scheduler's choice as podium sees it.
+    """The other scheduler's choice in podium's evaluation.
 
     Attributes:
-        node: what the other scheduler chose.
-        choice: the node that podium would have chosen among all nodes; None if none fits.
+        node: the other scheduler's choice.
+        choice: podium's choice among all nodes; None if no node fits.
         score, best_score: the total scores of the two; None if they were not scored.
-        by_plugin: how much more each plugin gives to podium's choice; plugins that give both the same are left out.
-        plugin: the plugin behind a disagreement: the one that rejects the node, or that favours podium's choice most.
-        reasons: why the node was refused, or why the attempt failed.
-        feasible, better: how many nodes fit, and how many of them podium scored higher.
-        may_be_sampled: whether a search over a sample of the nodes may have missed all better ones.
+        by_plugin: the advantage of podium's choice in each plugin's score; plugins without one are left out.
+        plugin: the plugin behind a disagreement: it rejects the node, or favours podium's choice most.
+        reasons: why the node was rejected, or why the attempt failed.
+        feasible, better: the numbers of feasible nodes, and of those that podium scored higher.
+        may_be_sampled: a search over a sample of the nodes may have missed all better ones.
     """
 
     verdict: Verdict
@@ -59,12 +59,12 @@ class Comparison:
 
     @property
     def gap(self) -> int:
-        """By how much podium scored its own choice higher."""
+        """The advantage of podium's choice in total score."""
         return 0 if self.score is None or self.best_score is None else self.best_score - self.score
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison as JSON values. Members that say nothing are left out."""
-        said = {
+        """Return the comparison as JSON values, without empty members."""
+        members = {
             "chosen": self.node,
             "verdict": self.verdict.value,
             "podium": self.choice,
@@ -77,39 +77,41 @@ class Comparison:
             "feasible_nodes": self.feasible,
             "better_nodes": self.better or None,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in members.items() if value is not None}
 
 
 def compare(evaluation: Evaluation, pod: Pod, node: str, percentage_of_nodes_to_score: int = 0) -> Comparison:
     """Compare the node with podium's evaluation of the pod.
 
     Args:
-        percentage_of_nodes_to_score: how many nodes the other scheduler looks at; 0 means adaptive.
+        percentage_of_nodes_to_score: the share of nodes that the other scheduler searches; 0 means adaptive.
     """
-    found, snapshot = evaluation.found, evaluation.snapshot
-    choice, rows, row = evaluation.node, found.filtered.rows, snapshot.row_of.get(node)
+    search, snapshot = evaluation.found, evaluation.snapshot
+    choice, rows, row = evaluation.node, search.filtered.rows, snapshot.row_of.get(node)
     if row is None:
         reason = ("the node was not known",)
         return Comparison(Verdict.REFUSED, node, choice, reasons=reason, feasible=len(rows))
     positions = (rows == row).nonzero()[0]
     if not len(positions):
-        status = found.diagnosis.statuses().get(row) or found.filtered.rejected
+        status = search.diagnosis.statuses().get(row) or search.filtered.rejected
         plugin = "" if status is None else status.plugin
         reasons = () if status is None else tuple(status.all_reasons)
         return Comparison(Verdict.REFUSED, node, choice, plugin=plugin, reasons=reasons, feasible=len(rows))
-    assert found.scores is not None
+    assert search.scores is not None
     assert choice is not None
-    position, total = int(positions[0]), found.scores.total
+    position, total = int(positions[0]), search.scores.total
     score, best = int(total[position]), int(total.max())
     if node == choice or pod.status.nominated_node_name == node:
-        # The node that a pod is nominated to is tried first, and alone.
+        # A nominated node is tried first, and alone.
         return Comparison(Verdict.SAME_NODE, node, node, score, score, feasible=len(rows))
     if score == best:
         return Comparison(Verdict.SAME_SCORE, node, choice, score, best, feasible=len(rows))
-    its_choice = int((rows == snapshot.row_of[choice]).nonzero()[0][0])
-    gaps = {name: int(each[its_choice]) - int(each[position]) for name, each in found.scores.plugins.items()}
+    choice_position = int((rows == snapshot.row_of[choice]).nonzero()[0][0])
+    gaps = {
+        name: int(scores[choice_position]) - int(scores[position]) for name, scores in search.scores.plugins.items()
+    }
     better = int((total > score).sum())
-    wanted = count_to_find(len(snapshot.order), percentage_of_nodes_to_score)
+    sample_size = count_to_find(len(snapshot.order), percentage_of_nodes_to_score)
     return Comparison(
         Verdict.LOWER_SCORE,
         node,
@@ -120,5 +122,5 @@ def compare(evaluation: Evaluation, pod: Pod, node: str, percentage_of_nodes_to_
         max(gaps, key=lambda name: gaps[name], default=""),
         feasible=len(rows),
         better=better,
-        may_be_sampled=wanted < len(rows) and wanted <= len(rows) - better,
+        may_be_sampled=sample_size < len(rows) and sample_size <= len(rows) - better,
     )

@@ -57,20 +57,20 @@ class ShadowMetrics(ProcessMetrics):
         )
 
     def read_unsettled(self, read: Callable[[], float]) -> None:
-        """Where the number of unsettled disagreements is read."""
+        """Set the function that returns the number of unsettled disagreements."""
         self._unsettled.read_from(read)
 
-    def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
-        """A binding was compared."""
+    def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
+        """Count a comparison."""
         self._compared[(comparison.verdict.value,)].add()
         self._evaluation_s[()].observe(evaluation_s)
         self._binding_s[()].observe(binding_s)
 
-    def skipped(self, reason: str) -> None:
-        """A binding was seen and not compared."""
+    def on_skip(self, reason: str) -> None:
+        """Count a binding that was not compared."""
         self._not_compared[(reason,)].add()
 
-    def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
-        """A disagreement was looked at again."""
+    def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
+        """Count a disagreement."""
         del pod, states
         self._disagreements[disagreement.reason.value, disagreement.comparison.plugin].add()

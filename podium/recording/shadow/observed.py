@@ -1,6 +1,6 @@
-"""A cluster as its watches show it, and the last changes, so that any recent state can be had again.
+"""A cluster as its watches show it, with its last changes, from which any recent state can be rebuilt.
 
-Owns what counts as a change: an object that differs in more than its version and what no decision reads. Pure.
+Owns what counts as a change: a difference in a field that decisions read. Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CHANGES_KEPT: Final = 20_000
 class Change:
     """One change. `old` is None for an added object, `new` for a deleted one.
 
-    Units: `at_s` is on the clock that the changes were observed by.
+    Units: `at_s` is on the observer's monotonic clock.
     """
 
     number: int
@@ -41,23 +41,23 @@ class Change:
 
     @property
     def binds(self) -> bool:
-        """Whether a pending pod got its node."""
+        """A pending pod got its node."""
         old, new = self.old, self.new
         return isinstance(old, Pod) and isinstance(new, Pod) and bool(new.node_name) and not old.node_name
 
     def __str__(self) -> str:
-        """In words."""
+        """Describe the change."""
         if self.binds:
             return f"Pod {self.key} bound to {self.new.node_name}"
-        done = "added" if self.old is None else "deleted" if self.new is None else "changed"
-        return f"{self.resource.kind} {self.key} {done}"
+        verb = "added" if self.old is None else "deleted" if self.new is None else "changed"
+        return f"{self.resource.kind} {self.key} {verb}"
 
 
 class ObservedCluster:
     """A cluster that receives every change.
 
     Args:
-        cluster: the cluster; from now on changed only here.
+        cluster: from now on changed only through this object.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -67,19 +67,19 @@ class ObservedCluster:
 
     @property
     def resources(self) -> Collection[ResourceType[Any]]:
-        """The kinds that decisions depend on."""
+        """The resources that decisions depend on."""
         return tuple(dict.fromkeys((PODS, NODES, *self.cluster.store.listed_kinds)))
 
     @property
     def next_number(self) -> int:
-        """The number that the next change will get."""
+        """The number of the next change."""
         return self._next_number
 
     def put(self, resource: ResourceType[Any], item: Any, at_s: float) -> None:
         """Add or replace an object.
 
         Raises:
-            ManifestError: it cannot be read, and is as if it were not there.
+            ManifestError: it cannot be read; the cluster is without it.
         """
         old = self.cluster.store.get(resource, item.key)
         try:
@@ -92,18 +92,18 @@ class ObservedCluster:
             self._note(resource, old, item, at_s)
 
     def drop(self, resource: ResourceType[Any], item: KubeObject, at_s: float) -> None:
-        """Remove an object. One that could not be read may be unknown."""
+        """Remove an object; ignore an unknown one, which could not be read before."""
         old = self.cluster.store.get(resource, item.key)
         if old is not None:
             self.cluster.drop(resource, old)
             self._note(resource, old, None, at_s)
 
     def changes(self, first: int, end: int | None = None) -> Sequence[Change]:
-        """The changes with these numbers, as far as they are still known, oldest first."""
-        return [each for each in self._changes if first <= each.number and (end is None or each.number < end)]
+        """Return the kept changes with numbers from `first` up to, not including, `end`; oldest first."""
+        return [change for change in self._changes if first <= change.number and (end is None or change.number < end)]
 
     def state_before(self, number: int) -> Cluster | None:
-        """The cluster as it was before the change with that number; None if that is too long ago.
+        """Rebuild the cluster before the change with that number; return None if that is too long ago.
 
         Cost: a fork of the cluster, and one step for each change since.
         """
@@ -119,13 +119,13 @@ class ObservedCluster:
 
 
 def undo(cluster: Cluster, changes: Sequence[Change]) -> None:
-    """Let the cluster be as if these changes, given oldest first, had not happened."""
+    """Undo these changes of the cluster, which are given oldest first."""
     for change in reversed(changes):
         _set(cluster, change.resource, change.key, change.old)
 
 
 def redo(cluster: Cluster, changes: Sequence[Change]) -> None:
-    """Let the cluster be as if these changes had happened already."""
+    """Apply these changes to the cluster, oldest first."""
     for change in changes:
         _set(cluster, change.resource, change.key, change.new)
 
@@ -133,19 +133,19 @@ def redo(cluster: Cluster, changes: Sequence[Change]) -> None:
 def _set(cluster: Cluster, resource: ResourceType[Any], key: str, item: Any) -> None:
     if item is not None:
         cluster.put(resource, item)
-    elif (known := cluster.store.get(resource, key)) is not None:
-        cluster.drop(resource, known)
+    elif (old := cluster.store.get(resource, key)) is not None:
+        cluster.drop(resource, old)
 
 
 def _differ(old: Any, new: Any) -> bool:
     if isinstance(new, Pod):
-        return _what_counts(old) != _what_counts(new)
+        return _decisive_fields(old) != _decisive_fields(new)
     version = new.metadata.resource_version
     return bool(replace(old, metadata=replace(old.metadata, resource_version=version)) != new)
 
 
-def _what_counts(pod: Pod) -> tuple[object, ...]:
-    """What other pods' attempts depend on: not conditions and the states of containers, which change all the time."""
+def _decisive_fields(pod: Pod) -> tuple[object, ...]:
+    """Return the fields that attempts depend on; not conditions and container states, which change all the time."""
     status = pod.status
     return (
         pod.uid,

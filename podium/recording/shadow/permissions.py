@@ -6,6 +6,7 @@ Owns the table behind the role in deploy/shadow and behind `podium doctor --shad
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, Final
 
 from podium.client.permissions import Needs, watching
@@ -20,12 +21,12 @@ _USERS: Final = ("the shadow",)
 
 
 def needs(config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]]) -> Needs:
-    """What a shadow of a scheduler with this configuration needs.
+    """Return the needs of a shadow of a scheduler with this configuration.
 
     Raises: PluginError if a plugin cannot be constructed.
     """
     resources: dict[Any, tuple[str, ...]] = dict.fromkeys(
         ObservedCluster(Cluster(config, ObjectStore(()), classes)).resources, _USERS
     )
-    permissions = sorted(each for resource in resources for each in watching(resource))
+    permissions = sorted(chain.from_iterable(map(watching, resources)))
     return Needs(dict.fromkeys(permissions, _USERS), resources, role=_ROLE)

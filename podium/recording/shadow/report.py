@@ -1,4 +1,4 @@
-"""What has come out of a shadow so far: counts, latencies, and every disagreement with its reason. Pure."""
+"""The report of a shadow: counts, latencies, and every disagreement with its reason. Pure."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _DURATIONS_KEPT: Final = 100_000
 
 
 class Reason(enum.Enum):
-    """Why the two schedulers disagree about a pod."""
+    """The reason why the two schedulers disagree about a pod."""
 
     STALE_VIEW = "stale view"
-    """The other scheduler's choice is right on the state that it had, which was not the one when it was seen."""
+    """The other scheduler's choice is right on the state that it had when it decided."""
     OTHER_ORDER = "another order"
-    """It is right on a state that it may have had if it tried its pods in another order than they came: after a failed
-    attempt, or if they waited before the shadow began."""
+    """The choice is right on a state that the scheduler may have had if it tried its pods in another order: after a
+    failed attempt, or if they waited before the shadow began."""
     SAMPLING = "sampling"
-    """The other scheduler looks at a sample of the nodes, which may have missed all better ones."""
+    """The other scheduler searches a sample of the nodes, which may have missed all better ones."""
     EXTENDERS = "extenders"
-    """The configuration has extenders, which have a say and are not asked."""
+    """The configuration has extenders, which the shadow does not call."""
     TOO_LATE = "too many changes"
-    """More changed meanwhile than is remembered, so that no earlier state can be tried."""
+    """Too many changes arrived since, so that no earlier state can be rebuilt."""
     UNEXPLAINED = "unexplained"
 
 
@@ -36,9 +36,9 @@ class Disagreement:
     """A pod about which the two schedulers disagree.
 
     Attributes:
-        comparison: on the cluster as it was when the binding was seen.
-        view: what the other scheduler knew or did not know yet, in words, if that explains its choice.
-        views_tried: how many states were compared.
+        comparison: on the cluster right before the binding was seen.
+        view: the plausible state that explains the choice, in words; "" if none does.
+        views_tried: the number of plausible states compared.
     """
 
     pod: str
@@ -49,10 +49,10 @@ class Disagreement:
     views_tried: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The disagreement as JSON values."""
-        known = {"pod": self.pod, "scheduler": self.scheduler, "reason": self.reason.value}
-        more = {"view": self.view} if self.view else {}
-        return {**known, **more, "views_tried": self.views_tried, **self.comparison.to_json()}
+        """Return the disagreement as JSON values."""
+        members = {"pod": self.pod, "scheduler": self.scheduler, "reason": self.reason.value}
+        view = {"view": self.view} if self.view else {}
+        return {**members, **view, "views_tried": self.views_tried, **self.comparison.to_json()}
 
 
 @dataclass(slots=True)
@@ -60,9 +60,9 @@ class Report:
     """The totals.
 
     Attributes:
-        not_compared: bindings that could not be compared, by the reason.
-        evaluation_s: how long podium took to evaluate all nodes for a pod.
-        binding_s: how long it took from when a pending pod was first seen until its binding was.
+        not_compared: the number of bindings that could not be compared, by reason.
+        evaluation_s: podium's times to evaluate all nodes for a pod.
+        binding_s: the times from a pending pod's first watch event to that of its binding.
     """
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -74,45 +74,45 @@ class Report:
     binding_s: deque[float] = field(default_factory=lambda: deque(maxlen=_DURATIONS_KEPT))
 
     @property
-    def compared(self) -> int:
-        """How many bindings were compared."""
+    def compared_count(self) -> int:
+        """The number of compared bindings."""
         return self.verdicts.total()
 
     @property
-    def bound(self) -> int:
-        """How many bindings were seen, each once."""
-        return self.compared + self.not_compared.total()
+    def bound_count(self) -> int:
+        """The number of observed bindings."""
+        return self.compared_count + self.not_compared.total()
 
     @property
-    def agreed(self) -> int:
-        """How many of them podium agrees with."""
+    def agreed_count(self) -> int:
+        """The number of bindings that podium agrees with."""
         return sum(count for verdict, count in self.verdicts.items() if verdict.agrees)
 
     def add(self, disagreement: Disagreement) -> None:
-        """Count a disagreement; the first thousand are kept."""
+        """Count a disagreement, and keep the first thousand."""
         self.reasons[disagreement.reason] += 1
         self.plugins[disagreement.comparison.plugin or "-"] += 1
         if len(self.disagreements) < _SHOWN_MAX:
             self.disagreements.append(disagreement)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values."""
+        """Return the report as JSON values."""
         return {
-            "bound": self.bound,
-            "compared": self.compared,
-            "agreed": self.agreed,
-            "verdicts": {each.value: self.verdicts[each] for each in Verdict},
-            "reasons": {each.value: self.reasons[each] for each in Reason},
+            "bound": self.bound_count,
+            "compared": self.compared_count,
+            "agreed": self.agreed_count,
+            "verdicts": {verdict.value: self.verdicts[verdict] for verdict in Verdict},
+            "reasons": {reason.value: self.reasons[reason] for reason in Reason},
             "plugins": dict(self.plugins.most_common()),
             "not_compared": dict(self.not_compared),
             "evaluation_s": _quantiles(self.evaluation_s),
             "binding_s": _quantiles(self.binding_s),
-            "disagreements": [each.to_json() for each in self.disagreements],
+            "disagreements": [disagreement.to_json() for disagreement in self.disagreements],
         }
 
 
 def _quantiles(durations: Sequence[float]) -> dict[str, float] | None:
     if not durations:
         return None
-    ordered = sorted(durations)
-    return {name: ordered[int(share * (len(ordered) - 1))] for name, share in (("p50", 0.5), ("p99", 0.99))}
+    durations = sorted(durations)
+    return {name: durations[int(share * (len(durations) - 1))] for name, share in (("p50", 0.5), ("p99", 0.99))}

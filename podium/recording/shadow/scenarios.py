@@ -1,4 +1,4 @@
-"""A disagreement as a question that `podium evaluate` answers again."""
+"""Converts a disagreement to a case that `podium evaluate` reads."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from podium.recording.shadow.report import Disagreement
 def scenario_of(
     disagreement: Disagreement, pod: Pod, name: str, state: Cluster, config: KubeSchedulerConfiguration
 ) -> dict[str, Any]:
-    """The cluster, the pod and the configuration, with podium's answer as `expect`.
+    """Return the cluster, the pod and the configuration, with podium's answer as `expect`.
 
     Args:
-        name: which of the states that the pod was compared on this is.
+        name: the name of the state.
     """
     store = state.store
     objects = [
@@ -40,7 +40,7 @@ def scenario_of(
         "shadow": disagreement.to_json(),
         "objects": objects,
         "pod": as_manifest(PODS, pod),
-        # Extenders were not asked, and `podium evaluate` refuses a configuration that has some.
+        # The shadow called no extenders, and `podium evaluate` refuses a configuration with extenders.
         "config": effective(replace(config, extenders=())),
         "expect": expect,
     }

@@ -1,7 +1,7 @@
-"""The shadow of another scheduler: compares each of its bindings with what podium would have done.
+"""The shadow of another scheduler: compares each of its bindings with podium's choice.
 
-Owns which bindings are compared, and when a disagreement is looked at again: a while later, so that bindings that the
-other scheduler had assumed have been seen as well. Pure: it is told of every change, and the time.
+Owns which bindings are compared, and when a disagreement is examined again: after a delay, in which the watch shows the
+bindings that the other scheduler had already assumed. Pure: the caller hands in every change.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.recording.shadow.comparison import Comparison, Verdict, compare
-from podium.recording.shadow.hindsight import Bound, state_at_binding, views
 from podium.recording.shadow.observed import ObservedCluster
+from podium.recording.shadow.plausible_states import BoundPod, plausible_states, state_at_binding
 from podium.recording.shadow.report import Disagreement, Reason, Report
 
 SETTLED_S: Final = 2.0
-"""How long after a binding all bindings that were decided before it are assumed to have been seen."""
+"""The delay after a binding in which the watch shows all bindings that were decided before it."""
 
 _BOUND_KEPT: Final = 20_000
 
@@ -37,26 +37,26 @@ _LISTED: Final = "bound while objects were listed"
 class Listener(Protocol):
     """Receives every comparison."""
 
-    def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
+    def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
         """A binding was compared."""
         ...
 
-    def skipped(self, reason: str) -> None:
+    def on_skip(self, reason: str) -> None:
         """A binding was seen and not compared."""
         ...
 
-    def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
-        """A disagreement was looked at again.
+    def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
+        """A disagreement was examined again.
 
         Args:
-            pod: as it was while it was pending.
-            states: the cluster when the binding was seen, and the one that explains it, if there is one, by name.
+            pod: its last pending state.
+            states: by name, the cluster right before the binding, and the state that explains it, if there is one.
         """
         ...
 
 
 @dataclass(slots=True)
-class _Pending:
+class _PendingPod:
     turn: tuple[int, int]
     since: int
     seen_s: float
@@ -64,7 +64,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class _Open:
-    bound: Bound
+    pod: BoundPod
     comparison: Comparison
 
 
@@ -91,37 +91,37 @@ class Shadow:
     def __post_init__(self) -> None:
         self._observed = ObservedCluster(Cluster(self.config, ObjectStore(()), self.classes))
         self._percentages = {
-            each.scheduler_name: self.config.percentage_of_nodes_to_score
-            if each.percentage_of_nodes_to_score is None
-            else each.percentage_of_nodes_to_score
-            for each in self.config.profiles
+            profile.scheduler_name: self.config.percentage_of_nodes_to_score
+            if profile.percentage_of_nodes_to_score is None
+            else profile.percentage_of_nodes_to_score
+            for profile in self.config.profiles
         }
-        self._pending: dict[str, _Pending] = {}
-        self._bound: dict[str, Bound] = {}
+        self._pending: dict[str, _PendingPod] = {}
+        self._bound_pods: dict[str, BoundPod] = {}
         self._seen_bound: set[str] = set()
         self._is_synced = False
         self._open: deque[_Open] = deque()
 
     @property
     def resources(self) -> Collection[ResourceType[Any]]:
-        """The kinds that it has to be told of."""
+        """The resources whose changes it needs."""
         return self._observed.resources
 
     @property
-    def unsettled(self) -> int:
-        """How many disagreements are still to be looked at again."""
+    def unsettled_count(self) -> int:
+        """The number of disagreements that are still to be examined again."""
         return len(self._open)
 
-    def synced(self) -> None:
-        """Tell that all objects are known: a pod that is shown bound from now on was bound meanwhile."""
+    def on_synced(self) -> None:
+        """Note that all objects are listed: pods that appear bound from now on were bound since."""
         self._is_synced = True
 
     def put(self, resource: ResourceType[Any], item: Any, *, is_complete: bool = True) -> None:
-        """Tell of an added or changed object.
+        """Take an added or changed object.
 
         Args:
-            is_complete: whether all else is known as it was at that time: no list is being taken in. Else nothing is
-                compared.
+            is_complete: the state of all other objects is known, since no list is in progress. Otherwise a binding is
+                not compared.
 
         Raises:
             ManifestError: the object cannot be read.
@@ -142,7 +142,7 @@ class Shadow:
         if not item.node_name:
             self._seen_bound.discard(item.uid)
             if self._is_own(item) and item.uid not in self._pending:
-                self._pending[item.uid] = _Pending((-item.priority, number), number, self.clock.monotonic())
+                self._pending[item.uid] = _PendingPod((-item.priority, number), number, self.clock.monotonic())
         elif not is_new_binding:
             return
         elif not is_complete:
@@ -156,9 +156,9 @@ class Shadow:
         return pod.spec.scheduler_name in self._percentages
 
     def _is_new_binding(self, pod: Pod) -> bool:
-        """Whether the pod was bound since the shadow follows the cluster; true once for each binding.
+        """Tell whether the pod was bound since the shadow follows the cluster; True once per binding.
 
-        A pod that the first list shows bound may have been bound at any time, unless it was seen pending before.
+        A pod that is bound in the first list may have been bound at any time, unless it was seen pending before.
         """
         if not pod.node_name or not self._is_own(pod) or pod.uid in self._seen_bound:
             return False
@@ -169,77 +169,80 @@ class Shadow:
         """Count a binding that is not compared."""
         self.report.not_compared[reason] += 1
         for listener in self.listeners:
-            listener.skipped(reason)
+            listener.on_skip(reason)
 
     def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
-        """Tell of a deleted object."""
+        """Take a deletion."""
         self._pending.pop(item.metadata.uid, None)
         self._seen_bound.discard(item.metadata.uid)
         self._observed.drop(resource, item, self.clock.monotonic())
 
     def remove(self, resource: ResourceType[Any], key: str) -> None:
-        """Tell of the deletion of the object with that key."""
-        known = self._observed.cluster.store.get(resource, key)
-        if known is not None:
-            self.drop(resource, known)
+        """Take the deletion of the object with that key."""
+        item = self._observed.cluster.store.get(resource, key)
+        if item is not None:
+            self.drop(resource, item)
 
-    def settle(self, *, all_of_them: bool = False) -> Iterator[None]:
-        """Look again at the disagreements that are due, oldest first, one comparison at a time.
+    def settle(self, *, is_final: bool = False) -> Iterator[None]:
+        """Examine the due disagreements again, oldest first, one comparison per step.
 
-        Between two of them the caller may do other work, and tell of changes.
+        Between steps the caller may do other work and hand in changes.
+
+        Args:
+            is_final: all disagreements are due.
         """
         while self._open:
             oldest = self._open[0]
-            if not all_of_them and self.clock.monotonic() - oldest.bound.binding.at_s < self.settled_s:
+            if not is_final and self.clock.monotonic() - oldest.pod.binding.at_s < self.settled_s:
                 return
-            yield from self._look_again(oldest.bound, oldest.comparison)
+            yield from self._explain(oldest.pod, oldest.comparison)
             self._open.popleft()
 
-    def _compare(self, old: Pod, was_pending: _Pending, number: int) -> None:
+    def _compare(self, old: Pod, was_pending: _PendingPod, number: int) -> None:
         (binding,) = self._observed.changes(number)
-        bound = Bound(old, was_pending.turn, was_pending.since, binding)
-        self._bound[old.uid] = bound
-        if len(self._bound) > _BOUND_KEPT:
-            del self._bound[next(iter(self._bound))]
-        state = state_at_binding(bound, self._observed)
+        pod = BoundPod(old, was_pending.turn, was_pending.since, binding)
+        self._bound_pods[old.uid] = pod
+        if len(self._bound_pods) > _BOUND_KEPT:
+            del self._bound_pods[next(iter(self._bound_pods))]
+        state = state_at_binding(pod, self._observed)
         assert state is not None, "the binding is the last change"
         started_s = self.clock.monotonic()
-        comparison = self._compared(state, bound)
+        comparison = self._comparison(state, pod)
         ended_s = self.clock.monotonic()
         durations = {"evaluation_s": ended_s - started_s, "binding_s": binding.at_s - was_pending.seen_s}
         self.report.verdicts[comparison.verdict] += 1
         self.report.evaluation_s.append(durations["evaluation_s"])
         self.report.binding_s.append(durations["binding_s"])
         for listener in self.listeners:
-            listener.compared(comparison, **durations)
+            listener.on_comparison(comparison, **durations)
         if not comparison.verdict.agrees:
-            self._open.append(_Open(bound, comparison))
+            self._open.append(_Open(pod, comparison))
 
-    def _compared(self, state: Cluster, bound: Bound) -> Comparison:
-        node, pod = bound.binding.new.node_name, bound.pod
+    def _comparison(self, state: Cluster, bound_pod: BoundPod) -> Comparison:
+        node, pod = bound_pod.binding.new.node_name, bound_pod.pod
         try:
             return compare(state.evaluate(pod), pod, node, self._percentages[pod.spec.scheduler_name])
         except (ScheduleError, ClusterError, ManifestError) as error:
             return Comparison(Verdict.FAILED, node, reasons=(str(error),))
 
-    def _look_again(self, bound: Bound, comparison: Comparison) -> Iterator[None]:
-        state = state_at_binding(bound, self._observed)
+    def _explain(self, bound_pod: BoundPod, comparison: Comparison) -> Iterator[None]:
+        state = state_at_binding(bound_pod, self._observed)
         states: dict[str, Cluster] = {}
-        reason, shown, tried = Reason.TOO_LATE, "", 0
+        reason, view, count = Reason.TOO_LATE, "", 0
         if state is not None:
             states["as seen"] = state
             unexplained = Reason.EXTENDERS if self.config.extenders else Reason.UNEXPLAINED
             reason = Reason.SAMPLING if comparison.may_be_sampled else unexplained
-            for view in views(bound, state, self._observed, self._bound.get):
-                tried += 1
-                if self._compared(view.cluster, bound).verdict.agrees:
-                    reason = Reason.STALE_VIEW if view.is_in_order else Reason.OTHER_ORDER
-                    shown = str(view)
-                    states["as decided"] = view.cluster
+            for candidate in plausible_states(bound_pod, state, self._observed, self._bound_pods.get):
+                count += 1
+                if self._comparison(candidate.cluster, bound_pod).verdict.agrees:
+                    reason = Reason.STALE_VIEW if candidate.is_in_order else Reason.OTHER_ORDER
+                    view = str(candidate)
+                    states["as decided"] = candidate.cluster
                     break
                 yield
-        pod = bound.pod
-        found = Disagreement(pod.key, pod.spec.scheduler_name, comparison, reason, shown, tried)
-        self.report.add(found)
+        pod = bound_pod.pod
+        disagreement = Disagreement(pod.key, pod.spec.scheduler_name, comparison, reason, view, count)
+        self.report.add(disagreement)
         for listener in self.listeners:
-            listener.disagreed(found, pod, states)
+            listener.on_disagreement(disagreement, pod, states)

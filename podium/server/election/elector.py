@@ -134,7 +134,7 @@ class Elector:
             log.warning("Failed to release lease", lock=str(self._lock), error=str(error))
         self._term.give_up()
 
-    def stopped(self) -> None:
+    def report_stop(self) -> None:
         """Record the Event that this process stops leading, while Events can still be written."""
         if self._term.is_holding:
             self._tell(f"{self._term.identity} stopped leading")
@@ -223,8 +223,8 @@ def ending_if_stopped_for_too_long(term: Term) -> Iterator[None]:
             flush_log()
             os._exit(1)
 
-    before = signal.signal(signal.SIGCONT, on_continue)
+    previous = signal.signal(signal.SIGCONT, on_continue)
     try:
         yield
     finally:
-        signal.signal(signal.SIGCONT, before)
+        signal.signal(signal.SIGCONT, previous)

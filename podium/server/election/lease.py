@@ -20,7 +20,7 @@ from podium.client.answers import check_object
 from podium.client.dispatcher import Requester
 from podium.lib.error_text import error_text
 from podium.objects.api_errors import Malformed
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 
 Json = dict[str, Any]
 
@@ -108,25 +108,25 @@ class LeaseLock:
     async def create(self, record: LeaseRecord) -> None:
         """Create the Lease. Raises: `AlreadyExists` and any other `ApiError`."""
         metadata = {"namespace": self.namespace, "name": self.name}
-        made = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata, "spec": record.spec()}
-        self._keep(await self._request("POST", self._collection, made), written=record)
+        lease = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata, "spec": record.spec()}
+        self._keep(await self._request("POST", self._collection, lease), record_sent=record)
 
     async def replace(self, record: LeaseRecord) -> None:
         """Write the record over the version last seen. Raises: `Conflict` if there is a newer one; any `ApiError`."""
         spec = {**self._object.get("spec", {}), **record.spec()}
         path = f"{self._collection}/{self.name}"
-        self._keep(await self._request("PUT", path, {**self._object, "spec": spec}), written=record)
+        self._keep(await self._request("PUT", path, {**self._object, "spec": spec}), record_sent=record)
 
     async def _request(self, method: Any, path: str, body: Json | None = None) -> bytes:
         content = None if body is None else orjson.dumps(body)
         return await self._session.request(method, path, content, deadline_s=self._deadline_s)
 
-    def _keep(self, answer: bytes, *, written: LeaseRecord | None = None) -> LeaseRecord:
+    def _keep(self, answer: bytes, *, record_sent: LeaseRecord | None = None) -> LeaseRecord:
         """Raises: `Malformed` if the response is not this Lease, or not the one that was just written."""
         check_object(answer, _API_VERSION, _KIND, ObjectMeta(name=self.name, namespace=self.namespace))
         try:
-            found = orjson.loads(answer)
-            spec = found.get("spec") or {}
+            lease = orjson.loads(answer)
+            spec = lease.get("spec") or {}
             record = LeaseRecord(
                 holder=str(spec.get("holderIdentity") or ""),
                 duration_s=float(spec.get("leaseDurationSeconds") or 0),
@@ -136,9 +136,9 @@ class LeaseLock:
             )
         except (ValueError, TypeError, AttributeError) as error:
             raise Malformed(f"Lease {self}: {error_text(error)}") from error
-        if written is not None and record.holder != written.holder:
+        if record_sent is not None and record.holder != record_sent.holder:
             raise Malformed(
-                f"Lease {self}: written for {written.holder!r}, answered with holder {record.holder!r:.300}"
+                f"Lease {self}: written for {record_sent.holder!r}, answered with holder {record.holder!r:.300}"
             )
-        self._object = found
+        self._object = lease
         return record

@@ -140,18 +140,18 @@ class Term:
 
     def claim(self) -> LeaseRecord:
         """The record to write: a renewal if this process holds the Lease, else a change of holder."""
-        now, known = format_micro_time(self._clock.now()), self._observed
-        if known is None:
-            return LeaseRecord(self.identity, self.timings.duration_s, now, now)
-        if known.holder == self.identity:
-            return replace(known, duration_s=self.timings.duration_s, renew_time=now)
-        return LeaseRecord(self.identity, self.timings.duration_s, now, now, known.transitions + 1)
+        time, observed = format_micro_time(self._clock.now()), self._observed
+        if observed is None:
+            return LeaseRecord(self.identity, self.timings.duration_s, time, time)
+        if observed.holder == self.identity:
+            return replace(observed, duration_s=self.timings.duration_s, renew_time=time)
+        return LeaseRecord(self.identity, self.timings.duration_s, time, time, observed.transitions + 1)
 
     def released_record(self) -> LeaseRecord:
         """The record that lets another replica take over at once."""
         assert self._observed is not None, "the holder of a Lease has observed it"
-        now = format_micro_time(self._clock.now())
-        return LeaseRecord("", 1.0, now, now, self._observed.transitions)
+        time = format_micro_time(self._clock.now())
+        return LeaseRecord("", 1.0, time, time, self._observed.transitions)
 
     def wrote(self, record: LeaseRecord, started_s: float) -> None:
         """The server has accepted the record.

@@ -102,11 +102,11 @@ class Authenticator:
 
     async def user_of(self, request: web.BaseRequest) -> User:
         """The user of the request; anonymous without credentials. Raises: `NotAuthenticated`."""
-        user = self._certified(request)
+        user = self._certificate_user(request)
         if user is not None:
             return user
-        scheme, _, rest = request.headers.get("Authorization", "").strip().partition(" ")
-        token = rest.strip()
+        scheme, _, value = request.headers.get("Authorization", "").strip().partition(" ")
+        token = value.strip()
         if scheme.lower() != "bearer" or not token:
             return ANONYMOUS
         return await self._vouched_for(token)
@@ -130,10 +130,10 @@ class Authenticator:
             raise NotAuthenticated(f"the token could not be reviewed: {error_text(error)}") from error
         if not verdict.authenticated:
             return NotAuthenticated(verdict.error or "the token is not valid")
-        found = verdict.user
-        return User(found.username, found.uid, _with_authenticated(found.groups), found.extra)
+        user = verdict.user
+        return User(user.username, user.uid, _with_authenticated(user.groups), user.extra)
 
-    def _certified(self, request: web.BaseRequest) -> User | None:
+    def _certificate_user(self, request: web.BaseRequest) -> User | None:
         """The user that a client certificate names; None without a client certificate.
 
         It was verified in this connection's handshake, or in that of the resumed session, perhaps long ago.
@@ -173,10 +173,10 @@ class ClientAuthorities:
         """Trust the CAs that the API server publishes. Raises: `ApiError`, `ValueError` (includes `ssl.SSLError`)."""
         answer = orjson.loads(await session.request("GET", _CONFIG_MAP, deadline_s=_REVIEW_S_MAX))
         data = answer.get("data") if isinstance(answer, dict) else None
-        published = str((data or {}).get(_CLIENT_CA) or "")
+        authority = str((data or {}).get(_CLIENT_CA) or "")
         try:
-            if published:
-                self._tls.trust(published)
+            if authority:
+                self._tls.trust(authority)
         except ssl.SSLError as error:
             raise ValueError(f"{_CLIENT_CA} holds no certificate: {error}") from error
 

@@ -79,9 +79,9 @@ class Authorizer:
             "nonResourceAttributes": {"path": path, "verb": verb},
         }
         body = orjson.dumps({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec})
-        known = self._answers.get(body)
-        if known is not None:
-            return known
+        cached_answer = self._answers.get(body)
+        if cached_answer is not None:
+            return cached_answer
         try:
             answer = await self._session.request("POST", _REVIEWS, body, deadline_s=_REVIEW_S_MAX)
             verdict = read(_decode, answer, lambda: "a SubjectAccessReview").status

@@ -84,7 +84,7 @@ def self_signed(bind_address: str = "", *, host_name: str | None = None) -> KeyP
         host_name: the machine's own name by default.
     """
     key = ec.generate_private_key(ec.SECP256R1())
-    now = dt.datetime.now(dt.UTC)
+    issued_at = dt.datetime.now(dt.UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "podium")])
     builder = (
         x509.CertificateBuilder()
@@ -92,8 +92,8 @@ def self_signed(bind_address: str = "", *, host_name: str | None = None) -> KeyP
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _BACKDATED)
-        .not_valid_after(now + dt.timedelta(days=_VALID_DAYS))
+        .not_valid_before(issued_at - _BACKDATED)
+        .not_valid_after(issued_at + dt.timedelta(days=_VALID_DAYS))
     )
     for extension, critical in _extensions(key.public_key(), bind_address, host_name or socket.gethostname()):
         builder = builder.add_extension(extension, critical=critical)

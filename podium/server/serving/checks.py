@@ -43,15 +43,15 @@ def guard(authenticator: Authenticator, authorizer: Authorizer, clock: Clock) ->
             is_allowed = await authorizer.allows(user, verb, path)
         except NotAuthenticated as error:
             refusals.tell(path[:_PATH_SHOWN_MAX], str(error))
-            refusal = _refused(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+            refusal = _refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized")
             # A client certificate belongs to its connection: other credentials need another connection.
             refusal.force_close()
             return refusal
         except NotDecided as error:
             log.warning("Access could not be reviewed", path=path[:_PATH_SHOWN_MAX], error=str(error))
-            return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error: access could not be reviewed")
+            return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error: access could not be reviewed")
         if not is_allowed:
-            return _refused(HTTPStatus.FORBIDDEN, f'forbidden: User "{user.name}" cannot {verb} path "{path}"')
+            return _refusal(HTTPStatus.FORBIDDEN, f'forbidden: User "{user.name}" cannot {verb} path "{path}"')
         return await handler(request)
 
     return let_through
@@ -76,7 +76,7 @@ class _Refusals:
         self._untold = 0 if is_shown else self._untold + 1
 
 
-def _refused(code: HTTPStatus, message: str) -> web.Response:
+def _refusal(code: HTTPStatus, message: str) -> web.Response:
     return web.Response(status=code, body=failure(code, message), content_type="application/json")
 
 

@@ -32,7 +32,7 @@ class FollowedFiles:
         try:
             self._read()()
         except (CertificateError, OSError, ValueError) as error:
-            raise self._named(error) from error
+            raise self._naming_files(error) from error
 
     def take_again(self) -> None:
         """Read the files and apply their content; log each problem once."""
@@ -50,12 +50,12 @@ class FollowedFiles:
         try:
             yield
         except (CertificateError, OSError, ValueError) as error:
-            complaint = str(self._named(error))
+            complaint = str(self._naming_files(error))
             if complaint != self._complaint:
                 log.warning("Certificates cannot be reloaded, the previous ones stay in use", error=complaint)
             self._complaint = complaint
         else:
             self._complaint = ""
 
-    def _named(self, error: Exception) -> CertificateError:
+    def _naming_files(self, error: Exception) -> CertificateError:
         return CertificateError(f"{self.called}: {getattr(error, 'strerror', None) or error}")

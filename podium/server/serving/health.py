@@ -92,8 +92,8 @@ class Endpoint:
             log.info("Health check failed", endpoint=self._name, reasons=news)
         if mended:
             log.info("Health check passes again", endpoint=self._name, checks=mended)
-        unasked = {name: reason for name, reason in self._failing.items() if name not in reasons}
-        self._failing = unasked | failing
+        excluded = {name: reason for name, reason in self._failing.items() if name not in reasons}
+        self._failing = excluded | failing
 
 
 async def report_one(check: Check) -> Report:

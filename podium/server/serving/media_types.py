@@ -14,13 +14,13 @@ def prefers_open_metrics(accept: str) -> bool:
 
     Prometheus names the newest version first and the text format last; whatever else it names is not served.
     """
-    wanted = {_OPEN: 0.0, _TEXT: 0.0}
+    qualities = {_OPEN: 0.0, _TEXT: 0.0}
     for clause in accept.split(","):
-        media, *rest = (part.strip() for part in clause.split(";"))
-        parameters = dict(part.split("=", 1) for part in rest if "=" in part)
-        if media in wanted and (media == _TEXT or parameters.get("version", "") in _VERSIONS):
-            wanted[media] = max(wanted[media], _weight(parameters.get("q", "1")))
-    return 0 < wanted[_OPEN] >= wanted[_TEXT]
+        media, *fields = (part.strip() for part in clause.split(";"))
+        parameters = dict(part.split("=", 1) for part in fields if "=" in part)
+        if media in qualities and (media == _TEXT or parameters.get("version", "") in _VERSIONS):
+            qualities[media] = max(qualities[media], _weight(parameters.get("q", "1")))
+    return 0 < qualities[_OPEN] >= qualities[_TEXT]
 
 
 def _weight(text: str) -> float:

@@ -123,7 +123,7 @@ def metrics_page(render: Callable[[], bytes]) -> Handler:
     return show
 
 
-def _negotiated(metrics: Metrics) -> Handler:
+def _metrics_handler(metrics: Metrics) -> Handler:
     """Answers with the metrics in the preferred format."""
 
     async def show(request: web.Request) -> web.Response:
@@ -148,7 +148,7 @@ def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) ->
         return web.Response(body=orjson.dumps(configz()), content_type="application/json")
 
     routes = [
-        web.get("/metrics", _negotiated(metrics)),
+        web.get("/metrics", _metrics_handler(metrics)),
         web.delete("/metrics", reset_metrics),
         web.get("/configz", show_configz),
         *(web.get(path, handler) for path, handler in pages.items()),

@@ -66,10 +66,10 @@ def _head(connection: socket.socket) -> bytes:
     """The head of a request, or as much of it as was received."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _HEAD_BYTES_MAX:
-        more = connection.recv(4096)
-        if not more:
+        received = connection.recv(4096)
+        if not received:
             break
-        head += more
+        head += received
     return head
 
 

@@ -40,31 +40,31 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
         paths: what else is served.
         flags: the value of each flag of the command line.
     """
-    started = datetime.now(UTC)
+    start = datetime.now(UTC)
     started_s = time.monotonic()
-    listed = sorted({*paths, "/statusz", "/flagz"})
+    links = sorted({*paths, "/statusz", "/flagz"})
 
     async def show_index(_: web.Request) -> web.Response:
         """All paths, as JSON."""
-        return web.Response(body=orjson.dumps({"paths": listed}), content_type="application/json")
+        return web.Response(body=orjson.dumps({"paths": links}), content_type="application/json")
 
     async def show_status(request: web.Request) -> web.Response:
         """What runs since when; an object for `Accept: application/json;v=v1beta1;g=config.k8s.io;as=Statusz`."""
         up_s = int(time.monotonic() - started_s)
         status = {
-            "startTime": f"{started:%Y-%m-%dT%H:%M:%SZ}",
+            "startTime": f"{start:%Y-%m-%dT%H:%M:%SZ}",
             "uptimeSeconds": up_s,
             "binaryVersion": podium.__version__,
             "emulationVersion": _KUBERNETES,
-            "paths": listed,
+            "paths": links,
         }
         lines = {
-            "Started": f"{started:%a %b %e %H:%M:%S UTC %Y}",
+            "Started": f"{start:%a %b %e %H:%M:%S UTC %Y}",
             "Up": f"{up_s // 3600} hr {up_s // 60 % 60:02} min {up_s % 60:02} sec",
             "Python version": platform.python_version(),
             "Binary version": podium.__version__,
             "Emulation version": _KUBERNETES,
-            "Paths": " ".join(listed),
+            "Paths": " ".join(links),
         }
         return _answer(request, "Statusz", status, lines)
 
@@ -79,8 +79,8 @@ def _answer(request: web.Request, kind: str, fields: Mapping[str, Any], lines: M
     version = _version_wanted(request.headers.get("Accept", ""), kind)
     if version is None:
         header = f"\n{_COMPONENT} {kind.lower()}\n{_WARNING}\n\n"
-        shown = "".join(printable(f"{name}: {value}") + "\n" for name, value in lines.items())
-        return web.Response(text=header + shown)
+        body = "".join(printable(f"{name}: {value}") + "\n" for name, value in lines.items())
+        return web.Response(text=header + body)
     answer = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": _COMPONENT}, **fields}
     headers = {}
     if version == _DEPRECATED:
@@ -97,8 +97,8 @@ def _version_wanted(accept: str, kind: str) -> str | None:
     if not accept.strip():
         return None
     for clause in accept.split(","):
-        media, *rest = (part.strip() for part in clause.split(";"))
-        parameters = dict(part.split("=", 1) for part in rest if "=" in part)
+        media, *clause_fields = (part.strip() for part in clause.split(";"))
+        parameters = dict(part.split("=", 1) for part in clause_fields if "=" in part)
         if "as" not in parameters:
             if media in ("text/plain", "text/*", "*/*"):
                 return None
@@ -108,5 +108,5 @@ def _version_wanted(accept: str, kind: str) -> str | None:
             and parameters.get("v") in (_VERSION, _DEPRECATED)
         ):
             return parameters["v"]
-    wanted = f"application/json;v={_VERSION};g={_GROUP};as={kind}"
-    raise web.HTTPNotAcceptable(text=f"only the following media types are accepted: text/plain, {wanted}\n")
+    media_type = f"application/json;v={_VERSION};g={_GROUP};as={kind}"
+    raise web.HTTPNotAcceptable(text=f"only the following media types are accepted: text/plain, {media_type}\n")

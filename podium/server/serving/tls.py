@@ -40,17 +40,17 @@ class ServingTls:
         self._authorities = ""
         self._authorities_of: WeakKeyDictionary[ssl.SSLContext, frozenset[bytes]] = WeakKeyDictionary()
         self._followed: list[FollowedFiles] = []
-        self.context = self._renewed(pair, "")
+        self.context = self._renew_context(pair, "")
 
     def show(self, pair: KeyPair) -> None:
         """Use this certificate from the next connection on. Raises: CertificateError."""
-        self.context = self._renewed(pair, self._authorities)
+        self.context = self._renew_context(pair, self._authorities)
         self._pair = pair
 
     def trust(self, authorities: str) -> None:
         """Trust client certificates of these CAs, as PEM, and of no others. Raises: ssl.SSLError."""
         if authorities != self._authorities:
-            self.context = self._renewed(self._pair, authorities)
+            self.context = self._renew_context(self._pair, authorities)
             self._authorities = authorities
 
     def believes(self, context: ssl.SSLContext) -> bool:
@@ -78,21 +78,21 @@ class ServingTls:
                 raise CertificateError("it is empty")
             return lambda: self.trust(authorities)
 
-        followed = FollowedFiles(f"client authority {path}", look)
-        followed.take()
-        self._followed.append(followed)
+        files = FollowedFiles(f"client authority {path}", look)
+        files.take()
+        self._followed.append(files)
 
     async def run(self) -> None:
         """Reload the files periodically, until cancelled."""
         while True:
             await anyio.sleep(_LOOK_EVERY_S)
-            for followed in self._followed:
-                before = self.context
-                await followed.take_again_in_thread()
-                if self.context is not before:
-                    log.info("Certificates have changed", what=followed.called)
+            for files in self._followed:
+                previous = self.context
+                await files.take_again_in_thread()
+                if self.context is not previous:
+                    log.info("Certificates have changed", what=files.called)
 
-    def _renewed(self, pair: KeyPair, authorities: str) -> ssl.SSLContext:
+    def _renew_context(self, pair: KeyPair, authorities: str) -> ssl.SSLContext:
         context = pair.context(self._limits)
         if authorities:
             context.load_verify_locations(cadata=authorities)
@@ -114,8 +114,8 @@ def serving_tls(
     if not cert_file and not key_file:
         return ServingTls(self_signed(bind_address), limits)
     if not cert_file or not key_file:
-        given, missing = ("--tls-cert-file", "--tls-private-key-file")[:: 1 if cert_file else -1]
-        raise CertificateError(f"{given} needs {missing} too")
+        option, missing = ("--tls-cert-file", "--tls-private-key-file")[:: 1 if cert_file else -1]
+        raise CertificateError(f"{option} needs {missing} too")
     try:
         tls = ServingTls(load(cert_file, key_file), limits)
     except CertificateError as error:

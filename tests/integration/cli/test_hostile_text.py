@@ -15,8 +15,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from podium.cli.main import main
-from podium.recording import tape
-from podium.recording.tape import Decided
+from podium.recording.entries import DECIDED, Decision
 from tests.unit.cli.commands import written
 from tests.unit.cli.test_replay import complete, described
 from tests.unit.recording.contents import content_of
@@ -223,7 +222,7 @@ def test_what_the_command_line_quotes_is_escaped(command: str, name: str) -> Non
 
 
 def _decided(node: str, pod: str = f"default/web{HOSTILE}") -> bytes:
-    return content_of((tape.DECIDED, Decided("u", pod, "Suggested", node, 1, 1, 0, HOSTILE, (HOSTILE,))))
+    return content_of((DECIDED, Decision("u", pod, "Suggested", node, 1, 1, 0, HOSTILE, (HOSTILE,))))
 
 
 @pytest.mark.parametrize("output", ["text", "json", "yaml"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.client.credentials import _LIMITED
+from podium.client.token_sources import _LIMITED
 from tests.process_tree import are_gone, wait_gone
 
 

@@ -378,7 +378,7 @@ async def test_an_exec_plugin_is_run_again_when_its_token_is_refused(server: Fau
 async def test_an_exec_plugin_that_hangs_is_ended_and_what_is_known_goes_on(
     server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podium.client.credentials._EXEC_S_MAX", 5.0)
+    monkeypatch.setattr("podium.client.token_sources._EXEC_S_MAX", 5.0)
     user = exec_user(tmp_path, PREFIX="t", EXPIRES="2020-01-01T00:00:00Z")
     clock = ManualClock()
     path = kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{server.port}"}, user)

@@ -17,7 +17,7 @@ import pytest
 from podium.config import default_configuration
 from podium.objects.core import Pod
 from podium.plugins import IN_TREE
-from podium.recording import tape
+from podium.recording.entries import PUT, item_of
 from podium.recording.hashed_names import NameHasher
 from podium.recording.replay import entries_of
 from podium.recording.segments import RecordingError, open_segments
@@ -36,7 +36,7 @@ _RUN = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from podiu
 def seen(directory: Path) -> list[Any]:
     """All states of objects in a recording that is still written."""
     try:
-        return [tape.item_of(each) for each in entries_of(open_segments(directory)) if each[0] == tape.PUT]
+        return [item_of(each) for each in entries_of(open_segments(directory)) if each[0] == PUT]
     except RecordingError:
         return []
 
@@ -81,7 +81,7 @@ def replayed(directory: Path) -> WatchedReplay:
 async def test_bindings_in_a_recording_are_compared(tmp_path: Path) -> None:
     await recorded(tmp_path / "recording", tmp_path)
     first, second = replayed(tmp_path / "recording"), replayed(tmp_path / "recording")
-    assert (first.report.compared, first.report.agreed) == (2, 1)
+    assert (first.report.compared_count, first.report.agreed_count) == (2, 1)
     assert first.report.disagreements[0].comparison.choice == "big"
     assert first.digest == second.digest
     assert (first.damage, first.is_cut) == ("", False)
@@ -90,7 +90,7 @@ async def test_bindings_in_a_recording_are_compared(tmp_path: Path) -> None:
 async def test_hashed_names_change_no_comparison_and_cannot_be_read(tmp_path: Path) -> None:
     await recorded(tmp_path / "recording", tmp_path, NameHasher(b"secret"))
     found = replayed(tmp_path / "recording")
-    assert (found.report.compared, found.report.agreed) == (2, 1)
+    assert (found.report.compared_count, found.report.agreed_count) == (2, 1)
     assert b"small" not in b"".join(open_segments(tmp_path / "recording").blocks())
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 
-from podium.evaluate import Evaluator
+from podium.insight.evaluate import Evaluator
 from tests.parity import configured
 from tests.parity.cross import kube_scheduler, recorder
 from tests.parity.cross.drawing import Json

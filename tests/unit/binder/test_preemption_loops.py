@@ -9,7 +9,8 @@ from podium.binder.events.event import Event
 from podium.binder.preemption_loops import LOOP_AT, PreemptionLoops
 from podium.daemon.observers import PreemptionMetrics
 from podium.lib.clock import ManualClock
-from podium.objects.core import OwnerReference, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import OwnerReference
 from podium.telemetry import Metrics
 from tests.builders import pod
 

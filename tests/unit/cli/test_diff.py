@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from podium.recording import tape
+from podium.recording.entries import DECIDED, Decision
 from podium.recording.segments import SegmentWriter
 from tests.unit.cli.commands import run
 from tests.unit.recording.contents import content_of
@@ -15,10 +15,9 @@ def recorded(directory: Path, *nodes: str) -> Path:
     """A recording by a podium of long ago, with a pod on each of these nodes."""
     writer = SegmentWriter(directory, {"podium": "0.0.1"})
     decisions = [
-        tape.Decided(str(at), f"default/web-{at}", "Suggested", node, 3, 3, 100, None, ())
-        for at, node in enumerate(nodes)
+        Decision(str(at), f"default/web-{at}", "Suggested", node, 3, 3, 100, None, ()) for at, node in enumerate(nodes)
     ]
-    writer.write(content_of(*((tape.DECIDED, each) for each in decisions)), 0.0)
+    writer.write(content_of(*((DECIDED, each) for each in decisions)), 0.0)
     writer.close()
     return directory
 

@@ -11,7 +11,7 @@ import pytest
 
 import podium
 from podium.config import default_configuration, effective
-from podium.recording import tape
+from podium.recording.entries import DECIDED
 from tests.unit.cli.commands import run
 from tests.unit.cli.test_replay import complete, described
 from tests.unit.recording.contents import content_of
@@ -45,7 +45,7 @@ _COMMANDS = {
 
 
 def _decided(node: str) -> bytes:
-    return content_of((tape.DECIDED, ("u", "default/web", "Suggested", node, 1, 1, 0, None, ())))
+    return content_of((DECIDED, ("u", "default/web", "Suggested", node, 1, 1, 0, None, ())))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import podium
 from podium.lib import build
-from podium.recording import tape
+from podium.recording.entries import DECIDED, PUT, READ, SIGNAL
 from podium.recording.segments import SegmentWriter
 from tests.builders import node
 from tests.unit.cli.commands import run
@@ -90,7 +90,7 @@ def test_until_is_a_number_a_duration_or_a_time(tmp_path: Path) -> None:
 
 
 def test_recording_of_another_commit_that_differs_says_which_one_made_it(tmp_path: Path) -> None:
-    content = content_of((tape.DECIDED, ("u", "default/web", "Suggested", "n1", 1, 1, 0, None, ())))
+    content = content_of((DECIDED, ("u", "default/web", "Suggested", "n1", 1, 1, 0, None, ())))
     told = run("replay", str(described(tmp_path, complete() | {"commit": "f00d"}, content)), "-o", "json")
     assert told.exit_code == 0
     assert "a decision was recorded, and a reading of the wall clock is wanted" in told.stdout
@@ -101,7 +101,7 @@ def test_recording_of_another_commit_that_differs_says_which_one_made_it(tmp_pat
 
 
 def test_content_of_another_commit_that_is_not_understood_says_which_one_made_it(tmp_path: Path) -> None:
-    content = content_of((tape.SIGNAL, "noon"))
+    content = content_of((SIGNAL, "noon"))
     told = run("replay", str(described(tmp_path, complete() | {"commit": "f00d"}, content)))
     assert told.exit_code == 1
     assert "a signal in it is not as podium writes it" in told.stderr
@@ -118,7 +118,7 @@ def test_configuration_that_cannot_be_used_is_told_as_the_recorded_one(tmp_path:
 def test_a_replay_that_lacks_an_object_says_that_it_may_end_there(tmp_path: Path) -> None:
     labels = {f"label-{number}": "x" * 60 for number in range(60_000)}
     # A decision follows, which nothing can make without the node.
-    content = content_of((tape.PUT, ("/api/v1/nodes", node("evil", labels=labels))), (tape.READ, 1))
+    content = content_of((PUT, ("/api/v1/nodes", node("evil", labels=labels))), (READ, 1))
     result = run("replay", described(tmp_path / "a", complete(), content))
     assert "1 change(s) of objects are left out: Node evil: " in result.stderr
     assert "the replay may end there" in result.stderr

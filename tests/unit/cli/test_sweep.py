@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from podium.cli import sweep as command
-from podium.recording import tape
+from podium.recording.entries import PUT
 from podium.recording.sweep import run_combination
 from tests.builders import node
 from tests.unit.cli.commands import run
@@ -18,7 +18,7 @@ TOO_MANY = {f"label-{number}": "x" * 60 for number in range(60_000)}
 
 def lacking(directory: Path) -> Path:
     """A recording without a node that is too large for one."""
-    return described(directory, complete(), content_of((tape.PUT, ("/api/v1/nodes", node("evil", labels=TOO_MANY)))))
+    return described(directory, complete(), content_of((PUT, ("/api/v1/nodes", node("evil", labels=TOO_MANY)))))
 
 
 def computed(file: Path, *directories: Path) -> None:

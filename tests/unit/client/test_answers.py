@@ -8,7 +8,7 @@ import pytest
 
 from podium.client.answers import check_object, check_success
 from podium.objects.api_errors import Malformed
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 
 EVENT = {"kind": "Event", "apiVersion": "v1", "metadata": {"name": "e", "namespace": "team", "uid": "1"}, "note": "x"}
 AS_WRITTEN = json.dumps(EVENT, separators=(",", ":")).encode()

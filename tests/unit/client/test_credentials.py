@@ -214,6 +214,11 @@ async def test_in_a_pod_without_a_service_account_the_error_names_the_directory(
         ({"users": user(exec=["aws"])}, r"users\[\]\.user\.exec is not a mapping"),
         ({"users": user(**{"as": "admin"})}, r"users\[\]\.user\.as: impersonation is not supported"),
         ({"users": user(exec={"apiVersion": "v1"})}, "exec.*command"),
+        ({"users": user(exec={"command": "true"})}, "exec.*apiVersion"),
+        ({"users": user(exec={"command": "true", "args": "a"})}, r"users\[\]\.user\.exec\.args is not a list"),
+        ({"users": user(exec={"command": "true", "env": ["A=b"]})}, r"exec\.env is not a list of mappings"),
+        ({"users": user(exec={"command": "true", "env": {"A": "b"}})}, r"exec\.env is not a list of mappings"),
+        ({"users": user(exec={"command": "./no-plugin"})}, r"exec\.command: '\./no-plugin' is not an executable"),
         (
             {"users": user(**{"auth-provider": {"name": "azure"}})},
             r"users\[\]\.user\.auth-provider\.name: 'azure' is not supported",

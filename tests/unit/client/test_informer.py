@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.client.informer import Informer
-from podium.objects.core import ObjectMeta, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import PODS
 from podium.objects.wire import BrokenObject
 from tests.unit.client.builders import pod_at

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
 from podium.cluster.pod_usage import PodUsage
-from podium.objects.core import Node, ObjectMeta, Pod
+from podium.objects.core import Node, Pod
+from podium.objects.meta import ObjectMeta
 from tests.builders import pod
 
 NODES = 3

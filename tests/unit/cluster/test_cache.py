@@ -8,7 +8,8 @@ from podium.cluster import Cache, CacheError, HostPort
 from podium.cluster.cache import CHANGES_WAITING_MAX
 from podium.cluster.pod_states import POD_STATES, PodEvent, PodState
 from podium.lib.state_table import InvalidTransition
-from podium.objects.core import Container, OwnerReference, PodSpec
+from podium.objects.core import Container, PodSpec
+from podium.objects.meta import OwnerReference
 from podium.objects.requests import CONTAINERS_MAX
 from tests.builders import node, pod
 

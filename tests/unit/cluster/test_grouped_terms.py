@@ -9,7 +9,8 @@ import pytest
 from podium.cluster.affinity_term import AffinityTerm, compile_term
 from podium.cluster.affinity_terms import pod_terms
 from podium.cluster.grouped_terms import KEYS_MAX, grouped_terms
-from podium.objects.core import Pod, PodAffinityTerm
+from podium.objects.affinity import PodAffinityTerm
+from podium.objects.core import Pod
 from podium.objects.selectors import EVERYTHING
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

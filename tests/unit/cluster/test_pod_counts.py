@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from podium.cluster import Snapshot, pod_counts
 from podium.cluster.pod_counts import ForkedPodCounts, PodCounts, PodQuery
-from podium.objects.core import LabelSelector, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import LabelSelector
 from podium.objects.selectors import EVERYTHING, compile_selector, selector_of_labels
 from tests.builders import pod
 from tests.unit.cluster.changing_clusters import ChangingCluster, histories, namespaces, selectors, steps

@@ -6,7 +6,8 @@ import pytest
 from podium.cluster import Cache, HostPort, PodUsage, Snapshot, pod_usage
 from podium.cluster.matching.lookup import Lookup
 from podium.cluster.snapshot import TAINT_SETS_KEPT
-from podium.objects.core import Node, ObjectMeta
+from podium.objects.core import Node
+from podium.objects.meta import ObjectMeta
 from tests.builders import node, pod
 
 PORT = HostPort("0.0.0.0", "TCP", 80)

@@ -7,7 +7,8 @@ import pytest
 
 from podium.cluster import Cache, Snapshot
 from podium.cluster.volumes_in_use import ClaimKey, DiskKey, VolumesInUse, disk_key
-from podium.objects.core import Pod, Volume
+from podium.objects.core import Pod
+from podium.objects.pod_volumes import Volume
 from tests.builders import cache_of, node, pod
 
 

@@ -23,7 +23,8 @@ from podium.framework.contract.cluster_event import (
 )
 from podium.lib.clock import ManualClock
 from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimMeta, ResourceClaimStatus
-from podium.objects.core import ObjectMeta, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import NODES, PODS
 from podium.objects.unreadable import UnreadableClaim, UnreadablePod, UnreadableVolumeClaim
 from podium.objects.wire import BrokenObject

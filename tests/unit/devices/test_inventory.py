@@ -3,7 +3,7 @@ import pytest
 from podium.cel import EvaluationError
 from podium.devices.answers import Looks
 from podium.devices.inventory import DeviceID, Inventory, InventorySlice, NodeSelection
-from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from tests.unit.devices.cluster import DRIVER, a_slice, device
 
 

@@ -3,7 +3,8 @@ import pytest
 
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests
 from podium.objects.claims import ResourceClaim
-from podium.objects.core import OwnerReference, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import OwnerReference
 from tests.unit.devices.cluster import CLASSES, claim, either, request
 
 OWNER = OwnerReference(uid="u", controller=True)

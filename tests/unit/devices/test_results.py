@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from podium.devices import AllocationError
-from podium.objects.core import NodeSelector
+from podium.objects.affinity import NodeSelector
 from tests.unit.devices.cluster import DRIVER, a_slice, allocate, allocator, claim, device, either, request
 
 

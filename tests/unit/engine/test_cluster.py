@@ -9,9 +9,9 @@ import pytest
 
 from podium import Cluster
 from podium.engine import ClusterError, ManifestError
-from podium.evaluate import Evaluator
 from podium.framework import FilterPlugin, ScorePlugin, unschedulable
 from podium.framework.contract.status import ScheduleError
+from podium.insight.evaluate import Evaluator
 from podium.objects.core import Pod
 from tests.manifests import node, pod
 
@@ -28,13 +28,13 @@ def two_nodes():
 
 def on(cluster):
     """Where each pod of the cluster counts."""
-    return {each.metadata.name: each.node_name for each in cluster.pods}
+    return {pod.metadata.name: pod.node_name for pod in cluster.pods}
 
 
 # ---------------------------------------------------------------- loading
 
 
-def test_the_library_is_loaded_without_anything_that_talks_to_anyone():
+def test_importing_the_library_loads_no_network_code():
     script = (
         "import podium, sys; podium.Cluster.load([]); "
         f"print([name for name in {_LOADED_BY_OTHERS} if name in sys.modules])"
@@ -46,7 +46,7 @@ def test_a_cluster_is_loaded_from_a_file(tmp_path):
     path = tmp_path / "dump.json"
     path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [node("n1"), web(node="n1")]}))
     cluster = Cluster.load(path)
-    assert ([each.name for each in cluster.nodes], on(cluster)) == (["n1"], {"web": "n1"})
+    assert ([node.name for node in cluster.nodes], on(cluster)) == (["n1"], {"web": "n1"})
 
 
 def test_a_manifest_that_cannot_be_read_is_named_with_its_field():
@@ -66,7 +66,7 @@ def test_a_list_as_kubectl_prints_it_is_loaded():
 
 
 @pytest.mark.parametrize("objects", [["n1"], [{"kind": "Node"}], [None]])
-def test_what_is_no_manifest_is_refused(objects):
+def test_content_that_is_no_manifest_is_refused(objects):
     with pytest.raises(ManifestError, match=r"objects\[0\]"):
         Cluster.load(objects)
 
@@ -167,7 +167,7 @@ def test_a_pod_that_counts_already_is_not_placed_again():
 def test_a_running_pod_whose_start_time_cannot_be_read_makes_room_as_any_other(start_time):
     running = web("old", "1", node="n1") | {"status": {"phase": "Running", "startTime": start_time}}
     placement = Cluster.load([node("n1", "1"), running]).place(web(priority=5))
-    assert (placement.nominated_node, [each.metadata.name for each in placement.victims]) == ("n1", ["old"])
+    assert (placement.nominated_node, [victim.metadata.name for victim in placement.victims]) == ("n1", ["old"])
 
 
 def test_a_gated_pod_is_not_tried():
@@ -181,16 +181,16 @@ def test_nothing_can_be_asked_where_there_is_no_node():
         Cluster.load([]).evaluate(web())
 
 
-def test_those_that_wait_are_placed_by_priority():
+def test_pending_pods_are_placed_by_priority():
     cluster = Cluster.load([node("n1", "1"), web("a"), web("b", priority=5)])
     assert [(each.pod.metadata.name, each.node) for each in cluster.place_all()] == [("b", "n1"), ("a", None)]
 
 
-def test_preemption_is_told_by_place_and_carried_out_by_place_all():
+def test_place_only_names_victims_and_place_all_evicts_them():
     cluster = Cluster.load([node("n1", "1"), web("low", node="n1")])
     urgent = web("urgent", priority=5)
     told = cluster.place(urgent)
-    assert (told.node, told.nominated_node, [each.metadata.name for each in told.victims]) == (None, "n1", ["low"])
+    assert (told.node, told.nominated_node, [victim.metadata.name for victim in told.victims]) == (None, "n1", ["low"])
     assert on(cluster) == {"low": "n1"}
     cluster.place_all([urgent])
     assert on(cluster) == {"urgent": ""}
@@ -221,9 +221,9 @@ def test_a_drain_moves_what_can_go_elsewhere():
     owned["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "uid": "d"}]
     cluster = Cluster.load([node("n1"), node("n2", "1"), owned, web("a", node="n1"), web("b", node="n1", priority=1)])
     moved = cluster.drain("n1")
-    assert [(each.pod.metadata.name, each.node) for each in moved] == [("b", "n2"), ("a", None)]
+    assert [(move.pod.metadata.name, move.node) for move in moved] == [("b", "n2"), ("a", None)]
     assert on(cluster) == {"agent": "n1", "a": "", "b": "n2"}
-    assert next(each.spec.unschedulable for each in cluster.nodes if each.name == "n1")
+    assert next(node.spec.unschedulable for node in cluster.nodes if node.name == "n1")
 
 
 # ---------------------------------------------------------------- changing
@@ -237,7 +237,7 @@ def test_objects_are_added_replaced_and_removed():
     assert cluster.place(web("other", "8")).node == "n1"
     cluster.replace(web("old", "1", node="n2"))
     cluster.remove("Node", "n3")
-    assert ([each.name for each in cluster.nodes], on(cluster)["old"]) == (["n1", "n2"], "n2")
+    assert ([node.name for node in cluster.nodes], on(cluster)["old"]) == (["n1", "n2"], "n2")
     cluster.remove("Pod", "old")
     assert "old" not in on(cluster)
 
@@ -290,7 +290,7 @@ def test_a_fork_its_original_and_its_siblings_go_their_own_ways():
     cluster.add(node("n3", "9"))
     below = fork.fork()
     below.add(web("new", node="n1"))
-    found = [[each.name for each in every.nodes] for every in (cluster, fork, sibling, below)]
+    found = [[node.name for node in every.nodes] for every in (cluster, fork, sibling, below)]
     assert found == [["n1", "n2", "n3"], ["n1"], ["n1", "n2"], ["n1"]]
     winners = [every.evaluate(web(cpu="1")).node for every in (cluster, fork, sibling, below)]
     assert winners == ["n3", "n1", "n2", None]
@@ -329,10 +329,10 @@ def test_the_type_of_a_pod_does_not_matter():
 
 
 def names(cluster):
-    return [each.name for each in cluster.nodes]
+    return [node.name for node in cluster.nodes]
 
 
-def test_committed_fork_is_what_its_cluster_becomes():
+def test_committed_changes_appear_in_the_original_cluster():
     cluster = Cluster.load([node("n1")])
     trial, sibling = cluster.fork(), cluster.fork()
     trial.add(node("n2"))

@@ -9,7 +9,7 @@ from podium.engine.files import read_objects
 from tests.manifests import node, pod
 
 
-def _found(text):
+def _read(text):
     return [(each.where, each.manifest["metadata"]["name"]) for each in read_objects(text.encode(), "f")]
 
 
@@ -28,7 +28,7 @@ items:
   kind: PodList
   items: [{metadata: {name: c}}]
 """
-    assert _found(text) == [
+    assert _read(text) == [
         ("f: document 1", "a"),
         ("f: document 3: items[0]", "b"),
         ("f: document 3: items[1]: items[0]", "c"),
@@ -42,7 +42,7 @@ def test_items_of_a_typed_list_take_its_kind():
 
 def test_json_is_read_as_it_is():
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("a"), pod("b")]})
-    assert [name for _, name in _found(text)] == ["a", "b"]
+    assert [name for _, name in _read(text)] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_json_is_read_as_it_is():
     ids=["lines", "without space", "indented", "documents of YAML", "and then YAML", "array"],
 )
 def test_several_documents_of_json_are_read_one_after_the_other(text):
-    assert [name for _, name in _found(text)] == ["a", "b"]
+    assert [name for _, name in _read(text)] == ["a", "b"]
 
 
 def test_an_object_in_a_later_document_of_json_is_named_by_its_place():
     nodes = {"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": "n"}}]}
     text = f"{json.dumps(pod('a'))} {json.dumps(nodes)}"
-    assert [where for where, _ in _found(text)] == ["f: document 1", "f: document 2: items[0]"]
+    assert [where for where, _ in _read(text)] == ["f: document 1", "f: document 2: items[0]"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
@@ -74,8 +74,8 @@ def test_a_byte_order_mark_is_left_out(encoding):
 
 
 def test_empty_file_and_empty_list_hold_nothing():
-    assert _found("") == []
-    assert _found("apiVersion: v1\nkind: List\nitems: null\n") == []
+    assert _read("") == []
+    assert _read("apiVersion: v1\nkind: List\nitems: null\n") == []
 
 
 def test_scalars_mean_what_they_mean_to_kubectl():
@@ -119,7 +119,7 @@ def test_anchors_and_merges_are_followed():
 )
 def test_what_cannot_be_read_is_named_by_file_and_place(text, error):
     with pytest.raises(ManifestError) as refused:
-        _found(text)
+        _read(text)
     assert str(refused.value).startswith(error)
 
 

@@ -5,7 +5,7 @@ from podium.engine.gang_story import COSCHEDULING, UPSTREAM, GangStory, too_few
 STORY = GangStory("ns/train", COSCHEDULING, 3, {"ns/a": "n1"}, {"ns/b": "n2"}, {"ns/c": "too large"}, wait_s=30.0)
 
 
-def test_one_of_each():
+def test_a_member_in_each_state_is_listed():
     assert STORY.headline == (
         "It is a member of the gang ns/train (scheduling.x-k8s.io): "
         "3 of its 3 pods must have a node before any of them starts"
@@ -19,7 +19,7 @@ def test_one_of_each():
     )
 
 
-def test_many_of_each_are_counted():
+def test_many_members_are_counted():
     placed = {f"ns/p{index}": f"n{index % 7}" for index in range(20)}
     lacking = {f"ns/q{index}": "too large" for index in range(8)}
     shown = replace(STORY, needed=28, placed=placed, would_get={}, lacking=lacking, missing=((7, "Insufficient cpu"),))
@@ -33,7 +33,7 @@ def test_many_of_each_are_counted():
     assert shown.short == 8
 
 
-def test_one_for_whom_a_node_is_held():
+def test_a_member_with_a_held_node_waits():
     shown = replace(STORY, placed={}, would_get={}, held={"ns/a": "n1"}, left_s=12.4)
     assert shown.lines[0] == ("ns/a holds a node and waits for the others: n1; 12 s are left, then they are given back")
     assert shown.as_dict()["held"] == {"ns/a": "n1"}
@@ -52,7 +52,7 @@ def test_a_group_with_a_problem_never_fits():
     assert shown.as_dict()["problem"] == "only 3 of the 4 pods that it needs exist"
 
 
-def test_members_are_told_by_what_they_lack():
+def test_members_are_grouped_by_what_they_lack():
     lacking = {"ns/a": "waits", "ns/b": "too large", "ns/c": "waits"}
     assert replace(STORY, placed={}, would_get={}, lacking=lacking).lines[:2] == (
         "ns/a, ns/c get none: waits",

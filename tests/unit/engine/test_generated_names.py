@@ -3,18 +3,18 @@ import re
 from podium.engine.generated_names import with_generated_name
 
 
-def _named(prefix, **more):
+def _name(prefix, **more):
     return with_generated_name({"kind": "Pod", "metadata": {"generateName": prefix, **more}})["metadata"]["name"]
 
 
 def test_a_name_is_the_prefix_and_five_letters_or_digits_without_vowels():
-    assert re.fullmatch("web-[bcdfghjklmnpqrstvwxz2456789]{5}", _named("web-"))
-    assert _named("web-") == _named("web-")
-    assert _named("web-") != _named("web-", labels={"a": "b"})
+    assert re.fullmatch("web-[bcdfghjklmnpqrstvwxz2456789]{5}", _name("web-"))
+    assert _name("web-") == _name("web-")
+    assert _name("web-") != _name("web-", labels={"a": "b"})
 
 
 def test_a_long_prefix_is_cut_as_an_api_server_cuts_it():
-    assert len(_named("a" * 80)) == 63
+    assert len(_name("a" * 80)) == 63
 
 
 def test_a_name_that_is_taken_is_not_derived_again():
@@ -23,7 +23,7 @@ def test_a_name_that_is_taken_is_not_derived_again():
     assert with_generated_name(manifest, taken.__contains__) not in taken
 
 
-def test_what_has_a_name_or_no_prefix_is_left_as_it_is():
+def test_objects_with_a_name_or_without_a_prefix_are_unchanged():
     for metadata in ({"name": "a", "generateName": "b-"}, {}, {"generateName": 3}, {"generateName": ""}, None):
         manifest = {"kind": "Pod", "metadata": metadata}
         assert with_generated_name(manifest) is manifest

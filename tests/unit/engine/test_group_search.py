@@ -70,7 +70,7 @@ def test_pods_beyond_the_minimum_may_be_left_over() -> None:
 
 
 @pytest.mark.parametrize("steps", [-1, "many", 10**8])
-def test_wrong_numbers_of_steps_are_told_by_field(steps: Any) -> None:
+def test_wrong_numbers_of_steps_are_refused_by_field(steps: Any) -> None:
     with pytest.raises(PluginError, match=r"^args\.thorough_search_steps: expected "):
         typed_args(GangScheduling, {"thoroughSearchSteps": steps})
 

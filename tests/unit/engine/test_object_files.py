@@ -19,7 +19,7 @@ class _Folder:
     def put(self, name, *objects, text=None):
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text if text is not None else "\n---\n".join(json.dumps(each) for each in objects))
+        path.write_text(text if text is not None else "\n---\n".join(json.dumps(item) for item in objects))
         return path
 
     def read(self, *names):
@@ -88,7 +88,7 @@ def test_a_directory_without_files_to_read_is_refused(name, folder):
     ],
     ids=["values", "list", "playbook", "text", "configuration", "kubeconfig"],
 )
-def test_what_is_no_object_is_left_out_of_a_directory_and_refused_by_name(text, what, folder):
+def test_files_without_objects_are_left_out_of_a_directory_and_refused_by_name(text, what, folder):
     folder.put("a.yaml", pod("a"))
     path = folder.put("other.yaml", text=text)
     assert folder.names() == ["a"]

@@ -61,28 +61,28 @@ class Bench:
     ) -> None:
         self.pods, self.group = pods, group or pod_group("gang", min_count=len(pods))
         self.has_group = True
-        self.nominator = Nominator({each.key: each for each in pods}.get)
+        self.nominator = Nominator({pod.key: pod for pod in pods}.get)
         self.cache: Cache = cache_of(*items)
         parsed = parse_feature_gates([gates])
         assert parsed.pod_groups is not None
         self.rules = parsed.pod_groups
         groups = Groups(self.rules)
-        for each in pods:
-            groups.states.put_waiting(each)
-        for each in (each for each in items if isinstance(each, Pod)):
-            groups.states.put_assigned(each)
+        for waiting_pod in pods:
+            groups.states.put_waiting(waiting_pod)
+        for assigned_pod in (item for item in items if isinstance(item, Pod)):
+            groups.states.put_assigned(assigned_pod)
         self.state = groups.states.get("default/gang")
         handle = OfflineHandle(
             ManualClock(), Random(1), self.nominator, self.cache.snapshot,
             ObjectStore([(POD_GROUPS, self.group)]).lister, pod_groups=groups,
         )  # fmt: skip
-        classes = {**IN_TREE, **{each.name: each for each in plugins}}
+        classes = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
         (profile,) = with_plugins(default_configuration(parsed), plugins).profiles
         self.framework = Framework(profile, classes, handle, Observer())
         self.engine = Engine(self.cache, self.nominator, 0)
 
     def decide(self) -> GroupDecision:
-        frameworks = dict.fromkeys({each.spec.scheduler_name for each in self.pods}, self.framework)
+        frameworks = dict.fromkeys({pod.spec.scheduler_name for pod in self.pods}, self.framework)
         assert self.state is not None
         group = self.group if self.has_group else None
         cycle = PodGroupCycle(self.engine, frameworks, self.rules, "default/gang", group, self.pods, self.state)
@@ -94,7 +94,9 @@ def members(count: int, cpu: str = "1", **fields: Any) -> list[Pod]:
 
 
 def nodes_of(decision: GroupDecision) -> list[str | None]:
-    return [each.decision.node_name if isinstance(each.decision, Suggested) else None for each in decision.members]
+    return [
+        member.decision.node_name if isinstance(member.decision, Suggested) else None for member in decision.members
+    ]
 
 
 def message(decision: MemberDecision) -> str:
@@ -113,14 +115,14 @@ def test_a_gang_that_fits_gets_a_node_for_every_pod() -> None:
 
 def test_nothing_of_the_simulation_remains() -> None:
     bench = Bench(members(2, nominated="n1"), node("n1", cpu="2"))
-    for each in bench.pods:
-        bench.nominator.add(each)
+    for waiting_pod in bench.pods:
+        bench.nominator.add(waiting_pod)
     decision = bench.decide()
     assert bench.cache.statistics()["assumed_pods"] == 0
     assert bench.cache.snapshot().pod_count.sum() == 0
     assert bench.state is not None
     assert bench.state.scheduled_count == 0
-    assert [bench.nominator.node_of(each.uid) for each in bench.pods] == ["n1", "n1"]
+    assert [bench.nominator.node_of(pod.uid) for pod in bench.pods] == ["n1", "n1"]
     for member in decision.members:
         assert member.cycle.state.read(SimulatedGroup).state is None
 
@@ -130,7 +132,7 @@ def test_a_gang_that_fits_in_part_gets_no_node() -> None:
     assert decision.status is not None
     assert decision.result == "unschedulable"
     assert decision.status.message == "pod group is unschedulable"
-    first, second, third = (each.decision for each in decision.members)
+    first, second, third = (member.decision for member in decision.members)
     assert isinstance(first, RejectedWithGroup)
     assert message(first) == message(second) == f"pod group is unschedulable, {WAITS} pod"
     assert message(third).startswith("0/1 nodes are available: 1 Insufficient cpu.")
@@ -160,13 +162,13 @@ def test_a_gang_that_fits_after_preemption_is_nominated_as_a_whole() -> None:
     assert decision.result == "waiting_on_preemption"
     assert decision.status is not None
     assert decision.status.message == "pod group is unschedulable, pod group is waiting for preemption to complete"
-    assert {victim.key for each in decision.evictions for victim in each.help.victims} <= {
+    assert {victim.key for eviction in decision.evictions for victim in eviction.help.victims} <= {
         "default/v0",
         "default/v1",
     }
-    named = {each.cycle.pod.metadata.name: each.decision for each in decision.members}
+    named = {member.cycle.pod.metadata.name: member.decision for member in decision.members}
     placed = [each for each in named.values() if isinstance(each, RejectedWithGroup)]
-    assert [each.nominated_node_name for each in placed] == ["n2"]
+    assert [move.nominated_node_name for move in placed] == ["n2"]
     assert all(
         each.post_filter is not None and each.post_filter.nominated_node_name == "n1" and not each.post_filter.victims
         for each in named.values()
@@ -179,7 +181,7 @@ def test_victims_are_evicted_even_if_the_gang_does_not_fit_after_all() -> None:
     big = pod("big", group="gang", cpu="9", priority=9)
     decision = Bench([*members(1, priority=9), big], node("n1", cpu="1"), victim).decide()
     assert decision.result == "unschedulable"
-    assert [each.help.victims for each in decision.evictions] == [(victim,)]
+    assert [eviction.help.victims for eviction in decision.evictions] == [(victim,)]
     first = decision.members[0].decision
     assert isinstance(first, RejectedWithGroup)
     assert first.nominated_node_name == ""
@@ -215,7 +217,7 @@ def test_an_error_ends_the_attempt_for_all() -> None:
     assert decision.result == "error"
     own = 'running Reserve plugin "Fussy": ValueError: broken'
     whole = f"failed to schedule other pod from a pod group: {own}"
-    assert [message(each.decision) for each in decision.members] == [whole, own, whole]
+    assert [message(member.decision) for member in decision.members] == [whole, own, whole]
     assert Fussy.reserved == []
 
 
@@ -223,11 +225,11 @@ def test_all_pods_must_have_one_scheduler_name() -> None:
     decision = Bench([*members(1), pod("other", group="gang", scheduler="b")], node("n1")).decide()
     assert decision.result == "error"
     text = 'all pods in a single pod group should have the same .spec.schedulerName set, got: "b" and "podium"'
-    assert [message(each.decision) for each in decision.members] == [text, text]
-    assert all(isinstance(each.decision, Failed) for each in decision.members)
+    assert [message(member.decision) for member in decision.members] == [text, text]
+    assert all(isinstance(member.decision, Failed) for member in decision.members)
 
 
-def test_the_condition_says_what_became_of_the_group() -> None:
+def test_the_condition_states_the_decision_on_the_group() -> None:
     group = pod_group("gang", min_count=3, metadata={"generation": 4})
     fits, does_not = Bench(members(3), node("n1"), group=group), Bench(members(3, cpu="9"), node("n1"), group=group)
     good, bad = fits.decide().condition(group), does_not.decide().condition(group)

@@ -21,9 +21,9 @@ FOND = pod("fond", group="gang", affinity={"podAffinity": PREFERRED})
 INCOMING = IncomingPod("default", {"app": "web"}, {})
 
 
-def simulated(*items: Any, members: tuple[Pod, ...] = (PLAIN, ALOOF, FOND)) -> tuple[SimulatedCache, Snapshot]:
+def simulate(*items: Any, members: tuple[Pod, ...] = (PLAIN, ALOOF, FOND)) -> tuple[SimulatedCache, Snapshot]:
     snapshot = snapshot_of(node("n1", zone="a"), node("n2", zone="b"), *items)
-    group = PodGroupState({each.uid: each for each in members})
+    group = PodGroupState({member.uid: member for member in members})
     return SimulatedCache(snapshot, snapshot.pods, group), snapshot
 
 
@@ -32,7 +32,7 @@ def terms(cache: SimulatedCache, *kinds: TermKind) -> int:
 
 
 def test_a_pod_that_takes_its_place_counts_only_in_the_simulation() -> None:
-    cache, original = simulated()
+    cache, original = simulate()
     cache.assume_pod(PLAIN, "n2")
     assert cache.is_assumed(PLAIN.uid)
     assert cache.pod(PLAIN.uid) is not None
@@ -48,20 +48,20 @@ def test_a_pod_that_takes_its_place_counts_only_in_the_simulation() -> None:
 
 
 def test_anti_affinity_keeps_no_pod_away_on_a_node_that_had_no_such_pod() -> None:
-    cache, _ = simulated()
+    cache, _ = simulate()
     cache.assume_pod(ALOOF, "n1")
     assert terms(cache, TermKind.REQUIRED_ANTI_AFFINITY) == 0
 
 
 def test_anti_affinity_keeps_pods_away_on_a_node_that_had_such_a_pod() -> None:
     other = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{**TERM, "topologyKey": "rack"}]}}
-    cache, _ = simulated(pod("there", node="n1", affinity=other))
+    cache, _ = simulate(pod("there", node="n1", affinity=other))
     cache.assume_pod(ALOOF, "n1")
     assert terms(cache, TermKind.REQUIRED_ANTI_AFFINITY) == 2
 
 
 def test_preferred_terms_are_shown_to_pods_that_have_some_themselves() -> None:
-    cache, _ = simulated()
+    cache, _ = simulate()
     cache.assume_pod(FOND, "n1")
     cache.assume_pod(PLAIN, "n1")
     assert terms(cache, TermKind.PREFERRED_AFFINITY) == 0

@@ -19,7 +19,7 @@ def test_pods_that_have_ended_and_unknown_kinds_are_left_out():
     assert list(store.objects(PODS)) == ["default/runs"]
 
 
-def test_lister_sees_what_becomes_of_the_store():
+def test_lister_sees_changes_of_the_store():
     store = ObjectStore.of([pod("a")])
     pods, services = store.lister(PODS), store.lister(SERVICES)
     (first,) = pods.list()
@@ -29,9 +29,9 @@ def test_lister_sees_what_becomes_of_the_store():
     assert pods.get("default/a") is first
 
 
-def test_pod_that_names_no_scheduler_is_nobodys():
+def test_pod_without_a_scheduler_name_belongs_to_no_profile():
     store = ObjectStore.of([pod("a", scheduler=None), pod("b", scheduler="default-scheduler")])
-    assert [each.spec.scheduler_name for each in store.objects(PODS).values()] == ["", "default-scheduler"]
+    assert [pod.spec.scheduler_name for pod in store.objects(PODS).values()] == ["", "default-scheduler"]
 
 
 def test_a_fork_and_its_original_go_their_own_ways():

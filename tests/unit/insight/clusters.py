@@ -26,7 +26,7 @@ def manifest(item: Node | Pod) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": type(item).__name__, **found}
 
 
-def drawn(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def random_objects(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The nodes and running pods of a random cluster, and three pending pods."""
     made = random_cluster(Random(seed))
     return [manifest(each) for each in (*made.nodes, *made.existing_pods)], [manifest(each) for each in made.incoming]
@@ -45,6 +45,6 @@ def copies(pod: dict[str, Any], count: int) -> list[dict[str, Any]]:
     ]
 
 
-def bound(objects: list[dict[str, Any]], pods: list[dict[str, Any]]) -> int:
+def count_bound(objects: list[dict[str, Any]], pods: list[dict[str, Any]]) -> int:
     """How many of the pods find a node in a cluster of its own, one after the other."""
     return sum(each.node is not None for each in Cluster.load(objects).place_all(pods))

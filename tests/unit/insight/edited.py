@@ -13,7 +13,7 @@ from podium.sandbox.patches import json_patch
 Json = dict[str, Any]
 
 
-def edited(objects: Sequence[Json], pod: Json, edits: Iterable[Edit]) -> tuple[list[Json], Json]:
+def apply_edits_to_objects(objects: Sequence[Json], pod: Json, edits: Iterable[Edit]) -> tuple[list[Json], Json]:
     """The objects and the pod after the edits."""
     found = list(objects)
     for edit in edits:
@@ -22,16 +22,16 @@ def edited(objects: Sequence[Json], pod: Json, edits: Iterable[Edit]) -> tuple[l
         elif edit.kind is EditKind.EVICT:
             found = [each for each in found if not _is(each, edit)]
         elif _is(pod, edit):
-            pod = json_patch(pod, [dict(each) for each in edit.patch])
+            pod = json_patch(pod, [dict(operation) for operation in edit.patch])
         else:
             found = [json_patch(each, [dict(op) for op in edit.patch]) if _is(each, edit) else each for each in found]
     return found, pod
 
 
 def placed_on(objects: Sequence[Json], pod: Json, edits: Iterable[Edit] = ()) -> str | None:
-    """Where a fresh cluster of the edited objects places the edited pod; None also if an edit needs one before it."""
+    """Return the node on which a new cluster with the edits places the pod; None also if an edit cannot be applied."""
     try:
-        found, asked = edited(objects, pod, edits)
+        found, asked = apply_edits_to_objects(objects, pod, edits)
     except ApiError:
         return None
     return Cluster.load(found).place({**asked, "spec": {**asked["spec"], "preemptionPolicy": "Never"}}).node

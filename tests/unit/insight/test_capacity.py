@@ -8,7 +8,7 @@ from podium.engine import ClusterError
 from podium.framework.contract.status import ScheduleError
 from podium.insight import Cluster
 from tests.manifests import HOSTNAME, ZONE, node, pod
-from tests.unit.insight.clusters import bound, copies, drawn
+from tests.unit.insight.clusters import copies, count_bound, random_objects
 
 SCHEDULER = "default-scheduler"
 
@@ -17,22 +17,22 @@ def web(name="web", cpu="1", **more):
     return pod(name, cpu, scheduler=SCHEDULER, **more)
 
 
-def test_capacity_is_what_binds_on_random_clusters():
+def test_capacity_equals_the_number_of_bound_copies_on_random_clusters():
     answers = Counter()
     for seed in range(40):
-        objects, (wanted, *_) = drawn(seed)
+        objects, (wanted, *_) = random_objects(seed)
         found = Cluster.load(objects).capacity(wanted)
-        assert bound(objects, copies(wanted, found.fits + 1)) == found.fits
-        assert sum(each.fits for each in found.nodes) == sum(found.zones.values()) == found.fits
-        assert all(each.limit for each in found.nodes)
+        assert count_bound(objects, copies(wanted, found.fits + 1)) == found.fits
+        assert sum(node.fits for node in found.nodes) == sum(found.zones.values()) == found.fits
+        assert all(node.limit for node in found.nodes)
         answers[min(found.fits, 3)] += 1
     assert answers.keys() == {0, 1, 2, 3}
 
 
-def test_pods_placed_together_are_what_binds_in_rotation():
+def test_capacity_together_equals_the_copies_bound_in_rotation():
     totals = set()
     for seed in range(20):
-        objects, wanted = drawn(seed)
+        objects, wanted = random_objects(seed)
         found = Cluster.load(objects).capacity_together(wanted)
         fits = [each.fits for each in found]
         most = max(fits) + 2
@@ -51,7 +51,7 @@ def test_limit_names_the_resource_or_the_rule_of_each_node():
     tainted = node("n3", "9", taints=[{"key": "team", "value": "a", "effect": "NoSchedule"}])
     cluster = Cluster.load([node("n1", "2"), node("n2", "9", pods="3"), tainted, node("n4", unschedulable=True)])
     found = cluster.capacity(web())
-    assert {each.node: (each.fits, each.limit) for each in found.nodes} == {
+    assert {node.node: (node.fits, node.limit) for node in found.nodes} == {
         "n1": (2, "Insufficient cpu"),
         "n2": (3, "Too many pods"),
         "n3": (0, "node(s) had untolerated taint(s) (untolerated taint team=a:NoSchedule)"),
@@ -123,7 +123,7 @@ def test_headroom_of_a_pod_that_does_not_fit_so_often_is_smaller_than_the_pod():
 
 def test_headroom_is_true_on_random_clusters():
     for seed in range(12):
-        objects, (wanted, *_) = drawn(seed)
+        objects, (wanted, *_) = random_objects(seed)
         found = Cluster.load(objects).headroom(wanted, 2)
         for resource, amount in found.amounts.items():
             ((container, *others),) = [wanted["spec"]["containers"]]
@@ -138,6 +138,6 @@ def test_headroom_must_be_asked_for_a_positive_number():
         Cluster.load([node("n1")]).headroom(web(), 0)
 
 
-def test_a_pod_that_no_size_helps_is_told_so():
+def test_headroom_is_zero_if_no_size_fits():
     found = Cluster.load([node("n1")]).headroom(web(nodeSelector={HOSTNAME: "other"}), 1)
     assert (found.amounts, found.percent) == ({}, 0)

@@ -30,7 +30,7 @@ def test_several_pods_are_placed_in_queue_order():
     urgent = web("urgent")
     urgent["spec"]["priority"] = 10
     placements = cluster.place([web("first"), web("second"), urgent])
-    assert [(each.pod.metadata.name, each.node) for each in placements] == [
+    assert [(placement.pod.metadata.name, placement.node) for placement in placements] == [
         ("urgent", "n1"),
         ("first", "n1"),
         ("second", None),
@@ -43,8 +43,8 @@ def test_victims_go_only_if_preemption_is_asked_for(preempt, left):
     urgent = web("urgent")
     urgent["spec"]["priority"] = 10
     (placement,) = cluster.place([urgent], preempt=preempt)
-    assert (placement.nominated_node, [each.key for each in placement.victims]) == ("n1", ["default/old"])
-    assert [each.key for each in cluster.pods] == left
+    assert (placement.nominated_node, [victim.key for victim in placement.victims]) == ("n1", ["default/old"])
+    assert [pod.key for pod in cluster.pods] == left
 
 
 def test_objects_are_patched_by_operations_or_merged():

@@ -10,10 +10,10 @@ from podium.insight import Cluster
 from podium.insight.edits import EditKind
 from podium.insight.node_edits import added_node, eviction, label_changes, label_edits, taint_edits
 from podium.insight.pod_edits import wishes
-from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.objects.resource_types import NODES, PODS
 from tests.manifests import HOSTNAME, ZONE, node, pod
-from tests.unit.insight.clusters import drawn
+from tests.unit.insight.clusters import random_objects
 from tests.unit.insight.edited import placed_on
 
 SCHEDULER = "default-scheduler"
@@ -29,22 +29,22 @@ def universe(objects, wanted):
     cluster = Cluster.load(objects)
     asked = cluster.read_pod(wanted)
     nodes = cluster.store.objects(NODES).values()
-    names = [each.name for each in nodes]
+    names = [node.name for node in nodes]
     found = [each.relaxed for each in wishes(asked, cluster.engine.cache.snapshot())]
-    for each in nodes:
+    for entry in nodes:
         found += [
-            *taint_edits(asked, each),
-            *label_edits(each, label_changes(asked, each) or {}),
-            added_node(each, names)[1],
+            *taint_edits(asked, entry),
+            *label_edits(entry, label_changes(asked, entry) or {}),
+            added_node(entry, names)[1],
         ]
-    found += [eviction(each) for each in cluster.store.objects(PODS).values()]
+    found += [eviction(pod) for pod in cluster.store.objects(PODS).values()]
     return found
 
 
 def unschedulable(seeds):
     """Random clusters with a pod that fits nowhere."""
     for seed in seeds:
-        objects, incoming = drawn(seed)
+        objects, incoming = random_objects(seed)
         for wanted in incoming:
             wanted["metadata"].setdefault("namespace", "default")
             if placed_on(objects, wanted) is None:
@@ -62,7 +62,7 @@ def test_fixes_of_random_pods_are_true_and_no_part_of_them_is_enough():
             for size in range(len(fix.edits)):
                 for part in combinations(fix.edits, size):
                     assert placed_on(objects, wanted, part) is None
-            kinds |= {each.kind for each in fix.edits}
+            kinds |= {edit.kind for edit in fix.edits}
         sizes[len(found.fixes[0].edits) if found.fixes else 0] += 1
     assert sizes[1]
     assert sizes[2]
@@ -91,7 +91,7 @@ def best(objects, wanted, **options):
     assert not found.fits
     for fix in found.fixes:
         assert placed_on(objects, wanted, fix.edits) == fix.node
-    return [([each.kind for each in fix.edits], fix.node) for fix in found.fixes]
+    return [([edit.kind for edit in fix.edits], fix.node) for fix in found.fixes]
 
 
 def taint(key, value="", effect="NoSchedule"):
@@ -130,7 +130,7 @@ def test_request_is_lowered_to_what_the_emptiest_node_has_left():
     fix, *_ = Cluster.load(objects).fixes(web(cpu="4")).fixes
     (edit,) = fix.edits
     assert (edit.text, fix.node) == ("lower the request for cpu from 4 to 2500m", "n2")
-    assert [dict(each)["value"] for each in edit.patch] == ["2500m"]
+    assert [dict(operation)["value"] for operation in edit.patch] == ["2500m"]
 
 
 def test_full_cluster_needs_an_eviction_or_another_node():
@@ -247,7 +247,7 @@ def test_affinity_to_pods_that_are_not_there_is_dropped():
         ([("zone", "Exists", []), ("zone", "DoesNotExist", [])], {}, None),
     ],
 )
-def test_node_gets_the_label_with_which_all_that_is_demanded_of_it_holds(demands, labels, wanted):
+def test_node_gets_the_label_that_meets_all_demands(demands, labels, wanted):
     expressions = [{"key": key, "operator": operator, "values": values} for key, operator, values in demands]
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}}
     for asked in (web(affinity=affinity), web(affinity=affinity, nodeSelector={"disk": "ssd"})):
@@ -346,14 +346,14 @@ def test_node_is_labelled_as_a_free_volume_that_is_large_enough_demands():
     volumes = free_volume("small", "1Gi", "r1"), free_volume("large", "5Gi", "r2")
     objects = [node("n1"), *volumes, *waiting_claim(provisioner="kubernetes.io/no-provisioner")]
     (fix,) = Cluster.load(objects).fixes(WITH_CLAIM).fixes
-    assert [each.text for each in fix.edits] == ["label n1 with rack=r2"]
+    assert [edit.text for edit in fix.edits] == ["label n1 with rack=r2"]
 
 
 def test_node_is_labelled_as_the_topologies_of_a_provisioner_demand():
     topologies = [{"matchLabelExpressions": [{"key": "zone", "values": ["a", "b"]}]}]
     objects = [node("n1"), *waiting_claim(provisioner="csi.example.com", allowedTopologies=topologies)]
     (fix,) = Cluster.load(objects).fixes(WITH_CLAIM).fixes
-    assert [each.text for each in fix.edits] == ["label n1 with zone=a"]
+    assert [edit.text for edit in fix.edits] == ["label n1 with zone=a"]
 
 
 def test_pod_that_fits_needs_no_edit():
@@ -361,7 +361,7 @@ def test_pod_that_fits_needs_no_edit():
     assert (found.fits, found.fixes, found.text) == (True, (), "default/web fits as it is")
 
 
-def test_pod_that_no_three_edits_help_is_told_so():
+def test_no_fix_is_found_if_three_edits_are_not_enough():
     tainted = node("n1", taints=[taint(key) for key in "abcd"])
     found = Cluster.load([tainted]).fixes(web())
     assert (found.fits, found.fixes) == (False, ())
@@ -371,8 +371,8 @@ def test_pod_that_no_three_edits_help_is_told_so():
 def test_asking_changes_nothing():
     cluster = Cluster.load([node("n1", "1"), web("old", "1", node="n1")])
     assert cluster.fixes(web()).fixes == cluster.fixes(web()).fixes
-    assert [each.key for each in cluster.pods] == ["default/old"]
-    assert [each.name for each in cluster.nodes] == ["n1"]
+    assert [pod.key for pod in cluster.pods] == ["default/old"]
+    assert [node.name for node in cluster.nodes] == ["n1"]
 
 
 def test_request_is_lowered_to_what_an_eviction_leaves():

@@ -8,12 +8,12 @@ import pytest
 
 from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, member, with_coscheduling
 from tests.manifests import ZONE, Json, node, pod
-from tests.unit.insight.test_gangs import loaded
+from tests.unit.insight.test_gangs import load
 
 
 def gangs(*objects: Json, kind: str, config: Json | None = None, **fields: Any) -> tuple[int, int]:
     """How many pods fit, and how many gangs."""
-    found = loaded(*objects, config=config).capacity(member(kind, "train", **fields))
+    found = load(*objects, config=config).capacity(member(kind, "train", **fields))
     assert found.gang is not None
     return found.fits, found.gang.fits
 
@@ -34,7 +34,7 @@ def test_a_gang_lies_in_one_domain() -> None:
     nodes = [node(f"n{index}", "4", labels={ZONE: f"z{index % 2}"}) for index in range(6)]
     one = {"topology": [{"key": ZONE}]}
     assert gangs(*nodes, group(UPSTREAM, 2, schedulingConstraints=one), kind=UPSTREAM) == (6, 2)
-    found = loaded(*nodes, group(UPSTREAM, 2, schedulingConstraints=one)).capacity(member(UPSTREAM, "train"))
+    found = load(*nodes, group(UPSTREAM, 2, schedulingConstraints=one)).capacity(member(UPSTREAM, "train"))
     assert found.as_dict(explain=False)["gangs"] == {
         "gang": "default/train",
         "size": 2,
@@ -50,14 +50,14 @@ def test_members_that_run_already_are_no_part_of_the_next_gang() -> None:
 
 
 def test_nothing_changes() -> None:
-    cluster = loaded(node("n1", "4"), group(COSCHEDULING, 2), config=with_coscheduling())
+    cluster = load(node("n1", "4"), group(COSCHEDULING, 2), config=with_coscheduling())
     cluster.capacity(member(COSCHEDULING, "train"))
     assert cluster.pods == ()
 
 
 def test_gangs_of_an_unknown_size_are_not_counted() -> None:
     for kind in (UPSTREAM, COSCHEDULING):
-        found = loaded(node("n1", "8")).capacity(member(kind, "train"))
+        found = load(node("n1", "8")).capacity(member(kind, "train"))
         assert found.fits == 2
         assert found.gang is not None
         assert (found.gang.fits, "PodGroup default/train" in found.gang.problem) == (0, True)
@@ -66,7 +66,7 @@ def test_gangs_of_an_unknown_size_are_not_counted() -> None:
 
 @pytest.mark.parametrize("config", [None, with_coscheduling()])
 def test_whole_gangs_are_counted_beside_other_pods(config: Json | None) -> None:
-    cluster = loaded(*(node(f"n{index}", "4") for index in range(8)), group(COSCHEDULING, 3), config=config)
+    cluster = load(*(node(f"n{index}", "4") for index in range(8)), group(COSCHEDULING, 3), config=config)
     other = pod("web", "4", scheduler=member(COSCHEDULING, "train")["spec"].get("schedulerName"))
     of_gang, beside = cluster.capacity_together([member(COSCHEDULING, "train"), other])
     assert of_gang.gang is not None
@@ -77,7 +77,7 @@ def test_whole_gangs_are_counted_beside_other_pods(config: Json | None) -> None:
 
 def test_gangs_that_lie_in_one_domain_are_not_counted_beside_other_pods() -> None:
     nodes = [node(f"n{index}", "4", labels={ZONE: f"z{index % 2}"}) for index in range(6)]
-    cluster = loaded(*nodes, group(UPSTREAM, 2, schedulingConstraints={"topology": [{"key": ZONE}]}))
+    cluster = load(*nodes, group(UPSTREAM, 2, schedulingConstraints={"topology": [{"key": ZONE}]}))
     (count,) = cluster.capacity_together([member(UPSTREAM, "train")])
     assert count.gang is not None
     assert count.gang.problem == f"all its pods have to lie in one {ZONE}, which is counted only for a pod by itself"

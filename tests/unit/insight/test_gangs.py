@@ -22,12 +22,12 @@ CONFIG = {
 }
 
 
-def loaded(*objects: Json, config: Json | None = None) -> Cluster:
+def load(*objects: Json, config: Json | None = None) -> Cluster:
     return Cluster.load(list(objects), config or CONFIG, [Coscheduling])
 
 
 def story(cluster: Cluster, name: str) -> GangStory:
-    (asked,) = (each for each in cluster.pods if each.metadata.name == name)
+    (asked,) = (pod for pod in cluster.pods if pod.metadata.name == name)
     found = cluster.why(asked).gang
     assert found is not None
     return found
@@ -35,7 +35,7 @@ def story(cluster: Cluster, name: str) -> GangStory:
 
 @KINDS
 def test_a_gang_that_waits_says_who_gets_a_node_and_what_the_others_lack(kind: str) -> None:
-    found = story(loaded(node("n1", "4"), node("n2", "4"), group(kind, 3), *members(kind, 3)), "train-1")
+    found = story(load(node("n1", "4"), node("n2", "4"), group(kind, 3), *members(kind, 3)), "train-1")
     assert (found.gang, found.api, found.needed, found.count) == ("default/train", kind, 3, 3)
     assert found.would_get == {"default/train-0": "n1", "default/train-1": "n2"}
     assert found.lacking == {"default/train-2": "0/2 nodes are available: 2 Insufficient cpu."}
@@ -48,7 +48,7 @@ def test_a_gang_that_waits_says_who_gets_a_node_and_what_the_others_lack(kind: s
 def test_members_that_have_a_node_count(kind: str) -> None:
     bound = [member(kind, "train-0", node="n1"), member(kind, "train-1", node="n2")]
     others = [member(kind, "train-2"), member(kind, "train-3")]
-    found = story(loaded(node("n1", "4"), node("n2", "4"), group(kind, 3), *bound, *others), "train-3")
+    found = story(load(node("n1", "4"), node("n2", "4"), group(kind, 3), *bound, *others), "train-3")
     assert found.placed == {"default/train-0": "n1", "default/train-1": "n2"}
     assert list(found.lacking) == ["default/train-2", "default/train-3"]
     assert "default/train-0, default/train-1 have a node: n1, n2" in found.lines
@@ -56,7 +56,7 @@ def test_members_that_have_a_node_count(kind: str) -> None:
 
 @KINDS
 def test_a_gang_that_fits(kind: str) -> None:
-    cluster = loaded(node("n1", "16"), group(kind, 3), *members(kind, 3))
+    cluster = load(node("n1", "16"), group(kind, 3), *members(kind, 3))
     found = story(cluster, "train-0")
     assert found.fits
     assert found.lines[-1 if kind == COSCHEDULING and not found.note else -2] == "the whole gang fits"
@@ -65,39 +65,39 @@ def test_a_gang_that_fits(kind: str) -> None:
 
 @KINDS
 def test_a_gang_that_lacks_pods_says_so(kind: str) -> None:
-    found = story(loaded(node("n1", "16"), group(kind, 5), *members(kind, 3)), "train-0")
+    found = story(load(node("n1", "16"), group(kind, 5), *members(kind, 3)), "train-0")
     assert found.problem == "only 3 of the 5 pods that it needs exist"
     assert not found.fits
 
 
 def test_a_group_that_does_not_exist() -> None:
-    found = story(loaded(node("n1"), *members(UPSTREAM, 1)), "train-0")
+    found = story(load(node("n1"), *members(UPSTREAM, 1)), "train-0")
     assert found.problem == "the PodGroup default/train does not exist, and no member is tried before it does"
-    found = story(loaded(node("n1"), *members(COSCHEDULING, 1)), "train-0")
+    found = story(load(node("n1"), *members(COSCHEDULING, 1)), "train-0")
     assert found.problem.startswith("neither a PodGroup default/train nor an annotation")
 
 
 def test_a_gang_without_a_podgroup_may_say_its_size_itself() -> None:
     pods = members(COSCHEDULING, 3)
-    for each in pods:
-        each["metadata"]["annotations"] = {MIN_MEMBER: "3"}
-    assert story(loaded(node("n1", "4"), *pods), "train-0").needed == 3
+    for entry in pods:
+        entry["metadata"]["annotations"] = {MIN_MEMBER: "3"}
+    assert story(load(node("n1", "4"), *pods), "train-0").needed == 3
     pods[0]["metadata"]["annotations"] = {MIN_MEMBER: "many"}
-    assert "is not a positive number of pods" in story(loaded(node("n1", "4"), *pods), "train-0").problem
+    assert "is not a positive number of pods" in story(load(node("n1", "4"), *pods), "train-0").problem
 
 
 def test_the_time_that_members_wait_is_the_groups_or_the_profiles() -> None:
     pods = members(COSCHEDULING, 2)
     config = with_coscheduling(permitWaitingTimeSeconds=90)
     own = group(COSCHEDULING, 2, scheduleTimeoutSeconds=30)
-    assert story(loaded(node("n1", "4"), own, *pods, config=config), "train-0").wait_s == 30
-    found = story(loaded(node("n1", "4"), group(COSCHEDULING, 2), *pods, config=config), "train-0")
+    assert story(load(node("n1", "4"), own, *pods, config=config), "train-0").wait_s == 30
+    found = story(load(node("n1", "4"), group(COSCHEDULING, 2), *pods, config=config), "train-0")
     assert (found.wait_s, found.note) == (90, "")
     assert "a member that gets a node waits for the others for 90 s at most" in found.lines[-1]
 
 
 def test_members_of_a_group_of_kubernetes_hold_nothing_while_they_wait() -> None:
-    found = story(loaded(node("n1", "4"), group(UPSTREAM, 2), *members(UPSTREAM, 2)), "train-0")
+    found = story(load(node("n1", "4"), group(UPSTREAM, 2), *members(UPSTREAM, 2)), "train-0")
     assert "no member holds a node meanwhile: the whole gang is tried again after its backoff" in found.lines
     assert "GangScheduling" in found.note
 
@@ -105,33 +105,33 @@ def test_members_of_a_group_of_kubernetes_hold_nothing_while_they_wait() -> None
 def test_a_gang_in_one_topology_domain() -> None:
     nodes = [node(f"n{index}", "4", labels={ZONE: f"z{index % 2}"}) for index in range(3)]
     one = {"topology": [{"key": ZONE}]}
-    found = story(loaded(*nodes, group(UPSTREAM, 3, schedulingConstraints=one), *members(UPSTREAM, 3)), "train-0")
+    found = story(load(*nodes, group(UPSTREAM, 3, schedulingConstraints=one), *members(UPSTREAM, 3)), "train-0")
     assert (found.domain, set(found.would_get.values())) == (f"{ZONE}=z0", {"n0", "n2"})
     bound = member(UPSTREAM, "train-0", node="n1")
     rest = members(UPSTREAM, 3)[1:]
-    found = story(loaded(*nodes, group(UPSTREAM, 3, schedulingConstraints=one), bound, *rest), "train-1")
+    found = story(load(*nodes, group(UPSTREAM, 3, schedulingConstraints=one), bound, *rest), "train-1")
     assert (found.domain, found.would_get) == (f"{ZONE}=z1", {})
 
 
 def test_pods_that_need_no_others_have_no_gang() -> None:
     basic = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "train"}}
     basic["spec"] = {"schedulingPolicy": {"basic": {}}}  # type: ignore[assignment]
-    cluster = loaded(node("n1"), basic, *members(UPSTREAM, 1), pod("web"))
-    assert [cluster.why(each).gang for each in cluster.pods] == [None, None]
+    cluster = load(node("n1"), basic, *members(UPSTREAM, 1), pod("web"))
+    assert [cluster.why(pod).gang for pod in cluster.pods] == [None, None]
 
 
 def test_a_gated_member_says_what_it_waits_for() -> None:
     gated = member(COSCHEDULING, "train-1", schedulingGates=[{"name": "quota"}])
-    found = story(loaded(node("n1"), group(COSCHEDULING, 2), member(COSCHEDULING, "train-0"), gated), "train-0")
+    found = story(load(node("n1"), group(COSCHEDULING, 2), member(COSCHEDULING, "train-0"), gated), "train-0")
     assert found.lacking == {"default/train-1": "waiting for scheduling gates: [quota]"}
 
 
 def test_a_question_does_not_make_the_gang_back_off() -> None:
     pods = members(COSCHEDULING, 2, cpu="20")
-    cluster = loaded(node("n1", "4"), group(COSCHEDULING, 2), *pods, config=with_coscheduling())
+    cluster = load(node("n1", "4"), group(COSCHEDULING, 2), *pods, config=with_coscheduling())
     for _ in range(2):
         found = cluster.why(cluster.pods[0])
-        assert [(each.plugin, each.text) for each in found.groups] == [("NodeResourcesFit", "Insufficient cpu")]
+        assert [(group.plugin, group.text) for group in found.groups] == [("NodeResourcesFit", "Insufficient cpu")]
 
 
 def test_the_profiles_own_configuration_may_be_the_default() -> None:
@@ -139,14 +139,14 @@ def test_the_profiles_own_configuration_may_be_the_default() -> None:
 
 
 def test_json_has_the_story() -> None:
-    cluster = loaded(node("n1", "4"), group(COSCHEDULING, 2), *members(COSCHEDULING, 2))
+    cluster = load(node("n1", "4"), group(COSCHEDULING, 2), *members(COSCHEDULING, 2))
     answer: Any = cluster.why(cluster.pods[0]).as_dict()["gang"]
     assert (answer["needed"], answer["fits"], answer["would_get"]) == (2, False, {"default/train-0": "n1"})
     assert answer["missing"] == [{"count": 1, "text": "Insufficient cpu (asks for 3 cpu, 1 left on n1)"}]
 
 
-def test_room_that_preemption_would_make_for_a_member_is_told() -> None:
-    cluster = loaded(
+def test_preemption_for_a_member_is_described() -> None:
+    cluster = load(
         node("n1", "4"),
         pod("small", "2", node="n1"),
         group(COSCHEDULING, 1),
@@ -159,7 +159,7 @@ def test_room_that_preemption_would_make_for_a_member_is_told() -> None:
 
 def test_a_member_of_another_scheduler_is_named_as_such() -> None:
     other = member(COSCHEDULING, "train-1", scheduler="other")
-    cluster = loaded(node("n1"), group(COSCHEDULING, 2), member(COSCHEDULING, "train-0"), other)
+    cluster = load(node("n1"), group(COSCHEDULING, 2), member(COSCHEDULING, "train-0"), other)
     found = story(cluster, "train-0")
     assert "no profile is named 'other'" in found.lacking["default/train-1"]
     assert not cluster.fixes(cluster.pods[0]).fixes
@@ -175,7 +175,7 @@ def test_members_have_claims_of_their_own() -> None:
     claims = [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]
     slices = [resource_slice(name, devices(4), node=name) for name in ("n1", "n2")]
     pods = members(COSCHEDULING, 3, resourceClaims=claims)
-    cluster = loaded(node("n1"), node("n2"), device_class("gpu"), template, *slices, group(COSCHEDULING, 3), *pods)
+    cluster = load(node("n1"), node("n2"), device_class("gpu"), template, *slices, group(COSCHEDULING, 3), *pods)
     found = story(cluster, "train-0")
     assert len(found.would_get) == 2
     ((count, text),) = found.missing

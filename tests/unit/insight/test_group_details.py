@@ -15,7 +15,7 @@ def web(name: str = "web", cpu: str = "1", **more: Any) -> Json:
 
 
 def details(*objects: Json, asked: Json) -> list[str]:
-    return [each.detail for each in Cluster.load(list(objects)).why(asked).groups]
+    return [group.detail for group in Cluster.load(list(objects)).why(asked).groups]
 
 
 def near(*expressions: Json, **labels: str) -> Json:
@@ -27,13 +27,13 @@ def test_the_node_that_has_most_is_named() -> None:
     assert details(*nodes, web("old", "500m", node="n2"), asked=web(cpu="4")) == ["asks for 4, 2.5 free at most (n2)"]
 
 
-def test_what_one_node_has_of_each_resource_need_not_be_on_the_same() -> None:
+def test_the_largest_free_amounts_may_be_on_different_nodes() -> None:
     nodes = node("n1", "1", memory="4Gi"), node("n2", "2", memory="1Gi")
     (detail,) = details(*nodes, asked=web(cpu="4", memory="8Gi"))
     assert detail == "asks for 4 cpu, 2 free at most (n2); asks for 8Gi memory, 4Gi free at most (n1)"
 
 
-def test_room_that_is_kept_for_nominated_pods_is_no_shortage() -> None:
+def test_capacity_reserved_for_nominated_pods_is_no_shortage() -> None:
     first = web("first", "4", priority=10, status={"nominatedNodeName": "n1"})
     assert details(node("n1", "4"), first, asked=web(cpu="2")) == [""]
 
@@ -53,7 +53,7 @@ def test_room_that_is_kept_for_nominated_pods_is_no_shortage() -> None:
         ({"host_port": 80}, "of 80; taken by default/port (n1)"),
     ],
 )
-def test_what_is_in_the_way_is_named(fields: Json, detail: str) -> None:
+def test_blocking_pods_are_named(fields: Json, detail: str) -> None:
     old = [web(f"old-{at}", node="n1", labels={"app": "x"}) for at in range(5)]
     assert details(node("n1"), *old, web("port", node="n1", host_port=80), asked=web(**fields)) == [detail]
 

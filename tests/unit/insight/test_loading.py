@@ -12,15 +12,15 @@ def loader(**options):
     return Loader(default_configuration(), IN_TREE, **options)
 
 
-def found(*objects):
-    return [Found(each, f"dump: items[{index}]") for index, each in enumerate(objects)]
+def located(*objects):
+    return [Found(item, f"dump: items[{index}]") for index, item in enumerate(objects)]
 
 
 def test_broken_objects_are_named_and_the_rest_is_loaded():
     broken = node("n2")
     broken["status"]["allocatable"]["cpu"] = "many"
-    loaded = loader().read(found(node("n1"), broken, pod("web", priority="high")))
-    assert [each.name for each in loaded.cluster.nodes] == ["n1"]
+    loaded = loader().read(located(node("n1"), broken, pod("web", priority="high")))
+    assert [node.name for node in loaded.cluster.nodes] == ["n1"]
     first, second = loaded.read_errors
     assert first.startswith("dump: items[1]: Node n2: status.allocatable")
     assert second.startswith("dump: items[2]: Pod default/web: spec.priority")
@@ -30,26 +30,26 @@ def test_a_cluster_without_a_readable_node_is_refused_with_what_is_broken():
     broken = node("n1")
     broken["status"]["allocatable"]["cpu"] = "many"
     with pytest.raises(ManifestError, match=r"no nodes: .*; 1 objects could not be read: dump: items\[0\]"):
-        loader().read(found(broken))
+        loader().read(located(broken))
 
 
 def test_without_a_configuration_one_profile_decides_for_every_scheduler():
-    (asked,) = found(pod("web", scheduler="theirs"))
-    loaded = loader(any_scheduler=True).read(found(node("n1"), pod("old", scheduler="ours")), [asked])
+    (asked,) = located(pod("web", scheduler="theirs"))
+    loaded = loader(any_scheduler=True).read(located(node("n1"), pod("old", scheduler="ours")), [asked])
     web = loaded.read_pod(asked)
     assert loaded.cluster.capacity(web).fits
     with pytest.raises(ClusterError, match="no profile is named 'theirs'"):
-        loader().read(found(node("n1")), [asked]).cluster.capacity(web)
+        loader().read(located(node("n1")), [asked]).cluster.capacity(web)
 
 
-def test_kinds_that_the_answer_depends_on_are_told():
-    loaded = loader().read(found(node("n1"), pod("web", scheduler=None)))
+def test_missing_kinds_that_the_answer_depends_on_are_listed():
+    loaded = loader().read(located(node("n1"), pod("web", scheduler=None)))
     loaded.cluster.evaluate(pod("new", scheduler=None))
     assert "services" in loaded.missing_kinds()
 
 
-def test_names_that_do_not_exist_are_told_with_the_nearest_ones():
-    objects = found(node("worker-1"), node("worker-2"), pod("web-1"), pod("web-2"))
+def test_unknown_names_are_refused_with_the_nearest_ones():
+    objects = located(node("worker-1"), node("worker-2"), pod("web-1"), pod("web-2"))
     cluster = loader().read(objects).cluster
     assert pod_named(cluster, "web-1", "default").key == pod_named(cluster, "default/web-1", "x").key == "default/web-1"
     assert node_named(cluster, "worker-1").name == "worker-1"

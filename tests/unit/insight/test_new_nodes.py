@@ -6,7 +6,7 @@ from tests.manifests import node, pod
 from tests.workload_manifests import SCHEDULER, owned, workload
 
 
-def _left(cluster, new):
+def _allocatable(cluster, new):
     (like,) = cluster.nodes
     left, pods = node_allocatable(without_daemons(cluster, new, like))
     return left["cpu"], pods
@@ -18,30 +18,33 @@ def _agent(name="agent-x", of="agent"):
 
 def test_known_daemons_leave_less_of_a_new_node():
     daemon_set = workload("DaemonSet", "agent", cpu="500m")
-    assert _left(Cluster.load([node("n1"), daemon_set]), builders.node("new", cpu="4")) == (3500, 109)
+    assert _allocatable(Cluster.load([node("n1"), daemon_set]), builders.node("new", cpu="4")) == (3500, 109)
 
 
 def test_daemons_that_do_not_select_the_new_node_leave_all_of_it():
     daemon_set = workload("DaemonSet", "agent", pod_spec={"nodeSelector": {"disk": "ssd"}})
     cluster = Cluster.load([node("n1"), daemon_set])
-    assert _left(cluster, builders.node("new", cpu="4")) == (4000, 110)
-    assert _left(cluster, builders.node("new", cpu="4", labels={"disk": "ssd"})) == (3000, 109)
+    assert _allocatable(cluster, builders.node("new", cpu="4")) == (4000, 110)
+    assert _allocatable(cluster, builders.node("new", cpu="4", labels={"disk": "ssd"})) == (3000, 109)
 
 
 def test_daemons_of_unknown_daemon_sets_run_as_on_the_node_that_it_is_like():
     new = builders.node("new", cpu="4")
-    assert _left(Cluster.load([node("n1"), _agent()]), new) == (2500, 109)
-    assert _left(Cluster.load([node("n1"), owned(pod("web-x", node="n1"), "ReplicaSet", "web")]), new) == (4000, 110)
+    assert _allocatable(Cluster.load([node("n1"), _agent()]), new) == (2500, 109)
+    assert _allocatable(Cluster.load([node("n1"), owned(pod("web-x", node="n1"), "ReplicaSet", "web")]), new) == (
+        4000,
+        110,
+    )
 
 
 def test_a_daemon_whose_daemon_set_is_known_counts_once():
     cluster = Cluster.load([node("n1"), _agent(), workload("DaemonSet", "agent", cpu="500m")])
-    assert _left(cluster, builders.node("new", cpu="4")) == (3500, 109)
+    assert _allocatable(cluster, builders.node("new", cpu="4")) == (3500, 109)
 
 
 def test_daemons_never_leave_less_than_nothing():
     cluster = Cluster.load([node("n1"), workload("DaemonSet", "agent", cpu="9")])
-    assert _left(cluster, builders.node("new", cpu="4", pods=0)) == (0, 0)
+    assert _allocatable(cluster, builders.node("new", cpu="4", pods=0)) == (0, 0)
 
 
 def test_daemons_for_a_new_node_may_run_on_that_only():

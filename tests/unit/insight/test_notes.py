@@ -47,11 +47,11 @@ def test_pods_that_are_ending_elsewhere_may_be_what_keeps_it_off() -> None:
     [web(cpu="9"), web(nodeSelector={"disk": "ssd"}), web(cpu="3")],
     ids=["too large", "selects no node", "too large for what they leave"],
 )
-def test_nothing_is_promised_where_the_pod_would_not_fit_either(asked: Json) -> None:
+def test_no_note_is_made_if_the_pod_would_not_fit_without_the_terminating_pods(asked: Json) -> None:
     assert notes(node("n1", "2"), ending("old", node="n1"), asked=asked) == ()
 
 
-def test_a_pod_that_fits_waits_for_nobody() -> None:
+def test_a_pod_that_fits_waits_for_no_victims() -> None:
     assert notes(node("n1", "4"), ending("old", node="n1"), asked=web()) == ()
 
 

@@ -51,7 +51,10 @@ def test_requests_of_the_pod_as_a_whole_are_changed_with_those_of_its_containers
     item = pod("web", spec=spec)
     reduced = after(item, "cpu", 1500)
     assert filter_requests(reduced.spec)["cpu"] == 1500
-    assert sum(int(str(each.resources.requests["cpu"]).rstrip("m")) for each in reduced.spec.containers) in (1500, 501)
+    assert sum(int(str(container.resources.requests["cpu"]).rstrip("m")) for container in reduced.spec.containers) in (
+        1500,
+        501,
+    )
     assert filter_requests(after(item, "cpu", 6000).spec)["cpu"] == 6000
 
 
@@ -91,6 +94,6 @@ def test_no_container_is_left_without_a_device():
     item = pod("web", spec={"containers": [gpus("a", "3"), gpus("b", "1")], "initContainers": [gpus("first", "4")]})
     assert (least_request(item, "example.com/gpu"), least_request(item, "cpu")) == (2, 0)
     reduced = after(item, "example.com/gpu", 3)
-    assert [each.resources.requests["example.com/gpu"] for each in reduced.spec.containers] == ["2", "1"]
+    assert [container.resources.requests["example.com/gpu"] for container in reduced.spec.containers] == ["2", "1"]
     pages = pod("web", spec={"containers": [{"name": "a", "resources": {"requests": {"hugepages-2Mi": "8Mi"}}}]})
     assert least_request(pages, "hugepages-2Mi") == 2 << 20

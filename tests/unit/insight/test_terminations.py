@@ -43,22 +43,22 @@ def _apply(*manifests):
 
 
 def _nodes(trial):
-    return sorted(each.node_name for each in trial.world.pods)
+    return sorted(pod.node_name for pod in trial.world.pods)
 
 
-def _drained(kind, affinity, *, others):
+def _drain(kind, affinity, *, others):
     """The node of the only pod that is not on one of the others, once n1 in zone a was drained of a pod."""
     pods = [_web(f"web-{number}", where, kind, **affinity) for number, where in enumerate(["n1", *others])]
     cluster = [_node("n1", "a"), _node("n2", "a"), _node("n3", "b", "4"), *pods]
     trial = _after([*cluster, _workload(kind, len(pods), **affinity)], Drain("n1"))
-    assert not any(each.is_terminating for each in trial.world.pods)
-    (where,) = (each.node_name for each in trial.world.pods if each.node_name not in others)
+    assert not any(pod.is_terminating for pod in trial.world.pods)
+    (where,) = (pod.node_name for pod in trial.world.pods if pod.node_name not in others)
     return where
 
 
 @pytest.mark.parametrize("kind", AT_ONCE)
 def test_a_replacement_wants_to_be_near_a_pod_that_is_still_ending(kind):
-    assert _drained(kind, NEAR, others=["n3"]) == "n2"
+    assert _drain(kind, NEAR, others=["n3"]) == "n2"
 
 
 @pytest.mark.parametrize("kind", WHEN_GONE)
@@ -70,12 +70,12 @@ def test_a_pod_that_comes_only_when_the_old_one_is_gone_is_not_near_that(kind):
 
 @pytest.mark.parametrize("kind", AT_ONCE)
 def test_a_replacement_keeps_away_from_a_pod_that_is_still_ending(kind):
-    assert _drained(kind, AWAY, others=[]) == "n3"
+    assert _drain(kind, AWAY, others=[]) == "n3"
 
 
 @pytest.mark.parametrize("kind", WHEN_GONE)
 def test_a_pod_that_comes_only_when_the_old_one_is_gone_may_take_its_zone(kind):
-    assert _drained(kind, AWAY, others=[]) == "n2"
+    assert _drain(kind, AWAY, others=[]) == "n2"
 
 
 def test_a_replacement_that_fits_nowhere_else_waits_until_the_old_pod_is_gone():
@@ -115,7 +115,7 @@ def test_an_updated_daemon_waits_until_the_old_one_is_gone_unless_it_may_surge()
         daemons = [_web(f"web-{number}", f"n{number}", "DaemonSet") for number in (1, 2)]
         trial = _after([*cluster, *daemons], _apply(new))
         assert _nodes(trial) == ["n1", "n2"]
-        assert not {"web-1", "web-2"} & {each.metadata.name for each in trial.world.pods}
+        assert not {"web-1", "web-2"} & {pod.metadata.name for pod in trial.world.pods}
 
 
 def test_the_replacement_of_a_preempted_pod_keeps_away_from_it():
@@ -126,7 +126,7 @@ def test_the_replacement_of_a_preempted_pod_keeps_away_from_it():
         "vip", "4", scheduler=SCHEDULER, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"}
     )
     trial = _after([*cluster, priority_class("high", 1000)], _apply(pinned))
-    assert [each.pod for each in trial.preempted] == ["default/web-0"]
+    assert [preemption.pod for preemption in trial.preempted] == ["default/web-0"]
     assert _nodes(trial) == ["n1", "n3"]
 
 
@@ -164,7 +164,7 @@ def test_what_waits_for_a_deleted_pod_gets_its_place(step):
     pods = [_web(f"web-{number}", "n1", "ReplicaSet") for number in range(2)]
     waiting = pod("waiting", "3", scheduler=SCHEDULER)
     trial = _after([_node("n1", "a", "4"), *pods, waiting, _workload("ReplicaSet", 2)], step)
-    assert {each.metadata.name: each.node_name for each in trial.world.pods}["waiting"] == "n1"
+    assert {pod.metadata.name: pod.node_name for pod in trial.world.pods}["waiting"] == "n1"
 
 
 def test_nothing_is_left_ending_when_the_time_is_up():
@@ -173,4 +173,4 @@ def test_nothing_is_left_ending_when_the_time_is_up():
     for looks in (3, 7, 12):
         trial = _after(cluster, Drain("n1"), limit=after_looks(looks))
         assert trial.is_partial
-        assert not any(each.is_terminating for each in trial.world.pods)
+        assert not any(pod.is_terminating for pod in trial.world.pods)

@@ -18,23 +18,23 @@ def web(name="web", cpu="1", **more):
     return pod(name, cpu, scheduler="default-scheduler", **more)
 
 
-def tainted(count=20):
+def tainted_nodes(count=20):
     return Cluster.load([node(f"n{number}", taints=TAINTS) for number in range(count)])
 
 
 def test_fixes_found_in_time_are_the_first_of_all_and_partial():
-    every = tainted().fixes(web())
+    every = tainted_nodes().fixes(web())
     assert not every.is_partial
     counts = set()
     for looks in range(40):
         limit = after_looks(looks)
-        found = tainted().fixes(web(), limit=limit)
+        found = tainted_nodes().fixes(web(), limit=limit)
         assert found.fixes == every.fixes[: len(found.fixes)]
         assert found.is_partial == limit.is_noticed == (found.as_dict().get("partial") is True)
         assert found.is_partial or found == every
         counts.add(len(found.fixes))
     assert {0, 1} <= counts
-    assert "has not ended" in tainted().fixes(web(), limit=after_looks(0)).text
+    assert "has not ended" in tainted_nodes().fixes(web(), limit=after_looks(0)).text
 
 
 def test_copies_placed_in_time_are_counted_as_at_least_so_many():
@@ -45,7 +45,7 @@ def test_copies_placed_in_time_are_counted_as_at_least_so_many():
     assert (found.fits, found.is_at_least, found.is_partial, limit.is_noticed) == (5, True, True, True)
     assert found.as_dict(explain=False)["partial"] is True
     assert cluster.capacity(wanted).fits == 16
-    assert not any(each.node_name for each in cluster.pods)
+    assert not any(pod.node_name for pod in cluster.pods)
 
 
 def spread():
@@ -57,7 +57,7 @@ def spread():
     }
 
 
-def test_sizes_found_in_time_are_told():
+def test_sizes_found_in_time_are_returned_as_partial():
     cluster = Cluster.load([node("n1", "8", memory="8Gi")])
     every = cluster.headroom(web(), 2)
     found = cluster.headroom(web(), 2, after_looks(20))

@@ -41,13 +41,13 @@ def _apply(*manifests):
     return Apply("it.yaml", [Found(manifest, "it.yaml") for manifest in manifests])
 
 
-def _placed(trial):
-    return {each.metadata.name: each.node_name for each in trial.world.pods}
+def _nodes_of_pods(trial):
+    return {pod.metadata.name: pod.node_name for pod in trial.world.pods}
 
 
 def _count(trial):
     """How many pods have a node, and how many lack one."""
-    nodes = [bool(each.node_name) for each in trial.world.pods]
+    nodes = [bool(pod.node_name) for pod in trial.world.pods]
     return nodes.count(True), nodes.count(False)
 
 
@@ -61,9 +61,9 @@ def _refusals(trial):
 def test_an_applied_stateful_set_gets_a_claim_for_each_pod():
     database = workload("StatefulSet", "db", 2, volumeClaimTemplates=[claim_template(size="5Gi")])
     trial = _after([*nodes(2), *storage("10Gi")], _apply(database))
-    assert set(_placed(trial)) == {"db-0", "db-1"}
-    assert all(_placed(trial).values())
-    claims = {each["metadata"]["name"] for each in _claims(trial)}
+    assert set(_nodes_of_pods(trial)) == {"db-0", "db-1"}
+    assert all(_nodes_of_pods(trial).values())
+    claims = {claim["metadata"]["name"] for claim in _claims(trial)}
     assert claims == {"data-db-0", "data-db-1"}
 
 
@@ -74,7 +74,7 @@ def _claims(trial):
 def test_a_stateful_set_whose_claims_do_not_fit_stops_at_its_first_pending_pod():
     database = workload("StatefulSet", "db", 3, volumeClaimTemplates=[claim_template(size="20Gi")])
     trial = _after([*nodes(2), *storage("10Gi")], _apply(database))
-    assert _placed(trial) == {"db-0": ""}
+    assert _nodes_of_pods(trial) == {"db-0": ""}
     assert "did not have enough free storage" in trial.why["default/db-0"]
 
 
@@ -86,9 +86,9 @@ def test_a_parallel_stateful_set_has_all_pods_pending():
 def test_a_scaled_stateful_set_gets_a_claim_of_its_own():
     database = workload("StatefulSet", "db", 1, volumeClaimTemplates=[claim_template(size="5Gi")])
     trial = _after([*nodes(2), *storage("10Gi")], _apply(database), Scale("default", "StatefulSet", "db", 2))
-    assert {each["metadata"]["name"] for each in _claims(trial)} == {"data-db-0", "data-db-1"}
-    volumes = [each.spec.volumes[0].persistent_volume_claim for each in trial.world.pods]
-    assert sorted(each.claim_name for each in volumes if each is not None) == ["data-db-0", "data-db-1"]
+    assert {claim["metadata"]["name"] for claim in _claims(trial)} == {"data-db-0", "data-db-1"}
+    volumes = [pod.spec.volumes[0].persistent_volume_claim for pod in trial.world.pods]
+    assert sorted(volume.claim_name for volume in volumes if volume is not None) == ["data-db-0", "data-db-1"]
 
 
 def test_the_claim_of_an_ephemeral_volume_goes_with_its_pod():
@@ -112,7 +112,7 @@ def test_pods_with_claims_from_a_template_get_devices_and_give_them_back():
     train = workload("Deployment", "train", 3, pod_spec={"resourceClaims": claims_from("gpu")})
     trial = _after(objects, _apply(train))
     assert _count(trial) == (2, 1)
-    trial.delete(next(each for each in trial.world.pods if each.node_name))
+    trial.delete(next(pod for pod in trial.world.pods if pod.node_name))
     trial.settle()
     assert _count(trial) == (2, 1)
     Scale("default", "Deployment", "train", 2).carry_out(trial)
@@ -126,20 +126,20 @@ def test_pods_with_claims_from_a_template_get_devices_and_give_them_back():
 def test_daemons_run_on_each_node_and_on_those_that_are_added():
     tainted = node("tainted", taints=[{"key": "team", "effect": "NoSchedule"}])
     trial = _after([node("n1"), tainted, workload("DaemonSet", "agent")], AddNodes(2, "n1"))
-    assert sorted(_placed(trial).values()) == ["n1", "n1-like-1", "n1-like-2"]
+    assert sorted(_nodes_of_pods(trial).values()) == ["n1", "n1-like-1", "n1-like-2"]
     trial = _after([node("n1"), tainted], _apply(workload("DaemonSet", "agent")))
-    assert list(_placed(trial).values()) == ["n1"]
+    assert list(_nodes_of_pods(trial).values()) == ["n1"]
 
 
 def test_a_daemon_runs_on_a_cordoned_node():
     trial = _after([node("n1", unschedulable=True)], _apply(workload("DaemonSet", "agent")))
-    assert list(_placed(trial).values()) == ["n1"]
+    assert list(_nodes_of_pods(trial).values()) == ["n1"]
 
 
 def test_daemons_stay_on_a_node_that_is_drained():
     daemon = _web("agent-x", "agent", "DaemonSet", node="n1")
     trial = _after([node("n1"), node("n2"), daemon], Drain("n1"))
-    assert _placed(trial) == {"agent-x": "n1"}
+    assert _nodes_of_pods(trial) == {"agent-x": "n1"}
 
 
 # ---------------------------------------------------------------- drains
@@ -147,8 +147,8 @@ def test_daemons_stay_on_a_node_that_is_drained():
 
 def test_a_bare_pod_is_evicted_for_good():
     trial = _after([node("n1"), node("n2"), _pod("bare", node="n1"), _web("web-a", node="n1")], Drain("n1"))
-    assert "bare" not in _placed(trial)
-    assert list(_placed(trial).values()) == ["n2"]
+    assert "bare" not in _nodes_of_pods(trial)
+    assert list(_nodes_of_pods(trial).values()) == ["n2"]
     assert list(trial.replaced.values()) == ["default/web-a"]
 
 
@@ -156,7 +156,7 @@ def test_budgets_let_pods_go_one_after_the_other_as_replacements_become_ready():
     pods = [_web(f"web-{number}", node="n1", status=ready()) for number in range(3)]
     objects = [node("n1"), node("n2"), *pods, workload("ReplicaSet", replicas=3)]
     trial = _after([*objects, budget({"app": "web"}, minAvailable=2)], Drain("n1"))
-    assert list(_placed(trial).values()) == ["n2", "n2", "n2"]
+    assert list(_nodes_of_pods(trial).values()) == ["n2", "n2", "n2"]
     assert not trial.blocked
 
 
@@ -164,60 +164,60 @@ def test_a_drain_says_which_budgets_block_it():
     pods = [_web(f"web-{number}", node="n1", status=ready()) for number in range(2)]
     objects = [node("n1"), node("n2", "1"), *pods, workload("ReplicaSet", replicas=2)]
     trial = _after([*objects, budget({"app": "web"}, minAvailable=2)], Drain("n1"))
-    assert [(each.pod, each.budgets) for each in trial.blocked] == [
+    assert [(entry.pod, entry.budgets) for entry in trial.blocked] == [
         ("default/web-0", ("default/budget",)),
         ("default/web-1", ("default/budget",)),
     ]
-    assert list(_placed(trial).values()) == ["n1", "n1"]
+    assert list(_nodes_of_pods(trial).values()) == ["n1", "n1"]
 
 
 def test_a_pod_of_two_budgets_is_never_evicted():
     budgets = [budget({"app": "web"}, name, minAvailable=0) for name in ("one", "two")]
     trial = _after([node("n1"), node("n2"), _web("web-a", node="n1", status=ready()), *budgets], Drain("n1"))
-    assert [each.budgets for each in trial.blocked] == [("default/one", "default/two")]
+    assert [entry.budgets for entry in trial.blocked] == [("default/one", "default/two")]
 
 
 def test_a_pending_pod_needs_no_leave_of_a_budget():
     waiting = _web("web-a", node="n1", status={"phase": "Pending"})
     trial = _after([node("n1"), node("n2"), waiting, budget({"app": "web"}, minAvailable=1)], Drain("n1"))
-    assert list(_placed(trial).values()) == ["n2"]
+    assert list(_nodes_of_pods(trial).values()) == ["n2"]
 
 
 # ---------------------------------------------------------------- scaling down
 
 
-def _aged(name, node, since="2026-01-01T00:00:00Z", of="web-5d"):
+def _aged_pod(name, node, since="2026-01-01T00:00:00Z", of="web-5d"):
     item = _web(name, of, node=node, status=ready(since))
     item["metadata"]["creationTimestamp"] = since
     return item
 
 
 AGED = [
-    _aged("old-1", "n1"),
-    _aged("old-2", "n1"),
-    _aged("young", "n2", "2026-01-31T23:00:00Z"),
-    _aged("now", "n3", "2026-02-01T00:00:00Z", of="other"),
+    _aged_pod("old-1", "n1"),
+    _aged_pod("old-2", "n1"),
+    _aged_pod("young", "n2", "2026-01-31T23:00:00Z"),
+    _aged_pod("now", "n3", "2026-02-01T00:00:00Z", of="other"),
 ]
 
 
 def test_a_deployment_gives_up_doubled_up_nodes_and_a_bare_replica_set_young_pods():
     bare = workload("ReplicaSet", "web-5d", 3)
     trial = _after([*(node(f"n{n}") for n in (1, 2, 3)), *AGED, bare], Scale("default", "ReplicaSet", "web-5d", 2))
-    assert "young" not in _placed(trial)
+    assert "young" not in _nodes_of_pods(trial)
     of_deployment = owned(bare, "Deployment", "web"), workload("Deployment", replicas=3)
     trial = _after(
         [*(node(f"n{n}") for n in (1, 2, 3)), *AGED, *of_deployment], Scale("default", "Deployment", "web", 2)
     )
-    assert "young" in _placed(trial)
-    assert len({"old-1", "old-2"} & _placed(trial).keys()) == 1
+    assert "young" in _nodes_of_pods(trial)
+    assert len({"old-1", "old-2"} & _nodes_of_pods(trial).keys()) == 1
 
 
 def test_the_cost_of_deletion_counts_before_the_nodes():
-    pods = [_aged("old-1", "n1"), _aged("old-2", "n1"), _aged("cheap", "n2")]
+    pods = [_aged_pod("old-1", "n1"), _aged_pod("old-2", "n1"), _aged_pod("cheap", "n2")]
     pods[2]["metadata"]["annotations"] = {"controller.kubernetes.io/pod-deletion-cost": "-1"}
     replica_set = owned(workload("ReplicaSet", "web-5d", 3), "Deployment", "web")
     objects = [node("n1"), node("n2"), *pods, replica_set, workload("Deployment", replicas=3)]
-    assert "cheap" not in _placed(_after(objects, Scale("default", "Deployment", "web", 2)))
+    assert "cheap" not in _nodes_of_pods(_after(objects, Scale("default", "Deployment", "web", 2)))
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet", "Job", "ReplicationController"])
@@ -234,7 +234,7 @@ def test_workloads_without_pods_can_be_scaled(kind):
 def test_a_priority_class_of_the_cluster_counts_for_what_is_applied():
     objects = [node("n1", "1"), _web("low", node="n1"), priority_class("urgent", 1000)]
     trial = _after(objects, _apply(workload("Deployment", "high", pod_spec={"priorityClassName": "urgent"})))
-    assert [(each.pod, each.node) for each in trial.preempted] == [("default/low", "n1")]
+    assert [(preemption.pod, preemption.node) for preemption in trial.preempted] == [("default/low", "n1")]
 
 
 def test_a_class_that_others_of_its_kind_show_to_be_missing_is_refused():
@@ -246,7 +246,7 @@ def test_a_class_that_others_of_its_kind_show_to_be_missing_is_refused():
         trial = _after(objects, _apply(workload("Deployment", pod_spec=field)))
         (reason,) = _refusals(trial)
         assert reason.endswith(f"is forbidden: {said}")
-        assert _placed(trial) == {}
+        assert _nodes_of_pods(trial) == {}
 
 
 def test_overhead_of_a_runtime_class_counts():
@@ -304,7 +304,7 @@ def test_a_quota_for_storage_keeps_the_pod_of_a_stateful_set_from_being_created(
     database = workload("StatefulSet", "db", 2, volumeClaimTemplates=[claim_template(size="5Gi")])
     objects = [*nodes(1), *storage("10Gi"), quota(hard={"requests.storage": "8Gi"})]
     trial = _after(objects, _apply(database))
-    assert _placed(trial) == {"db-0": "node-0"}
+    assert _nodes_of_pods(trial) == {"db-0": "node-0"}
     (reason,) = _refusals(trial)
     assert reason.startswith('persistentvolumeclaims "data-db-1" is forbidden: exceeded quota: quota')
 
@@ -318,38 +318,38 @@ def test_a_pod_that_is_refused_by_itself_is_an_error():
 # ---------------------------------------------------------------- rollouts
 
 
-def _rolled(strategy, room, pods=4):
+def _roll(strategy, room, pods=4):
     """How the pods of each size are after an update of a Deployment whose nodes hold so many of them."""
     web = workload("Deployment", replicas=pods, strategy=strategy)
     update = workload("Deployment", replicas=pods, strategy=strategy, cpu="1001m")
     trial = _after([node("n1", f"{room * 1001}m")], _apply(web), _apply(update))
-    sizes = [each.spec.containers[0].resources.requests["cpu"] for each in trial.world.pods if each.node_name]
+    sizes = [pod.spec.containers[0].resources.requests["cpu"] for pod in trial.world.pods if pod.node_name]
     return sizes.count("1"), sizes.count("1001m"), _count(trial)[1]
 
 
 def test_a_rollout_needs_room_for_its_surge():
     surge = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
-    assert _rolled(surge, room=5) == (0, 4, 0)
-    assert _rolled(surge, room=4) == (4, 0, 1)
+    assert _roll(surge, room=5) == (0, 4, 0)
+    assert _roll(surge, room=4) == (4, 0, 1)
 
 
 def test_a_rollout_that_may_give_up_pods_first_needs_no_room():
-    assert _rolled({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}, room=4) == (0, 4, 0)
-    assert _rolled({"type": "Recreate"}, room=4) == (0, 4, 0)
+    assert _roll({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}, room=4) == (0, 4, 0)
+    assert _roll({"type": "Recreate"}, room=4) == (0, 4, 0)
 
 
 def test_a_rollout_replaces_the_pods_of_a_replica_set_that_is_not_known():
     old = [_web(f"web-5d-{letter}", "web-5d", node="node-0") for letter in "ab"]
     trial = _after([*nodes(1), workload("Deployment", replicas=2), *old], _apply(workload("Deployment", cpu="2")))
     assert _count(trial) == (2, 0)
-    assert not _placed(trial).keys() & {"web-5d-a", "web-5d-b"}
+    assert not _nodes_of_pods(trial).keys() & {"web-5d-a", "web-5d-b"}
 
 
 def test_an_update_of_a_stateful_set_stops_at_its_partition():
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
     before, after = (workload("StatefulSet", "db", 3, cpu=cpu, updateStrategy=strategy) for cpu in ("1", "2"))
     trial = _after(nodes(1), _apply(before), _apply(after))
-    sizes = {each.metadata.name: each.spec.containers[0].resources.requests["cpu"] for each in trial.world.pods}
+    sizes = {pod.metadata.name: pod.spec.containers[0].resources.requests["cpu"] for pod in trial.world.pods}
     assert sizes == {"db-0": "1", "db-1": "2", "db-2": "2"}
 
 
@@ -378,7 +378,7 @@ def test_a_resumed_job_gets_its_pods():
 
 def test_a_removed_workload_is_not_replaced():
     trial = _after(nodes(1), _apply(workload("Deployment", replicas=2)), Remove("Deployment", "default", "web"))
-    assert _placed(trial) == {}
+    assert _nodes_of_pods(trial) == {}
 
 
 def test_classes_and_limits_can_be_removed():
@@ -396,7 +396,7 @@ def test_classes_and_limits_can_be_removed():
 
 def test_the_pods_of_a_removed_node_come_back_elsewhere():
     trial = _after([node("n1"), node("n2"), _web("web-a", node="n1")], Remove("Node", "", "n1"))
-    assert list(_placed(trial).values()) == ["n2"]
+    assert list(_nodes_of_pods(trial).values()) == ["n2"]
 
 
 def test_gated_pods_and_those_of_no_profile_say_so():
@@ -410,6 +410,6 @@ def test_a_trial_leaves_the_cluster_as_it_was():
     cluster = Cluster.load([node("n1"), node("n2"), _web("web-a", node="n1")])
     trial = Trial(cluster)
     trial.drain(node_named(trial.world, "n1"))
-    assert [(each.name, each.spec.unschedulable) for each in cluster.nodes] == [("n1", False), ("n2", False)]
-    assert [each.node_name for each in cluster.pods] == ["n1"]
+    assert [(node.name, node.spec.unschedulable) for node in cluster.nodes] == [("n1", False), ("n2", False)]
+    assert [pod.node_name for pod in cluster.pods] == ["n1"]
     assert cluster.admission.objects.is_unknown("ReplicaSet")

@@ -31,20 +31,25 @@ def web(name="web", cpu="1", owner="web-5d", **more):
     return made
 
 
-def zoned(name, zone, cpu="4"):
+def zone_node(name, zone, cpu="4"):
     return node(name, cpu, labels={ZONE: zone})
 
 
 def after(objects, *steps):
     cluster = Cluster.load(objects)
-    before = [(each.key, each.node_name) for each in cluster.pods]
+    before = [(pod.key, pod.node_name) for pod in cluster.pods]
     found = outcome_of(carry_out_steps(cluster, steps))
-    assert [(each.key, each.node_name) for each in cluster.pods] == before
+    assert [(pod.key, pod.node_name) for pod in cluster.pods] == before
     return found
 
 
 def test_drain_moves_pods_and_leaves_pending_what_does_not_fit_elsewhere():
-    objects = [zoned("n1", "a"), zoned("n2", "b", "2"), web("small", "1", node="n1"), web("large", "3", node="n1")]
+    objects = [
+        zone_node("n1", "a"),
+        zone_node("n2", "b", "2"),
+        web("small", "1", node="n1"),
+        web("large", "3", node="n1"),
+    ]
     found = after(objects, Drain("n1"))
     (move,) = found.moved
     assert (move.replaces, move.before, move.after) == ("default/small", "n1", "n2")
@@ -57,14 +62,14 @@ def test_drain_moves_pods_and_leaves_pending_what_does_not_fit_elsewhere():
 def test_pending_pods_get_the_nodes_that_are_added():
     objects = [node("n1", "1"), web("old", node="n1"), web("new-1"), web("new-2")]
     found = after(objects, AddNodes(2, "n1"))
-    assert {each.after for each in found.placed} == {"n1-like-1", "n1-like-2"}
+    assert {move.after for move in found.placed} == {"n1-like-1", "n1-like-2"}
     assert not found.pending
     assert found.before[""]["cpu"].percent == 100
     assert (found.after[""]["cpu"].requested, found.after[""]["cpu"].allocatable) == (3000, 3000)
 
 
-def test_utilisation_and_spread_are_told_by_zone():
-    objects = [zoned("n1", "a"), zoned("n2", "b"), web("one", "2", node="n1"), web("two", "1", node="n1")]
+def test_utilisation_and_spread_are_given_by_zone():
+    objects = [zone_node("n1", "a"), zone_node("n2", "b"), web("one", "2", node="n1"), web("two", "1", node="n1")]
     found = after(objects, Drain("n1"))
     assert [found.before[zone]["cpu"].percent for zone in ("a", "b")] == [75, 0]
     assert [found.after[zone]["cpu"].percent for zone in ("a", "b")] == [0, 75]
@@ -75,11 +80,11 @@ def test_preempted_pods_come_back_as_pending_ones_if_they_have_a_controller():
     objects = [node("n1", "1"), web("low", node="n1"), web("bare", "1", owner="", node="n2"), node("n2", "1")]
     urgent = web("urgent", priority=10)
     found = after(objects, Apply("urgent.yaml", [Found(urgent, "urgent.yaml")]))
-    ((victim, by),) = [(each.pod, each.by) for each in found.preempted]
+    ((victim, by),) = [(preemption.pod, preemption.by) for preemption in found.preempted]
     assert by == "default/urgent"
-    assert [each.pod for each in found.placed] == ["default/urgent"]
+    assert [move.pod for move in found.placed] == ["default/urgent"]
     if victim == "default/low":
-        assert [(each.replaces, each.before) for each in found.pending] == [("default/low", "n1")]
+        assert [(entry.replaces, entry.before) for entry in found.pending] == [("default/low", "n1")]
     else:
         assert found.gone == ["default/bare"]
 
@@ -142,7 +147,7 @@ def test_an_applied_workload_has_the_pods_of_its_template():
         "spec": {"replicas": 3, "template": template},
     }
     found = after([node("n1")], Apply("d.yaml", [Found(deployment, "d.yaml")]))
-    assert [each.pod.startswith("default/shop-") for each in found.placed] == [True] * 3
+    assert [move.pod.startswith("default/shop-") for move in found.placed] == [True] * 3
     twice = after([node("n1")], *[Apply("d.yaml", [Found(deployment, "d.yaml")])] * 2)
     assert len(twice.placed) == 3
 
@@ -171,7 +176,7 @@ def test_a_workload_s_number_of_pods_is_checked_and_stays_without_one(replicas, 
 def test_applied_objects_replace_those_of_their_name():
     larger = node("n1", "8")
     found = after([node("n1", "1"), web(cpu="4")], Apply("n.yaml", [Found(larger, "n.yaml")]))
-    assert [each.after for each in found.placed] == ["n1"]
+    assert [move.after for move in found.placed] == ["n1"]
 
 
 def test_another_configuration_decides_from_there_on():
@@ -185,12 +190,12 @@ def test_another_configuration_decides_from_there_on():
 
     found = after(cluster, UseProfiles("c.yaml", config, rebuilt))
     assert used == [config]
-    assert [each.pod for each in found.still_pending] == ["default/web"]
+    assert [entry.pod for entry in found.still_pending] == ["default/web"]
 
 
 def test_pods_of_unknown_schedulers_stay_pending():
     found = after([node("n1"), pod("other", scheduler="theirs")], AddNodes(1, "n1"))
-    waiting = [(each.pod, each.why) for each in found.still_pending]
+    waiting = [(entry.pod, entry.why) for entry in found.still_pending]
     assert waiting == [("default/other", "no profile is named 'theirs'")]
 
 
@@ -212,7 +217,7 @@ def test_steps_are_read_from_a_document():
         Remove("Pod", "shop", "web"),
         Apply("x.yaml", []),
     ]
-    assert [each.text for each in steps] == [
+    assert [step.text for step in steps] == [
         "drain n1",
         "add 2 node(s) like n1",
         "scale shop/Deployment/web to 3",
@@ -248,6 +253,6 @@ def test_removals_name_a_kind_and_an_object():
         remove_of("n1")
 
 
-def test_unknown_nodes_are_told_with_the_nearest_names():
+def test_unknown_nodes_are_refused_with_the_nearest_names():
     with pytest.raises(ClusterError, match=r"there is no node node-2; did you mean node-1\?"):
         after([node("node-1")], Drain("node-2"))

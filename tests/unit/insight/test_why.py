@@ -10,7 +10,7 @@ def web(name="web", cpu="1", **more):
 
 
 def blockers(found):
-    return {name: [(each.plugin, each.text) for each in known] for name, known in found.blockers.items()}
+    return {name: [(each.plugin, each.text) for each in blocker] for name, blocker in found.blockers.items()}
 
 
 def test_every_blocker_of_a_node_is_named_not_only_the_first():
@@ -29,7 +29,7 @@ def test_every_blocker_of_a_node_is_named_not_only_the_first():
 def test_nodes_are_grouped_by_what_keeps_the_pod_off():
     nodes = [node(f"n{index}", "1", taints=[TAINT] if index else []) for index in range(5)]
     found = Cluster.load(nodes).why(web(cpu="2"))
-    assert [(each.plugin, len(each.nodes), each.examples) for each in found.groups] == [
+    assert [(group.plugin, len(group.nodes), group.examples) for group in found.groups] == [
         ("NodeResourcesFit", 5, ("n0", "n1", "n2")),
         ("TaintToleration", 4, ("n1", "n2", "n3")),
     ]
@@ -49,7 +49,7 @@ def test_pods_nominated_to_a_node_count_there():
     assert blockers(found)["n1"] == [("NodeResourcesFit", "Insufficient cpu")]
 
 
-def test_a_node_that_is_not_among_the_named_ones_is_told_so():
+def test_a_node_outside_the_prefilter_nodes_has_that_blocker():
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     found = Cluster.load([node("n1"), node("n2")]).why(web(affinity={"nodeAffinity": required}))
@@ -59,7 +59,7 @@ def test_a_node_that_is_not_among_the_named_ones_is_told_so():
 
 def test_scores_say_why_the_winner_won():
     found = Cluster.load([node("n1", "2"), node("n2", "8")]).why(web())
-    assert [each.node for each in found.scores] == ["n2", "n1"]
+    assert [score.node for score in found.scores] == ["n2", "n1"]
     first, second = found.scores
     assert first.total == sum(first.plugins.values())
     gain = first.plugins["NodeResourcesFit"] - second.plugins["NodeResourcesFit"]
@@ -68,7 +68,7 @@ def test_scores_say_why_the_winner_won():
     assert (found.preemption, found.message) == ("", "")
 
 
-def test_equal_scores_are_told():
+def test_equal_scores_are_named_as_a_tie():
     found = Cluster.load([node("n1"), node("n2")]).why(web())
     assert "have the same score; the tie was broken in favour of" in found.verdict
 
@@ -79,7 +79,7 @@ def test_a_bound_pod_is_asked_about_as_if_it_were_pending():
     found = cluster.why(bound, "n2")
     assert (found.bound_to, found.node, found.asked) == ("n1", "n1", "n2")
     assert list(found.blockers) == ["n2"]
-    assert [each.node_name for each in cluster.pods] == ["n1"]
+    assert [pod.node_name for pod in cluster.pods] == ["n1"]
 
 
 def test_preemption_verdict_names_node_and_victims():
@@ -90,7 +90,7 @@ def test_preemption_verdict_names_node_and_victims():
     assert Cluster.load([node("n1", "1")]).why(web(cpu="9")).preemption.startswith("Preemption does not help: ")
 
 
-def test_everything_is_in_the_answer_for_programs():
+def test_json_answer_has_every_part():
     found = Cluster.load([node("n1", "1"), node("n2", "4")]).why(web(cpu="2", nodeSelector={HOSTNAME: "n1"})).as_dict()
     assert found["blockers"]["n1"][0]["detail"] == "asks for 2 cpu, 1 left"
     assert found["groups"][0]["examples"]

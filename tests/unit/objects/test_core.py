@@ -4,7 +4,8 @@ import weakref
 import msgspec
 import pytest
 
-from podium.objects.core import Container, Node, Pod, PodCondition, PodSpec, PodStatus, Volume, once_per_spec
+from podium.objects.core import Container, Node, Pod, PodCondition, PodSpec, PodStatus, once_per_spec
+from podium.objects.pod_volumes import Volume
 
 POD = b"""{
   "apiVersion": "v1", "kind": "Pod",

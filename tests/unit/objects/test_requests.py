@@ -9,10 +9,10 @@ from podium.objects.core import (
     PodCondition,
     PodSpec,
     PodStatus,
-    RawQuantity,
     ResourceRequirements,
 )
 from podium.objects.errors import FieldError
+from podium.objects.meta import RawQuantity
 from podium.objects.requests import (
     DEFAULT_MEMORY_BYTES,
     REQUESTS_MAX,

@@ -2,15 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.objects.core import (
-    LabelSelector,
-    LabelSelectorRequirement,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    PreferredSchedulingTerm,
-)
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from podium.objects.errors import FieldError
+from podium.objects.meta import LabelSelector, LabelSelectorRequirement
 from podium.objects.selectors import (
     EVERYTHING,
     NOTHING,

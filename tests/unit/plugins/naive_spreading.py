@@ -10,15 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from podium.cluster import Snapshot
-from podium.objects.core import (
-    LabelSelector,
-    Node,
-    Pod,
-    PodAffinity,
-    PodAffinityTerm,
-    TopologySpreadConstraint,
-    WeightedPodAffinityTerm,
-)
+from podium.objects.affinity import PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from podium.objects.core import Node, Pod, TopologySpreadConstraint
+from podium.objects.meta import LabelSelector
 from podium.objects.selectors import compile_node_selector, compile_selector
 from podium.objects.tolerations import is_tolerated
 

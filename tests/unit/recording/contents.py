@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.recording.columns import ColumnWriter, Noted
+from podium.recording.columns import ColumnWriter, EntryBuffer
 
 
 def content_of(*entries: tuple[int, Any]) -> bytes:
-    """As a recorder writes it that has noted these kinds and values."""
-    noted = Noted()
+    """As a recorder writes it that has buffer these kinds and values."""
+    buffer = EntryBuffer()
     for kind, value in entries:
-        noted.note(kind, value)
-    (content,) = ColumnWriter().contents(*noted.take(len(entries)))
+        buffer.note(kind, value)
+    (content,) = ColumnWriter().contents(*buffer.take(len(entries)))
     return content

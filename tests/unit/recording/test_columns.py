@@ -1,4 +1,4 @@
-"""Entries as they were noted, and entries from bytes that anybody may have written."""
+"""Entries as they were buffer, and entries from bytes that anybody may have written."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from podium.objects.core import ObjectMeta, Pod, PodStatus
+from podium.objects.core import Pod, PodStatus
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import NODES, PODS
-from podium.recording import columns, tape
-from podium.recording.columns import ColumnWriter, LeftOut, Noted, entries_of
-from podium.recording.tape import Decided
+from podium.recording import columns, entries
+from podium.recording.columns import ColumnWriter, EntryBuffer, LeftOut, entries_of
+from podium.recording.entries import Decision
 from tests.builders import node, pod
 from tests.unit.recording.contents import content_of
 
-POD, SPECS = len(tape.NAMES), len(tape.NAMES) + 1
-DECIDED = Decided("u", "default/web", "Suggested", "n1", 1, 1, 0, None, ("default/low",))
+POD, SPECS = len(entries.KIND_NAMES), len(entries.KIND_NAMES) + 1
+DECIDED = Decision("u", "default/web", "Suggested", "n1", 1, 1, 0, None, ("default/low",))
 REFUSED = ("Conflict", "changed", 409, "Conflict", None, False)
 ALL: list[tuple[int, Any]] = [
-    (tape.NOW, 5.0),
-    (tape.MONOTONIC, 0.1),
-    (tape.READ, None),
-    (tape.PUT, (NODES.path, node("n1"))),
-    (tape.REMOVE, (PODS.path, "default/web")),
-    (tape.SIGNAL, 0),
-    (tape.RESUME, 1),
-    (tape.COMPOSE, 1),
-    (tape.ANSWER, (1, tape.VALUE, True)),
-    (tape.ANSWER, (2, tape.OBJECT, pod("web"))),
-    (tape.ANSWER, (3, tape.REFUSED, REFUSED)),
-    (tape.ANSWER, (4, tape.CANCELLED, None)),
-    (tape.ANSWER, (5, tape.RAISED, "OSError: no")),
-    (tape.DECIDED, DECIDED),
-    (tape.FAILED, ("u", "unschedulable", "full")),
-    (tape.TIME, 7.0),
-    (tape.END, None),
+    (entries.NOW, 5.0),
+    (entries.MONOTONIC, 0.1),
+    (entries.READ, None),
+    (entries.PUT, (NODES.path, node("n1"))),
+    (entries.REMOVE, (PODS.path, "default/web")),
+    (entries.SIGNAL, 0),
+    (entries.RESUME, 1),
+    (entries.COMPOSE, 1),
+    (entries.ANSWER, (1, entries.VALUE, True)),
+    (entries.ANSWER, (2, entries.OBJECT, pod("web"))),
+    (entries.ANSWER, (3, entries.REFUSED, REFUSED)),
+    (entries.ANSWER, (4, entries.CANCELLED, None)),
+    (entries.ANSWER, (5, entries.RAISED, "OSError: no")),
+    (entries.DECIDED, DECIDED),
+    (entries.FAILED, ("u", "unschedulable", "full")),
+    (entries.TIME, 7.0),
+    (entries.END, None),
 ]
 
 
@@ -45,21 +46,21 @@ def written(kinds: Any, **values: Any) -> bytes:
     """A block with these columns, by the names of their kinds."""
     made = [[] for _ in range(SPECS + 1)]
     for name, column in values.items():
-        made[{"POD": POD, "SPECS": SPECS}.get(name) or getattr(tape, name)] = column
+        made[{"POD": POD, "SPECS": SPECS}.get(name) or getattr(entries, name)] = column
     return msgspec.msgpack.encode([kinds, *made])
 
 
 def test_every_kind_of_entry_is_read_as_it_was_noted() -> None:
-    entries = entries_of(content_of(*ALL))
-    assert [entry[0] for entry in entries] == [kind for kind, _ in ALL]
-    assert entries[:3] == [(tape.NOW, 5_000_000_000), (tape.MONOTONIC, 100_000_000), (tape.READ, None)]
-    assert entries[3:5] == [(tape.PUT, NODES.path, node("n1")), (tape.REMOVE, PODS.path, "default/web")]
-    assert entries[8:10] == [(tape.ANSWER, 1, tape.VALUE, True), (tape.ANSWER, 2, tape.OBJECT, pod("web"))]
-    assert entries[10][:3] == (tape.ANSWER, 3, tape.REFUSED)
-    assert entries[10][3][2:] == list(REFUSED[2:])
-    assert entries[13] == (tape.DECIDED, *DECIDED)
-    assert entries[14][:-1] == (tape.FAILED, "u", "unschedulable", "full")
-    assert entries[-1] == (tape.END,)
+    block = entries_of(content_of(*ALL))
+    assert [entry[0] for entry in block] == [kind for kind, _ in ALL]
+    assert block[:3] == [(entries.NOW, 5_000_000_000), (entries.MONOTONIC, 100_000_000), (entries.READ, None)]
+    assert block[3:5] == [(entries.PUT, NODES.path, node("n1")), (entries.REMOVE, PODS.path, "default/web")]
+    assert block[8:10] == [(entries.ANSWER, 1, entries.VALUE, True), (entries.ANSWER, 2, entries.OBJECT, pod("web"))]
+    assert block[10][:3] == (entries.ANSWER, 3, entries.REFUSED)
+    assert block[10][3][2:] == list(REFUSED[2:])
+    assert block[13] == (entries.DECIDED, *DECIDED)
+    assert block[14][:-1] == (entries.FAILED, "u", "unschedulable", "full")
+    assert block[-1] == (entries.END,)
 
 
 def test_pods_are_read_as_they_were_and_share_their_specs() -> None:
@@ -71,11 +72,11 @@ def test_pods_are_read_as_they_were_and_share_their_specs() -> None:
         pod("web-3", uid="d", labels={"app": "web"}, cpu="1"),
         pod("web-2", uid="b", labels={"app": "web"}, cpu="1", node="n2"),
     ]
-    noted = Noted()
+    buffer = EntryBuffer()
     for each in pods:
-        noted.put(PODS.path, each)
-    contents = ColumnWriter().contents(*noted.take(4)) + ColumnWriter().contents(*noted.take(4))
-    found = [tape.item_of(entry) for content in contents for entry in entries_of(content)]
+        buffer.note_put(PODS.path, each)
+    contents = ColumnWriter().contents(*buffer.take(4)) + ColumnWriter().contents(*buffer.take(4))
+    found = [entries.item_of(entry) for content in contents for entry in entries_of(content)]
     assert found == pods
     assert all(each.spec is made.spec for each, made in zip(found, pods, strict=True))
 
@@ -87,27 +88,27 @@ def test_what_replicas_share_is_written_once() -> None:
 
 
 def test_entries_are_taken_in_order_and_by_number() -> None:
-    noted = Noted()
+    buffer = EntryBuffer()
     for number in range(5):
-        noted.note(tape.SIGNAL, number)
-        noted.note(tape.READ, -number)
-    taken = [noted.take(4), noted.take(100)]
-    assert [values[tape.SIGNAL] for _, values in taken] == [[0, 1], [2, 3, 4]]
-    assert [values[tape.READ] for _, values in taken] == [[0, -1], [-2, -3, -4]]
-    assert len(noted) == 0
+        buffer.note(entries.SIGNAL, number)
+        buffer.note(entries.READ, -number)
+    taken = [buffer.take(4), buffer.take(100)]
+    assert [values[entries.SIGNAL] for _, values in taken] == [[0, 1], [2, 3, 4]]
+    assert [values[entries.READ] for _, values in taken] == [[0, -1], [-2, -3, -4]]
+    assert len(buffer) == 0
 
 
 def test_entries_that_a_reader_would_refuse_for_their_size_are_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "BLOCK_BYTES_MAX", 1000)
-    noted = Noted()
+    buffer = EntryBuffer()
     for number in range(50):
-        noted.note(tape.FAILED, (str(number), "unschedulable", "x" * 100))
-        noted.put(PODS.path, pod(f"web-{number}"))
-    contents = ColumnWriter().contents(*noted.take(100))
+        buffer.note(entries.FAILED, (str(number), "unschedulable", "x" * 100))
+        buffer.note_put(PODS.path, pod(f"web-{number}"))
+    contents = ColumnWriter().contents(*buffer.take(100))
     assert all(len(each) <= 1000 for each in contents)
-    entries = [entry for each in contents for entry in entries_of(each)]
-    assert [entry[1] for entry in entries[::2]] == [str(each) for each in range(50)]
-    assert [tape.item_of(entry).key for entry in entries[1::2]] == [f"default/web-{each}" for each in range(50)]
+    block = [entry for each in contents for entry in entries_of(each)]
+    assert [entry[1] for entry in block[::2]] == [str(each) for each in range(50)]
+    assert [entries.item_of(entry).key for entry in block[1::2]] == [f"default/web-{each}" for each in range(50)]
 
 
 # ---------------------------------------------------------------- what podium did not write
@@ -121,14 +122,14 @@ BYTES = msgspec.msgpack.encode(pod("web"))
 
 def test_a_pod_is_read_from_its_row() -> None:
     (entry,) = entries_of(written(bytes([POD]), POD=[[*OWN, OTHERS, STATUS]], SPECS=[SPEC]))
-    assert (entry[:2], tape.item_of(entry).key) == ((tape.PUT, PODS.path), "default/web")
+    assert (entry[:2], entries.item_of(entry).key) == ((entries.PUT, PODS.path), "default/web")
 
 
 @pytest.mark.parametrize("value", ["x", [[]], {"a": 1}, float("nan"), float("inf"), 1e300])
 @pytest.mark.parametrize("name", ["NOW", "MONOTONIC", "READ", "SIGNAL", "RESUME", "COMPOSE", "TIME", "FAILED", "END"])
 def test_value_of_another_type_is_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match="in it is not as podium writes it"):
-        entries_of(written(bytes([getattr(tape, name)]), **{name: [value]}))
+        entries_of(written(bytes([getattr(entries, name)]), **{name: [value]}))
 
 
 @pytest.mark.parametrize(
@@ -137,11 +138,11 @@ def test_value_of_another_type_is_refused(name: str, value: Any) -> None:
         ("PUT", [NODES.path, "Pod", "text"]),
         ("PUT", [NODES.path, "Pod"]),
         ("REMOVE", [PODS.path]),
-        ("ANSWER", [1, tape.REFUSED, ["Nothing", "", 0, "", None, False], b""]),
-        ("ANSWER", [1, tape.REFUSED, ["Conflict"], b""]),
-        ("ANSWER", [1, tape.OBJECT, "Secret", BYTES]),
-        ("ANSWER", [1, tape.OBJECT, None, BYTES]),
-        ("ANSWER", [1, tape.VALUE, ["Conflict"], b""]),
+        ("ANSWER", [1, entries.REFUSED, ["Nothing", "", 0, "", None, False], b""]),
+        ("ANSWER", [1, entries.REFUSED, ["Conflict"], b""]),
+        ("ANSWER", [1, entries.OBJECT, "Secret", BYTES]),
+        ("ANSWER", [1, entries.OBJECT, None, BYTES]),
+        ("ANSWER", [1, entries.VALUE, ["Conflict"], b""]),
         ("ANSWER", [1, 99, None, b""]),
         ("DECIDED", ["u", "default/web", "Suggested", "n1", 1, 1, 0, None, [7]]),
         ("DECIDED", ["u", "default/web", "Suggested", "n1", 1, 1, 0, None]),
@@ -154,7 +155,7 @@ def test_value_of_another_type_is_refused(name: str, value: Any) -> None:
     ],
 )
 def test_entry_without_sense_is_refused(name: str, value: Any) -> None:
-    kind = POD if name == "POD" else getattr(tape, name)
+    kind = POD if name == "POD" else getattr(entries, name)
     with pytest.raises(ValueError, match="in it is not as podium writes it"):
         entries_of(written(bytes([kind]), SPECS=[SPEC], **{name: [value]}))
 
@@ -168,7 +169,7 @@ def test_entry_without_sense_is_refused(name: str, value: Any) -> None:
         b"\xdd\xff\xff\xff\xff",
         msgspec.msgpack.encode([b""] * 3),
         written(b"", READ=[1]),
-        written(bytes([tape.READ])),
+        written(bytes([entries.READ])),
         written(bytes([SPECS]), SPECS=[SPEC]),
         written(bytes([99])),
     ],
@@ -188,9 +189,9 @@ def test_bytes_that_are_no_block_are_refused(content: bytes) -> None:
     ],
 )
 def test_object_that_cannot_be_read_is_named_and_the_others_are_read(value: Any) -> None:
-    content = written(bytes([tape.READ, tape.PUT, tape.READ]), READ=[1, 2], PUT=[value])
+    content = written(bytes([entries.READ, entries.PUT, entries.READ]), READ=[1, 2], PUT=[value])
     left_out: list[LeftOut] = []
-    assert entries_of(content, left_out.append) == [(tape.READ, 1), (tape.READ, 2)]
+    assert entries_of(content, left_out.append) == [(entries.READ, 1), (entries.READ, 2)]
     assert [str(each).startswith(f"{value[1]} of a name that is not read: an object") for each in left_out] == [True]
 
 
@@ -206,10 +207,10 @@ MANY = b"\xdd\x00\x40\x00\x00"
             b"\xdc\x00\x10\xc4\x00" + b"\x90" * at + MANY + b"\x90" * (1 << 22) + b"\x90" * (SPECS - at)
             for at in range(SPECS + 1)
         ),
-        written(bytes([tape.PUT]), PUT=[[PODS.path, "Pod", b"\x80" * ((1 << 22) + 1)]]),
+        written(bytes([entries.PUT]), PUT=[[PODS.path, "Pod", b"\x80" * ((1 << 22) + 1)]]),
         written(bytes([POD]), POD=[[*OWN, OTHERS, ["", [{}] * (1 << 22), *STATUS[2:]]]]),
-        written(bytes([tape.DECIDED]), DECIDED=[[*DECIDED[:-1], ["n"] * (1 << 20)]]),
-        written(bytes([tape.ANSWER]), ANSWER=[[1, tape.REFUSED, ["n"] * 1000, b""]]),
+        written(bytes([entries.DECIDED]), DECIDED=[[*DECIDED[:-1], ["n"] * (1 << 20)]]),
+        written(bytes([entries.ANSWER]), ANSWER=[[1, entries.REFUSED, ["n"] * 1000, b""]]),
     ],
 )
 def test_bytes_that_claim_to_be_very_much_take_no_memory(content: bytes) -> None:
@@ -246,26 +247,26 @@ _TOO_MANY = {f"label-{number}": "x" * 60 for number in range(60_000)}
 )
 def test_object_that_no_reader_would_take_is_left_out_and_named(item: Any) -> None:
     left_out: list[LeftOut] = []
-    noted = Noted()
-    noted.put(PODS.path, pod("web-1"))
-    noted.put(PODS.path if isinstance(item, Pod) else NODES.path, item)
-    noted.put(PODS.path, pod("web-2"))
-    contents = ColumnWriter(leave_out=left_out.append).contents(*noted.take(10))
+    buffer = EntryBuffer()
+    buffer.note_put(PODS.path, pod("web-1"))
+    buffer.note_put(PODS.path if isinstance(item, Pod) else NODES.path, item)
+    buffer.note_put(PODS.path, pod("web-2"))
+    contents = ColumnWriter(leave_out=left_out.append).contents(*buffer.take(10))
     assert [(each.kind, each.key) for each in left_out] == [(type(item).__name__, item.key)]
     read_without: list[LeftOut] = []
-    entries = [entry for content in contents for entry in entries_of(content, read_without.append)]
-    assert [tape.item_of(entry).key for entry in entries] == ["default/web-1", "default/web-2"]
+    block = [entry for content in contents for entry in entries_of(content, read_without.append)]
+    assert [entries.item_of(entry).key for entry in block] == ["default/web-1", "default/web-2"]
     assert read_without == left_out
 
 
 def test_answer_with_an_object_that_no_reader_would_take_says_so() -> None:
-    content = content_of((tape.ANSWER, (1, tape.OBJECT, node("evil", labels=_TOO_MANY))))
+    content = content_of((entries.ANSWER, (1, entries.OBJECT, node("evil", labels=_TOO_MANY))))
     (entry,) = entries_of(content)
-    assert entry[:3] == (tape.ANSWER, 1, tape.RAISED)
+    assert entry[:3] == (entries.ANSWER, 1, entries.RAISED)
     (entry,) = entries_of(
-        content_of((tape.ANSWER, (1, tape.OBJECT, node("large", labels=dict([*_TOO_MANY.items()][:30_000])))))
+        content_of((entries.ANSWER, (1, entries.OBJECT, node("large", labels=dict([*_TOO_MANY.items()][:30_000])))))
     )
-    assert entry[:3] == (tape.ANSWER, 1, tape.OBJECT)
+    assert entry[:3] == (entries.ANSWER, 1, entries.OBJECT)
 
 
 def test_block_of_an_earlier_podium_with_one_pod_that_is_too_large_is_left_out() -> None:

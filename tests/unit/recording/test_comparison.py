@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from random import Random
 from typing import Any
 
 from podium.objects.resource_types import NODES
 from podium.recording.comparison import first_difference
-from podium.recording.tape import DECIDED, PUT, REMOVE, RESUME, Decided
+from podium.recording.entries import DECIDED, PUT, REMOVE, RESUME, Decision
 from tests.builders import node
 
 
-def decided(number: int, on: str, uid: str = "") -> Any:
-    return (DECIDED, *Decided(uid or f"u{number}", f"default/web-{number}", "Suggested", on, 3, 2, 170, None, ()))
+def decision(number: int, node_name: str, uid: str = "") -> Any:
+    return (
+        DECIDED,
+        *Decision(uid or f"u{number}", f"default/web-{number}", "Suggested", node_name, 3, 2, 170, None, ()),
+    )
 
 
-def entries(*made: Any) -> Any:
-    return made
+def recording(*entries: Any) -> Any:
+    return entries
 
 
 def test_recordings_with_the_same_decisions_do_not_differ() -> None:
-    one = entries(decided(1, "n1"), (RESUME, 1), decided(2, "n2"))
-    other = entries(decided(1, "n1", uid="another"), decided(2, "n2"))
-    assert first_difference(one, other) is None
+    left = recording(decision(1, "n1"), (RESUME, 1), decision(2, "n2"))
+    right = recording(decision(1, "n1", uid="another"), decision(2, "n2"))
+    assert first_difference(left, right) is None
 
 
 def test_first_difference_is_named_with_the_event_before_it() -> None:
-    one = entries(decided(1, "n1"), (PUT, NODES.path, node("n3")), decided(2, "n3"), decided(3, "n1"))
-    other = entries(decided(1, "n1"), (REMOVE, NODES.path, "n2"), decided(2, "n1"), decided(3, "n2"))
-    found = first_difference(one, other)
-    assert found is not None
-    assert found.one is not None
-    assert found.other is not None
-    assert (found.attempt, found.one.decided.node, found.other.decided.node) == (2, "n3", "n1")
-    assert found.one.event == "Node n3 was added or has changed"
-    assert found.other.event == "Node n2 was deleted"
+    left = recording(decision(1, "n1"), (PUT, NODES.path, node("n3")), decision(2, "n3"), decision(3, "n1"))
+    right = recording(decision(1, "n1"), (REMOVE, NODES.path, "n2"), decision(2, "n1"), decision(3, "n2"))
+    difference = first_difference(left, right)
+    assert difference is not None
+    assert difference.attempt == 2
+    events = [side and (side.decision.node, side.event) for side in difference.decisions]
+    assert events == [("n3", "Node n3 was added or has changed"), ("n1", "Node n2 was deleted")]
 
 
 def test_recording_that_ends_earlier_differs_there() -> None:
-    found = first_difference(entries(decided(1, "n1")), entries(decided(1, "n1"), decided(2, "n1")))
-    assert found is not None
-    assert found.attempt == 2
-    assert found.one is None
+    difference = first_difference(recording(decision(1, "n1")), recording(decision(1, "n1"), decision(2, "n1")))
+    assert difference is not None
+    assert difference.attempt == 2
+    assert difference.decisions[0] is None
 
 
 def test_planted_differences_are_found_where_they_are() -> None:
@@ -49,8 +51,8 @@ def test_planted_differences_are_found_where_they_are() -> None:
     for _ in range(50):
         nodes = [random.choice(("n1", "n2", "n3")) for _ in range(40)]
         place = random.randrange(40)
-        changed = [*nodes[:place], "n4", *(random.choice(("n1", "n2")) for _ in range(random.randrange(40)))]
-        one, other = (entries(*(decided(at, on) for at, on in enumerate(made))) for made in (nodes, changed))
-        found = first_difference(one, other)
-        assert found is not None
-        assert found.attempt == place + 1
+        variant = [*nodes[:place], "n4", *(random.choice(("n1", "n2")) for _ in range(random.randrange(40)))]
+        left, right = (recording(*starmap(decision, enumerate(names))) for names in (nodes, variant))
+        difference = first_difference(left, right)
+        assert difference is not None
+        assert difference.attempt == place + 1

@@ -14,10 +14,11 @@ from podium.objects.claims import (
     ResourceClaimConsumerReference,
     ResourceClaimMeta,
 )
-from podium.objects.core import OwnerReference, PodCondition
+from podium.objects.core import PodCondition
 from podium.objects.devices import Device
+from podium.objects.meta import OwnerReference
 from podium.objects.resource_types import NODES, PODS
-from podium.recording import tape
+from podium.recording.entries import DECIDED, FAILED, REFUSED, REMOVE, VALUE, Decision, item_of
 from podium.recording.hashed_names import NameHasher
 from podium.recording.recorder import Recorder
 from podium.recording.replay import entries_of
@@ -57,7 +58,7 @@ def test_well_known_keys_stay_and_their_values_are_hashed() -> None:
     assert made.metadata.labels["kubernetes.io/hostname"] == made.metadata.name
 
 
-def test_kinds_conditions_and_reasons_that_somebody_has_chosen_are_hashed_alike() -> None:
+def test_kinds_conditions_and_reasons_outside_the_api_are_hashed_alike() -> None:
     owners = (
         OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="web"),
         OwnerReference(api_version="v1", kind="ReplicationController", name="web"),
@@ -107,10 +108,10 @@ def test_consumers_and_finalizers_of_others_are_hashed() -> None:
 
 def test_reasons_of_webhooks_are_hashed() -> None:
     fields = ("Invalid", "no", 422, "PayrollClosed", None, False)
-    assert HASHER.answer(tape.REFUSED, fields)[3] == HASHER.text("PayrollClosed")
-    assert HASHER.answer(tape.REFUSED, ("Conflict", "no", 409, "Conflict", None, False))[3] == "Conflict"
-    assert HASHER.answer(tape.VALUE, "OutOfcpu") == "OutOfcpu"
-    assert HASHER.answer(tape.VALUE, True) is True
+    assert HASHER.answer(REFUSED, fields)[3] == HASHER.text("PayrollClosed")
+    assert HASHER.answer(REFUSED, ("Conflict", "no", 409, "Conflict", None, False))[3] == "Conflict"
+    assert HASHER.answer(VALUE, "OutOfcpu") == "OutOfcpu"
+    assert HASHER.answer(VALUE, True) is True
 
 
 def test_segments_hold_no_name(tmp_path: Path) -> None:
@@ -122,15 +123,15 @@ def test_segments_hold_no_name(tmp_path: Path) -> None:
     }
     recorder = Recorder(tmp_path, described, HASHER)
     waiting = pod("acme-payroll", namespace="salaries", labels={"intranet.example/team": "accounting"})
-    recorder.put(PODS.path, waiting)
-    recorder.put(NODES.path, node("berlin-cellar", zone="secretzone"))
-    decided = tape.Decided("u", "salaries/acme-payroll", "Suggested", "berlin-cellar", 1, 1, 0, None, ("salaries/x",))
-    recorder.note(tape.DECIDED, decided)
-    recorder.note(tape.FAILED, ("u", "error", 'pods "acme-payroll" not found'))
-    recorder.note(tape.REMOVE, (NODES.path, "berlin-cellar"))
+    recorder.note_put(PODS.path, waiting)
+    recorder.note_put(NODES.path, node("berlin-cellar", zone="secretzone"))
+    decided = Decision("u", "salaries/acme-payroll", "Suggested", "berlin-cellar", 1, 1, 0, None, ("salaries/x",))
+    recorder.note(DECIDED, decided)
+    recorder.note(FAILED, ("u", "error", 'pods "acme-payroll" not found'))
+    recorder.note(REMOVE, (NODES.path, "berlin-cellar"))
     recorder.close()
     segments = open_segments(tmp_path)
     content = b"".join([*segments.blocks(), msgspec.json.encode(segments.description)])
     assert [each for each in names if each.encode() in content] == []
     put, _, decision, *_ = entries_of(open_segments(tmp_path))
-    assert tape.Decided(*decision[1:]).pod == tape.item_of(put).key
+    assert Decision(*decision[1:]).pod == item_of(put).key

@@ -12,15 +12,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.lib.clock import ManualClock
-from podium.recording import columns, tape
+from podium.recording import columns
 from podium.recording import recorder as recorder_module
+from podium.recording.entries import END, MONOTONIC, NOW, READ, SIGNAL, Times
 from podium.recording.recorder import Recorder
 from podium.recording.replay import entries_of
 from podium.recording.segments import SegmentWriter, open_segments
 from tests.patience import PATIENCE_S
 
 
-def test_entries_are_read_as_they_were_noted(tmp_path: Path) -> None:
+def test_reader_returns_the_recorded_entries(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path, {})
     clock = recorder.clock(ManualClock())
     readings = [clock.monotonic(), clock.now(), clock.monotonic()]
@@ -29,9 +30,13 @@ def test_entries_are_read_as_they_were_noted(tmp_path: Path) -> None:
     recorder.reading(lambda: 8)()
     recorder.close()
     entries = list(entries_of(open_segments(tmp_path)))
-    assert [entry[0] for entry in entries] == [tape.MONOTONIC, tape.NOW, tape.MONOTONIC, tape.READ, tape.END]
-    steady, wall = tape.Times(), tape.Times()
-    assert [steady.take(entries[0][1]), wall.take(entries[1][1]), steady.take(entries[2][1])] == readings
+    assert [entry[0] for entry in entries] == [MONOTONIC, NOW, MONOTONIC, READ, END]
+    monotonic_times, wall_times = Times(), Times()
+    assert [
+        monotonic_times.take(entries[0][1]),
+        wall_times.take(entries[1][1]),
+        monotonic_times.take(entries[2][1]),
+    ] == readings
 
 
 def test_more_random_bits_than_an_entry_holds_are_several_draws(tmp_path: Path) -> None:
@@ -46,7 +51,7 @@ def test_more_random_bits_than_an_entry_holds_are_several_draws(tmp_path: Path) 
 def test_many_entries_at_once_are_written_in_several_blocks(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path, {})
     for number in range(25_000):
-        recorder.note(tape.SIGNAL, number)
+        recorder.note(SIGNAL, number)
     recorder.close()
     blocks = list(open_segments(tmp_path).blocks())
     assert max(len(columns.entries_of(each)) for each in blocks) == 2_000
@@ -60,7 +65,7 @@ def test_full_disk_ends_the_recording_with_one_warning(tmp_path: Path, monkeypat
     monkeypatch.setattr(SegmentWriter, "write", refuse)
     with capture_logs() as logs:
         recorder = Recorder(tmp_path, {})
-        recorder.note(tape.READ, 1)
+        recorder.note(READ, 1)
         recorder.close()
     (entry,) = logs
     assert (entry["log_level"], "No space left on device" in entry["error"]) == ("warning", True)
@@ -77,9 +82,9 @@ def test_disk_that_is_too_slow_ends_the_recording_with_one_warning_and_nothing_w
         recorder = Recorder(tmp_path, {})
         for _ in range(2):
             for number in range(101):
-                recorder.note(tape.SIGNAL, number)
+                recorder.note(SIGNAL, number)
             recorder._write_waiting_or_give_up()
-        assert not len(recorder._noted)
+        assert not len(recorder._buffer)
         recorder.close()
     (entry,) = logs
     assert "does not take entries as fast" in entry["error"]
@@ -88,6 +93,6 @@ def test_disk_that_is_too_slow_ends_the_recording_with_one_warning_and_nothing_w
 def test_object_that_cannot_be_encoded_ends_the_recording(tmp_path: Path) -> None:
     with capture_logs() as logs:
         recorder = Recorder(tmp_path, {})
-        recorder.note(tape.READ, 10**30)
+        recorder.note(READ, 10**30)
         recorder.close()
     assert [entry["event"] for entry in logs] == ["The recording has ended: it cannot be written"]

@@ -6,40 +6,39 @@ import asyncio
 
 import anyio
 
-from podium.recording import tape
-from podium.recording.player import Player
+from podium.recording.entries import RESUME, TIME, Entry
+from podium.recording.replay_inputs import ReplayInputs
 from podium.recording.replay_loop import ReplayLoop
-from podium.recording.tape import Entry
 
 
-def _played(*entries: Entry) -> Player:
+def _replay(*entries: Entry) -> ReplayInputs:
     """Replay these entries with one task that waits up to five seconds for what never happens."""
-    player = Player(iter(entries), is_other=True)
+    inputs = ReplayInputs(iter(entries), has_other_config=True)
 
     async def wait_in_vain() -> None:
         with anyio.move_on_after(5.0):
             await anyio.sleep_forever()
 
-    async def play() -> None:
+    async def replay() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, ReplayLoop)
-        ended = loop.play(player)
-        player.start(loop, {"waits": wait_in_vain})
-        await ended
+        end = loop.replay(inputs)
+        inputs.start(loop, {"waits": wait_in_vain})
+        await end
 
     with asyncio.Runner(loop_factory=ReplayLoop) as runner:
-        runner.run(play())
-    return player
+        runner.run(replay())
+    return inputs
 
 
-def test_a_deadline_that_has_not_come_is_no_step_of_its_task() -> None:
+def test_early_deadline_is_no_step_of_its_task() -> None:
     """A deadline whose timer fires too early sets it again, so there is always another timer to fire."""
-    player = _played((tape.TIME, 1.0), (tape.RESUME, 1), (tape.TIME, 2.0), (tape.RESUME, 1))
-    differing = player.outcome.differing
-    assert differing is not None
-    assert differing.detail == "task 1 went on when it was recorded, and has nothing to go on with"
+    inputs = _replay((TIME, 1.0), (RESUME, 1), (TIME, 2.0), (RESUME, 1))
+    divergence = inputs.outcome.divergence
+    assert divergence is not None
+    assert divergence.detail == "task 1 went on when it was recorded, and has nothing to go on with"
 
 
-def test_a_deadline_that_has_come_lets_its_task_go_on() -> None:
-    player = _played((tape.TIME, 1.0), (tape.RESUME, 1), (tape.TIME, 6.0), (tape.RESUME, 1))
-    assert player.outcome.differing is None
+def test_due_deadline_is_a_step_of_its_task() -> None:
+    inputs = _replay((TIME, 1.0), (RESUME, 1), (TIME, 6.0), (RESUME, 1))
+    assert inputs.outcome.divergence is None

@@ -150,7 +150,7 @@ def test_pipe_amid_a_recording_ends_the_reading(tmp_path: Path) -> None:
     assert read_all(tmp_path) == (BLOCKS[:1], f"{tmp_path}/000002.podium: Not a regular file")
 
 
-def test_description_that_is_nested_too_deep_is_told(tmp_path: Path) -> None:
+def test_description_that_is_nested_too_deep_is_an_error(tmp_path: Path) -> None:
     description = b'{"a":' * 100_000
     head = struct.pack(">16sHIII", b"podium recording", FORMAT, 1, len(description), zlib.crc32(description))
     (tmp_path / "000001.podium").write_bytes(head + description)

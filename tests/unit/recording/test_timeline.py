@@ -8,8 +8,8 @@ import pytest
 
 from podium.objects.resource_types import NODES, PODS
 from podium.recording import timeline
-from podium.recording.tape import MONOTONIC, NOW, PUT, REMOVE
-from podium.recording.timeline import ABSENT, LOOKS_MAX, NODES_MAX, Onlooker, Timeline, read_timeline
+from podium.recording.entries import MONOTONIC, NOW, PUT, REMOVE
+from podium.recording.timeline import ABSENT, NODES_MAX, SAMPLES_MAX, Timeline, UtilizationRecorder, read_timeline
 from tests.builders import node, pod
 
 SECOND = 1_000_000_000
@@ -34,7 +34,7 @@ def test_pod_waits_and_then_fills_its_node() -> None:
     )
     assert found.started_s == 1000.0
     assert (found.times_s[0], found.times_s[-1]) == (0.0, 90.0)
-    assert len(found.times_s) <= LOOKS_MAX + 1
+    assert len(found.times_s) <= SAMPLES_MAX + 1
 
     def at(time_s: float) -> int:
         return next(index for index, each in enumerate(found.times_s) if each >= time_s)
@@ -46,7 +46,7 @@ def test_pod_waits_and_then_fills_its_node() -> None:
     assert (found.pending[at(20)], found.pending[at(50)], found.pending[-1]) == (1, 0, 0)
     assert (found.zones["a"][at(20)], found.zones["a"][at(50)], found.zones["a"][-1]) == (0, 1, 0)
     assert [each for each in found.waits_s if each] == [(30.0, 30.0)]
-    assert found.bound == 1
+    assert found.bound_count == 1
 
 
 def test_pods_of_others_do_not_wait_and_pods_that_ended_take_nothing() -> None:
@@ -90,35 +90,35 @@ def test_a_part_of_the_time_is_read() -> None:
 
 
 def test_large_clusters_and_long_times_take_no_more_room() -> None:
-    onlooker = Onlooker(["podium"])
+    recorder = UtilizationRecorder(["podium"])
     for index in range(3 * NODES_MAX):
-        onlooker.put(NODES, node(f"n{index:04}", cpu="4", labels={ZONE: "ab"[index % 2]}))
+        recorder.put(NODES, node(f"n{index:04}", cpu="4", labels={ZONE: "ab"[index % 2]}))
     for day in range(4):
-        onlooker.reach(day * 86_400.0)
-    found = onlooker.timeline()
+        recorder.advance_to(day * 86_400.0)
+    found = recorder.timeline()
     assert (len(found.nodes), found.nodes_count) == (NODES_MAX, 3 * NODES_MAX)
     assert {line.zone for line in found.nodes} == {"a", "b"}
-    assert len(found.times_s) <= LOOKS_MAX + 1
+    assert len(found.times_s) <= SAMPLES_MAX + 1
     assert found.times_s[-1] == 3 * 86_400.0
 
 
 def test_waits_beyond_a_number_are_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeline, "WAITS_MAX", 10)
-    onlooker = Onlooker(["podium"])
+    recorder = UtilizationRecorder(["podium"])
     for at in range(100):
-        onlooker.reach(float(at))
-        onlooker.put(PODS, pod(f"web-{at}"))
-        onlooker.reach(at + 0.5)
-        onlooker.put(PODS, pod(f"web-{at}", node="n1"))
-    found = onlooker.timeline()
-    assert found.bound == 100
-    assert found.waits_kept <= 10
+        recorder.advance_to(float(at))
+        recorder.put(PODS, pod(f"web-{at}"))
+        recorder.advance_to(at + 0.5)
+        recorder.put(PODS, pod(f"web-{at}", node="n1"))
+    found = recorder.timeline()
+    assert found.bound_count == 100
+    assert found.waits_count <= 10
     assert {each for each in found.waits_s if each} == {(0.5, 0.5)}
 
 
 def test_quantity_that_cannot_be_read_counts_as_nothing() -> None:
-    onlooker = Onlooker(["podium"], now=lambda: 5.0)
-    onlooker.put(NODES, node("n1", cpu="much"))
-    onlooker.put(PODS, pod("web", cpu="some", node="n1"))
-    found = onlooker.timeline()
+    recorder = UtilizationRecorder(["podium"], clock=lambda: 5.0)
+    recorder.put(NODES, node("n1", cpu="much"))
+    recorder.put(PODS, pod("web", cpu="some", node="n1"))
+    found = recorder.timeline()
     assert (found.nodes[0].cpu[-1], found.zones) == (0, {"": [1]})

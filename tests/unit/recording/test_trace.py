@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.objects.resource_types import PODS
-from podium.recording.tape import DECIDED, FAILED, MONOTONIC, PUT, Decided
+from podium.recording.entries import DECIDED, FAILED, MONOTONIC, PUT, Decision
 from podium.recording.trace import trace_events
 from tests.builders import pod
 
@@ -15,7 +15,7 @@ def events(*entries: Any) -> list[Any]:
 
 
 def decided(uid: str, node: str) -> Any:
-    return (DECIDED, *Decided(uid, "default/web", "Suggested" if node else "DoesNotFit", node, 3, 2, 170, None, ()))
+    return (DECIDED, *Decision(uid, "default/web", "Suggested" if node else "DoesNotFit", node, 3, 2, 170, None, ()))
 
 
 def test_pod_waits_is_tried_and_is_bound() -> None:

@@ -10,7 +10,7 @@ import pytest
 from podium.recording.virtual_loop import AbandonedError, VirtualLoop
 
 
-def test_what_runs_is_given_up_once_nobody_wants_it_and_cleans_up() -> None:
+def test_unwanted_run_is_abandoned_and_cleans_up() -> None:
     answers, story = iter([True] * 20), list[str]()
 
     async def forever() -> None:

@@ -83,7 +83,7 @@ class Elector:
     async def renew(self) -> None:
         await anyio.sleep_forever()
 
-    def stopped(self) -> None:
+    def report_stop(self) -> None:
         self._story.append("stopped leading")
 
     async def release(self) -> None:

@@ -1,4 +1,4 @@
-"""The provider that writes NodeClaims: a Karpenter in the cluster launches and removes the machines.
+"""The provider that writes NodeClaims: a Karpenter in the cluster candidate_nodes and removes the machines.
 
 Owns the form of a NodeClaim. Only for clusters whose Karpenter does not plan by itself.
 
@@ -18,13 +18,13 @@ from podium.client.listing import all_objects
 from podium.client.session import ApiSession
 from podium.lib.log import get_logger
 from podium.objects.api_errors import AlreadyExists, NotFound
-from podium.objects.core import ObjectMeta
+from podium.objects.meta import ObjectMeta
 from podium.provisioner.apis.labels import NODE_POOL
 from podium.provisioner.apis.objects import NodeClaim, ProvidedNode
 from podium.provisioner.controller.provider import ProviderUnusableError
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.disruption.conditions import HASH, HASH_VERSION
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.scheduling.amounts import quantities
 from podium.provisioner.state.manifests import NODE_CLAIMS
 
@@ -50,55 +50,55 @@ async def demand_node_claims(session: ApiSession) -> None:
 class KarpenterProvider:
     """Implements `podium.provisioner.controller.provider.Provider`."""
 
-    def __init__(self, client: ApiClient, session: ApiSession, watched: WatchedCluster) -> None:
+    def __init__(self, client: ApiClient, session: ApiSession, cluster: WatchedCluster) -> None:
         self._client = client
         self._session = session
-        self._watched = watched
+        self._watched = cluster
 
-    async def create(self, planned: PlannedNode) -> bool:
+    async def create(self, node: NodePlan) -> bool:
         """Create the NodeClaim."""
-        item = NodeClaim(metadata=ObjectMeta(name=planned.name))
+        item = NodeClaim(metadata=ObjectMeta(name=node.name))
         try:
-            await self._client.create(NODE_CLAIMS, item, node_claim(planned))
+            await self._client.create(NODE_CLAIMS, item, node_claim(node))
         except AlreadyExists:
-            known = await self._client.read(NODE_CLAIMS, item)
-            if known.metadata.deletion_timestamp is not None:
+            claim = await self._client.read(NODE_CLAIMS, item)
+            if claim.metadata.deletion_timestamp is not None:
                 raise
-            log.info("NodeClaim is there already", node_claim=planned.name)
+            log.info("NodeClaim is there already", node_claim=node.name)
         return True
 
     async def delete(self, node: ProvidedNode, reason: str) -> None:
         """Delete the node's NodeClaim: Karpenter drains the node and ends the machine."""
         claims = self._watched.objects().node_claims
-        for each in claims:
-            if each.status.provider_id == node.spec.provider_id and each.metadata.deletion_timestamp is None:
-                log.info("Removing NodeClaim", node_claim=each.metadata.name, node=node.name, reason=reason)
-                await self._client.delete(NODE_CLAIMS, each)
+        for claim in claims:
+            if claim.status.provider_id == node.spec.provider_id and claim.metadata.deletion_timestamp is None:
+                log.info("Removing NodeClaim", node_claim=claim.metadata.name, node=node.name, reason=reason)
+                await self._client.delete(NODE_CLAIMS, claim)
 
     async def list(self) -> AbstractSet[str]:
         """The names of the NodeClaims."""
-        return {str(each["metadata"]["name"]) for each in await all_objects(self._session, NODE_CLAIMS)}
+        return {str(manifest["metadata"]["name"]) for manifest in await all_objects(self._session, NODE_CLAIMS)}
 
 
-def node_claim(planned: PlannedNode) -> Mapping[str, Any]:
+def node_claim(node: NodePlan) -> Mapping[str, Any]:
     """The NodeClaim as it is created."""
-    pool = planned.launch.template.pool
+    pool = node.template.pool
     template, spec = pool.spec.template, pool.spec.template.spec
     own = pool.metadata.annotations
     hashes = {key: own[key] for key in (HASH, HASH_VERSION) if key in own}
-    wanted: dict[str, Any] = {
-        "requirements": planned.requirements(),
-        "resources": {"requests": quantities(planned.requests())},
+    claim_spec: dict[str, Any] = {
+        "requirements": node.node_claim_requirements(),
+        "resources": {"requests": quantities(node.requests)},
         "taints": msgspec.to_builtins(spec.taints),
         "startupTaints": msgspec.to_builtins(spec.startup_taints),
         "nodeClassRef": msgspec.to_builtins(spec.node_class_ref),
     }
     times = {"terminationGracePeriod": spec.termination_grace_period, "expireAfter": spec.expire_after}
-    wanted |= {key: value for key, value in times.items() if value is not None}
+    claim_spec |= {key: value for key, value in times.items() if value is not None}
     owner = {
         "apiVersion": NODE_CLAIMS.api_version,
         "kind": "NodePool",
-        "name": planned.pool,
+        "name": node.pool,
         "uid": pool.metadata.uid,
         "blockOwnerDeletion": True,
     }
@@ -106,10 +106,10 @@ def node_claim(planned: PlannedNode) -> Mapping[str, Any]:
         "apiVersion": NODE_CLAIMS.api_version,
         "kind": NODE_CLAIMS.kind,
         "metadata": {
-            "name": planned.name,
-            "labels": {**template.metadata.labels, NODE_POOL: planned.pool},
+            "name": node.name,
+            "labels": {**template.metadata.labels, NODE_POOL: node.pool},
             "annotations": {**template.metadata.annotations, **hashes},
             "ownerReferences": [owner] if pool.metadata.uid else [],
         },
-        "spec": {key: value for key, value in wanted.items() if value not in ([], (), {})},
+        "spec": {key: value for key, value in claim_spec.items() if value not in ([], (), {})},
     }

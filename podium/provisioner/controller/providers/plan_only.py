@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from podium.binder.events.event import Event
 from podium.provisioner.apis.objects import ProvidedNode
 from podium.provisioner.controller import events
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan
 
 
 class PlanOnlyProvider:
@@ -21,10 +21,10 @@ class PlanOnlyProvider:
     def __init__(self, record: Callable[[Event], None]) -> None:
         self._record = record
 
-    async def create(self, planned: PlannedNode) -> bool:
+    async def create(self, node: NodePlan) -> bool:
         """Record an Event about each pod that the node would be bought for."""
-        for pod in planned.pods:
-            self._record(events.node_planned(pod, planned))
+        for pod in node.pods:
+            self._record(events.node_planned(pod, node))
         return False
 
     async def delete(self, node: ProvidedNode, reason: str) -> None:

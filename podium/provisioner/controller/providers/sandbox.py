@@ -20,7 +20,8 @@ from podium.client.session import ApiSession
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.api_errors import AlreadyExists, Conflict, InternalError, NotFound, TooManyRequests
-from podium.objects.core import ObjectMeta, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import ObjectMeta
 from podium.objects.resource_types import PODS
 from podium.objects.wire import ObjectDecoder
 from podium.provisioner.apis.objects import ProvidedNode
@@ -33,8 +34,8 @@ from podium.provisioner.disruption.sandbox_nodes import (
     removal_of,
     removed_since,
 )
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
-from podium.provisioner.scheduling.taints import DISRUPTED, untolerated
+from podium.provisioner.provisioning.plan import NodePlan
+from podium.provisioner.scheduling.taints import DISRUPTED, untolerated_taints
 from podium.provisioner.state.evictions import Evictions, is_active
 from podium.provisioner.state.validation import is_mirror, is_owned_by_daemon_set
 
@@ -59,7 +60,7 @@ class SandboxProvider:
         self,
         client: ApiClient,
         session: ApiSession,
-        watched: WatchedCluster,
+        cluster: WatchedCluster,
         record: Callable[[Event], None],
         clock: Clock,
         *,
@@ -68,21 +69,21 @@ class SandboxProvider:
         self._in_own_words = in_own_words
         self._client = client
         self._session = session
-        self._watched = watched
+        self._watched = cluster
         self._record = record
         self._clock = clock
         self._held: dict[str, str] = {}
 
-    async def create(self, planned: PlannedNode) -> bool:
+    async def create(self, node: NodePlan) -> bool:
         """Create the Node object."""
-        item = ProvidedNode(metadata=ObjectMeta(name=planned.name))
+        item = ProvidedNode(metadata=ObjectMeta(name=node.name))
         try:
-            await self._client.create(PROVIDED_NODES, item, manifest_of(planned, self._clock.now()))
+            await self._client.create(PROVIDED_NODES, item, manifest_of(node, self._clock.now()))
         except AlreadyExists:
-            known = await self._client.read(PROVIDED_NODES, item)
-            if not is_bought_here(known) or is_being_removed(known):
+            node_seen = await self._client.read(PROVIDED_NODES, item)
+            if not is_bought_here(node_seen) or is_being_removed(node_seen):
                 raise
-            log.info("Node is bought already", node=planned.name)
+            log.info("Node is bought already", node=node.name)
         return True
 
     async def delete(self, node: ProvidedNode, reason: str) -> None:
@@ -101,22 +102,22 @@ class SandboxProvider:
 
     async def list(self) -> AbstractSet[str]:
         """The names of the Node objects."""
-        return {str(each["metadata"]["name"]) for each in await all_objects(self._session, PROVIDED_NODES)}
+        return {str(manifest["metadata"]["name"]) for manifest in await all_objects(self._session, PROVIDED_NODES)}
 
     # ------------------------------------------------------------ removal
 
     async def drain(self) -> float:
         """Evict pods of nodes that are being removed, and delete those without; returns when to look again, in s."""
-        held: dict[str, str] = {}
-        for node in [each for each in self._watched.nodes() if is_bought_here(each) and is_being_removed(each)]:
-            held |= await self._drain(node)
-        self._held = held
+        obstacles: dict[str, str] = {}
+        for node in [node for node in self._watched.nodes() if is_bought_here(node) and is_being_removed(node)]:
+            obstacles |= await self._drain(node)
+        self._held = obstacles
         return _DRAIN_AGAIN_S
 
     async def _drain(self, node: ProvidedNode) -> Mapping[str, str]:
-        left = [each for each in self._watched.pods() if each.node_name == node.name and is_waited_for(each)]
-        if left:
-            return await self._evict([each for each in left if self._may_be_evicted(each)])
+        pods = [pod for pod in self._watched.pods() if pod.node_name == node.name and is_waited_for(pod)]
+        if pods:
+            return await self._evict([pod for pod in pods if self._may_be_evicted(pod)])
         if self._clock.now() - removed_since(node) >= EMPTY_FOR_S and not await self._has_pods(node):
             await self._client.delete(PROVIDED_NODES, node)
             log.info("Removed node", node=node.name)
@@ -128,7 +129,7 @@ class SandboxProvider:
     async def _evict(self, pods: Sequence[Pod]) -> Mapping[str, str]:
         """Evict the pods; returns by UID why some of them stay."""
         waiting: Iterator[Pod] = iter(pods)
-        held: dict[str, str] = {}
+        obstacles: dict[str, str] = {}
 
         async def evict() -> None:
             for pod in waiting:
@@ -139,22 +140,22 @@ class SandboxProvider:
                     # The second is the answer for a pod with several budgets. Neither must keep other nodes waiting.
                     if self._held.get(pod.uid) != error.message:
                         log.info("Pod cannot be evicted now", pod=pod.key, node=pod.node_name, why=error.message)
-                    held[pod.uid] = error.message
+                    obstacles[pod.uid] = error.message
 
         async with anyio.create_task_group() as group:
             for _ in range(_EVICTIONS_AT_ONCE):
                 group.start_soon(evict)
-        return held
+        return obstacles
 
     async def _has_pods(self, node: ProvidedNode) -> bool:
         """Whether pods were bound to the node that the watch does not show yet."""
         selector = f"?fieldSelector=spec.nodeName%3D{node.name}"
         body = await self._session.request("GET", PODS.path + selector, answer_bytes_max=LIST_BYTES_MAX)
-        return any(is_waited_for(each) for each in ObjectDecoder(PODS).page(body).items if not each.has_ended)
+        return any(is_waited_for(item) for item in ObjectDecoder(PODS).page(body).items if not item.has_ended)
 
 
 def is_waited_for(pod: Pod) -> bool:
     """Whether a node that is being removed stays until the pod is gone."""
     if is_owned_by_daemon_set(pod) or is_mirror(pod) or pod.has_ended:
         return False
-    return bool(untolerated([DISRUPTED], pod.spec.tolerations))
+    return bool(untolerated_taints([DISRUPTED], pod.spec.tolerations))

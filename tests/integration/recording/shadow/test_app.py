@@ -19,7 +19,7 @@ import pytest
 from aiohttp import web
 
 from podium.config import default_configuration
-from podium.evaluate import Evaluator
+from podium.insight.evaluate import Evaluator
 from podium.plugins import IN_TREE
 from podium.recording.shadow.app import Options, ShadowApp
 from podium.recording.shadow.report import Reason, Report
@@ -117,7 +117,7 @@ async def test_bindings_are_compared_and_counted_and_nothing_is_written(cluster:
         await eventually(shows(app, 'podium_shadow_pods_compared_total{verdict="lower score"} 1'))
         await eventually(shows(app, 'podium_shadow_disagreements_total{reason="unexplained"'))
     (report,) = reports
-    assert (report.compared, report.agreed) == (2, 1)
+    assert (report.compared_count, report.agreed_count) == (2, 1)
     (found,) = report.disagreements
     assert (found.pod, found.reason) == ("default/web", Reason.UNEXPLAINED)
     (line,) = file.read_bytes().splitlines()
@@ -134,7 +134,7 @@ async def test_each_binding_is_counted_once_though_the_watch_lags_when_it_stops(
             cluster.bind_now(f"web-{number}", f"node-{number}")
         app.stop()
     (report,) = reports
-    assert (report.bound, report.compared) == (82, 82)
+    assert (report.bound_count, report.compared_count) == (82, 82)
 
 
 async def test_bindings_that_a_broken_watch_has_missed_are_counted_once(cluster: Cluster) -> None:
@@ -150,7 +150,7 @@ async def test_bindings_that_a_broken_watch_has_missed_are_counted_once(cluster:
         cluster.put(ours("late"))
         await cluster.bind("late", "node-1")
     (report,) = reports
-    assert (report.bound, report.compared) == (3, 1)
+    assert (report.bound_count, report.compared_count) == (3, 1)
 
 
 async def test_it_stops_after_a_time_and_serves_health_and_metrics(cluster: Cluster) -> None:
@@ -162,7 +162,7 @@ async def test_it_stops_after_a_time_and_serves_health_and_metrics(cluster: Clus
             async with client.get(url) as answer:
                 assert answer.status == 200
     options = Options(config=default_configuration(), classes=IN_TREE, kubeconfig=str(cluster.kubeconfig), for_s=0.0)
-    assert (await ShadowApp(options).run()).compared == 0
+    assert (await ShadowApp(options).run()).compared_count == 0
 
 
 async def test_a_file_that_cannot_be_written_ends_no_comparison(cluster: Cluster) -> None:
@@ -175,7 +175,7 @@ async def test_a_file_that_cannot_be_written_ends_no_comparison(cluster: Cluster
         assert b"podium_unexpected_errors_total{" not in app.metrics.render()
 
 
-async def test_the_command_prints_a_report_when_it_is_told_to_stop(cluster: Cluster, tmp_path: Path) -> None:
+async def test_the_command_prints_a_report_when_it_is_stopped(cluster: Cluster, tmp_path: Path) -> None:
     cluster.put(node("big", "16"), node("small", "4", memory="16Gi"), ours("web"), ours("other"))
     file, page, port = tmp_path / "disagreements.jsonl", tmp_path / "page.html", free_ports(1)[0]
     more = ("--disagreements", str(file), "--html", str(page), "--metrics-bind-address", f"127.0.0.1:{port}")

@@ -11,7 +11,8 @@ from podium.binder import Event, EventRecorder, ObjectReference, failed_scheduli
 from podium.client.dispatcher import Dispatcher
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import AlreadyExists, ApiError, Forbidden, InternalError, NotFound, Unreachable
-from podium.objects.core import ObjectMeta, Pod
+from podium.objects.core import Pod
+from podium.objects.meta import ObjectMeta
 from podium.objects.times import format_micro_time
 from tests.builders import pod
 from tests.unit.binder.builders import Request, Wire

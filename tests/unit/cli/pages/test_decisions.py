@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.cli.pages.decisions import NODES_SHOWN, score_table, told
-from podium.recording.tape import Decided
+from podium.recording.entries import Decision
 
 
 def test_best_nodes_are_shown_and_chosen_ones_in_any_case() -> None:
@@ -22,7 +22,7 @@ def test_no_scores_make_no_table() -> None:
 
 
 def test_decisions_are_told_in_a_few_words() -> None:
-    to_node = Decided("u", "default/web", "Suggested", "n1", 5, 3, 100, None, ())
+    to_node = Decision("u", "default/web", "Suggested", "n1", 5, 3, 100, None, ())
     assert told(to_node) == "pod default/web to node n1, of 3 feasible nodes"
     nowhere = to_node._replace(node="", nominated="n2")
     assert told(nowhere) == "pod default/web to no node; room is to be made on n2"

@@ -10,19 +10,20 @@ from tests.unit.cli.pages.test_replay import RECORDED
 NAMES = ("monday", "tuesday")
 
 
-def test_same_decisions_are_told() -> None:
+def test_page_of_equal_recordings_says_so() -> None:
     page = page_of(NAMES, None, ({}, {}), "monday: cut off")
     assert page.headline == "The decisions are the same."
     assert [each.title for each in page.sections] == ["Not all of it could be read"]
 
 
 def test_both_sides_are_shown_with_their_scores() -> None:
-    found = Difference(
-        4,
-        RecordedDecision(RECORDED, "the start"),
-        RecordedDecision(RECORDED._replace(node="n2"), "Node n2 was added or has changed"),
+    left = RecordedDecision(RECORDED, "the start")
+    right = RecordedDecision(RECORDED._replace(node="n2"), "Node n2 was added or has changed")
+    page = page_of(
+        NAMES,
+        Difference(4, (left, right)),
+        ({"n1": {"Fit": 9}, "n2": {"Fit": 8}}, {"n1": {"Fit": 9}, "n2": {"Fit": 10}}),
     )
-    page = page_of(NAMES, found, ({"n1": {"Fit": 9}, "n2": {"Fit": 8}}, {"n1": {"Fit": 9}, "n2": {"Fit": 10}}))
     assert page.headline == "The first difference is at attempt 4."
     one, other, *tables = page.sections
     assert isinstance(one, Facts)
@@ -34,8 +35,8 @@ def test_both_sides_are_shown_with_their_scores() -> None:
     assert [table.rows[table.marked[0]][0] for table in tables if isinstance(table, Table)] == ["n1", "n2"]
 
 
-def test_recording_that_has_ended_is_told() -> None:
-    page = page_of(NAMES, Difference(4, RecordedDecision(RECORDED, "the start"), None), ({}, {}))
+def test_page_names_a_recording_that_has_ended() -> None:
+    page = page_of(NAMES, Difference(4, (RecordedDecision(RECORDED, "the start"), None)), ({}, {}))
     facts = page.sections[1]
     assert isinstance(facts, Facts)
     assert facts.facts == {"decision": "the recording has ended"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from podium.cli.pages.document import document
 from podium.cli.pages.over_time import ZONES_MAX, sections_of
 from podium.cli.pages.sections import Heat, Lines, Page
-from podium.recording.timeline import LOOKS_MAX, NODES_MAX, NodeLine, Timeline
+from podium.recording.timeline import NODES_MAX, SAMPLES_MAX, NodeLine, Timeline
 
 TIMELINE = Timeline(
     started_s=None,
@@ -17,8 +17,8 @@ TIMELINE = Timeline(
     zones={"a": [0, 1], "": [0, 1]},
     nodes=[NodeLine("n1", "a", bytes([0, 25]), bytes([255, 100]))],
     nodes_count=1,
-    bound=2,
-    waits_kept=2,
+    bound_count=2,
+    waits_count=2,
 )
 
 
@@ -42,7 +42,7 @@ def test_nodes_that_are_left_out_are_counted() -> None:
 
 
 def test_times_that_are_left_out_are_counted() -> None:
-    latency = sections_of(replace(TIMELINE, bound=5))[2]
+    latency = sections_of(replace(TIMELINE, bound_count=5))[2]
     assert latency.note.endswith("5 in all. The times of 2 of them are kept.")
 
 
@@ -57,7 +57,7 @@ def test_many_zones_become_one_line() -> None:
 
 
 def test_large_cluster_and_a_long_time_make_a_small_page() -> None:
-    looks = LOOKS_MAX + 1
+    looks = SAMPLES_MAX + 1
     timeline = Timeline(
         started_s=1.5e9,
         times_s=[at * 720.123 for at in range(looks)],
@@ -66,8 +66,8 @@ def test_large_cluster_and_a_long_time_make_a_small_page() -> None:
         zones={f"zone-{at}": [12_345] * looks for at in range(20)},
         nodes=[NodeLine("n" * 63, "z" * 63, bytes(looks), bytes(looks))] * NODES_MAX,
         nodes_count=15_000,
-        bound=10_000_000,
-        waits_kept=1_000_000,
+        bound_count=10_000_000,
+        waits_count=1_000_000,
     )
     page = Page("Replay", "", sections_of(timeline), timeline.times_s, timeline.started_s)
     assert len(document(page, "1")) < 500_000

@@ -5,17 +5,17 @@ from __future__ import annotations
 from podium.cli.pages.replay import counterfactual_page, page_of
 from podium.cli.pages.sections import Facts, Table
 from podium.recording.counterfactual import Counterfactual
+from podium.recording.divergence import Divergence, ReplayOutcome
+from podium.recording.entries import Decision
 from podium.recording.outcomes import Outcomes
-from podium.recording.player import Differing, Outcome
-from podium.recording.replay import Replayed
-from podium.recording.tape import Decided
+from podium.recording.replay import ReplayResult
 from tests.unit.cli.pages.test_over_time import TIMELINE
 
-RECORDED = Decided("u", "default/web", "Suggested", "n1", 5, 3, 100, None, ())
+RECORDED = Decision("u", "default/web", "Suggested", "n1", 5, 3, 100, None, ())
 
 
 def test_same_decisions_are_told() -> None:
-    page = page_of("monday", Replayed(Outcome(attempts=3, started_s=1.0, ended_s=5.0), 0.5), TIMELINE)
+    page = page_of("monday", ReplayResult(ReplayOutcome(attempts=3, started_s=1.0, ended_s=5.0), 0.5), TIMELINE)
     assert page.headline == "Every decision is the recorded one."
     facts, *over_time = page.sections
     assert isinstance(facts, Facts)
@@ -25,11 +25,11 @@ def test_same_decisions_are_told() -> None:
 
 
 def test_first_difference_has_both_tables_of_scores() -> None:
-    differing = Differing(7, "Pod default/web was added or has changed", "the decision differs", RECORDED)
+    differing = Divergence(7, "Pod default/web was added or has changed", "the decision differs", RECORDED)
     differing.replayed = RECORDED._replace(node="n2")
     differing.recorded_scores = {"n1": {"Fit": 90}, "n2": {"Fit": 80}}
     differing.replayed_scores = {"n1": {"Fit": 10}, "n2": {"Fit": 80}}
-    page = page_of("monday", Replayed(Outcome(attempts=3, differing=differing), 0.5, "cut off"), TIMELINE)
+    page = page_of("monday", ReplayResult(ReplayOutcome(attempts=3, divergence=differing), 0.5, "cut off"), TIMELINE)
     assert page.headline.startswith("The first difference is at attempt 3, after this: Pod default/web was added")
     replay, facts, recorded, replayed = page.sections[:4]
     assert isinstance(replay, Facts)
@@ -42,8 +42,8 @@ def test_first_difference_has_both_tables_of_scores() -> None:
 
 
 def test_difference_that_is_no_decision_is_told() -> None:
-    outcome = Outcome(attempts=3, differing=Differing(7, "the start", "a reading was recorded"))
-    facts = page_of("monday", Replayed(outcome, 0.5), TIMELINE).sections[1]
+    outcome = ReplayOutcome(attempts=3, divergence=Divergence(7, "the start", "a reading was recorded"))
+    facts = page_of("monday", ReplayResult(outcome, 0.5), TIMELINE).sections[1]
     assert isinstance(facts, Facts)
     assert facts.facts == {"after this": "the start", "what differs": "a reading was recorded"}
 

@@ -40,7 +40,7 @@ def test_ports_of_a_pod_on_the_hosts_network_are_host_ports():
 
 @pytest.mark.parametrize("resource", [PODS, NODES, NAMESPACES])
 @pytest.mark.parametrize("field", ["metadata", "spec", "status"])
-def test_what_is_malformed_is_left_for_the_decoder(resource, field):
+def test_malformed_fields_are_left_for_the_decoder(resource, field):
     assert Admission([]).admit({field: 5}, resource) == {field: 5}
 
 
@@ -56,7 +56,7 @@ def test_priority_comes_from_the_default_class_where_the_pod_names_none():
     assert "priority" not in _spec({}, _priority_class("other", 3))
 
 
-def test_what_is_set_already_stays():
+def test_fields_that_are_set_stay():
     assert _spec({"priority": 1, "priorityClassName": "system-node-critical"})["priority"] == 1
 
 
@@ -78,7 +78,7 @@ def test_other_kinds_pass_as_they_are():
     assert Admission([]).admit(service, SERVICES) is service
 
 
-def test_malformed_parts_are_left_to_those_who_read_them():
+def test_malformed_objects_pass_unchanged():
     broken = {"containers": [3, {"resources": [], "ports": [4]}], "hostNetwork": True, "priorityClassName": 5}
     assert _spec(broken)["containers"] == [3, {"resources": {}, "ports": [4]}]
     assert _spec("x") == "x"
@@ -107,7 +107,7 @@ def test_limits_and_classes_that_came_later_do_not_change_what_exists():
     assert new["containers"][0]["resources"]["limits"]["example.com/gpu"] == "1"
 
 
-def test_what_exists_is_never_refused():
+def test_admitted_objects_are_never_refused():
     admission = Admission([LIMITS, runtime_class("other")])
     admission.demand_admission(_existing(runtimeClassName="kata"))
     with pytest.raises(RefusedError):
@@ -204,7 +204,10 @@ def test_created_pods_tolerate_lost_nodes_for_a_while_unless_they_say_otherwise(
         ("node.kubernetes.io/unreachable", 300),
     ]
     own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
-    keys = [each["key"] for each in with_node_lost_tolerations(pod("new", tolerations=[own]))["spec"]["tolerations"]]
+    keys = [
+        toleration["key"]
+        for toleration in with_node_lost_tolerations(pod("new", tolerations=[own]))["spec"]["tolerations"]
+    ]
     assert keys == ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
     everything = pod("new", tolerations=[{"operator": "Exists"}])
     assert with_node_lost_tolerations(everything) is everything

@@ -1,6 +1,6 @@
 import json
 
-from podium.engine.derivation.applying import applied, is_same
+from podium.engine.derivation.applying import apply_manifest, is_same
 from tests.workload_manifests import workload
 
 LAST = "kubectl.kubernetes.io/last-applied-configuration"
@@ -23,7 +23,7 @@ def _container(manifest):
 
 def test_fields_that_others_have_set_stay():
     live = _live(_deployment(image="a"), image="a", terminationMessagePath="/dev/log")
-    assert _container(applied(live, _deployment(image="b"))) == {
+    assert _container(apply_manifest(live, _deployment(image="b"))) == {
         "name": "main",
         "image": "b",
         "terminationMessagePath": "/dev/log",
@@ -32,7 +32,7 @@ def test_fields_that_others_have_set_stay():
 
 def test_fields_that_the_last_manifest_had_go():
     live = _live(_deployment(image="a", command=["run"]), image="a", command=["run"], tty=True)
-    assert _container(applied(live, _deployment(image="a"))) == {"name": "main", "image": "a", "tty": True}
+    assert _container(apply_manifest(live, _deployment(image="a"))) == {"name": "main", "image": "a", "tty": True}
 
 
 def test_items_that_were_applied_go_and_items_of_others_stay():
@@ -41,21 +41,21 @@ def test_items_that_were_applied_go_and_items_of_others_stay():
     for spec, names in zip(spec_of, (("app", "log", "sidecar"), ("app", "log"), ("app",)), strict=True):
         spec["containers"] = [{"name": name} for name in names]
     live["metadata"]["annotations"] = {LAST: json.dumps(last)}
-    containers = applied(live, new)["spec"]["template"]["spec"]["containers"]
-    assert [each["name"] for each in containers] == ["app", "sidecar"]
+    containers = apply_manifest(live, new)["spec"]["template"]["spec"]["containers"]
+    assert [container["name"] for container in containers] == ["app", "sidecar"]
 
 
-def test_lists_that_nothing_tells_apart_are_replaced():
+def test_lists_without_naming_fields_are_replaced():
     live, new = _deployment(), _deployment()
     live["spec"]["template"]["spec"]["tolerations"] = [{"key": "a"}]
     new["spec"]["template"]["spec"]["tolerations"] = [{"key": "b"}]
-    assert applied(live, new)["spec"]["template"]["spec"]["tolerations"] == [{"key": "b"}]
+    assert apply_manifest(live, new)["spec"]["template"]["spec"]["tolerations"] == [{"key": "b"}]
 
 
 def test_a_last_manifest_that_cannot_be_read_removes_nothing():
     live = _deployment(image="a", tty=True)
     live["metadata"]["annotations"] = {LAST: "{"}
-    assert _container(applied(live, _deployment(image="a")))["tty"] is True
+    assert _container(apply_manifest(live, _deployment(image="a")))["tty"] is True
 
 
 def test_amounts_are_compared_by_value():
@@ -73,6 +73,6 @@ def test_absent_and_empty_parts_are_equal_but_numbers_are_not():
     assert not is_same({"a": {"b": 1}}, {"a": 1})
 
 
-def test_an_amount_that_is_none_is_compared_as_it_is():
+def test_an_invalid_amount_is_compared_as_text():
     assert is_same({"limits": {"cpu": "x"}}, {"limits": {"cpu": "x"}})
     assert not is_same({"limits": {"cpu": "x"}}, {"limits": {"cpu": "1"}})

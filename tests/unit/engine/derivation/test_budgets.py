@@ -74,7 +74,7 @@ def test_a_budget_covers_its_namespace_only():
     assert not budget.covers(pod(labels={"app": "db"}))
 
 
-def test_a_budget_without_a_selector_covers_nothing_and_a_broken_one_is_none():
+def test_a_budget_without_a_selector_covers_nothing_and_a_broken_one_is_ignored():
     manifest = workload_manifests.budget(WEB)
     del manifest["spec"]["selector"]
     budget = Budget.of(manifest)

@@ -26,8 +26,8 @@ def _keys(*names):
     return {f"default/{name}" for name in names}
 
 
-def _deleted(sync):
-    return [each.metadata.name for each in sync.delete]
+def _deletions(sync):
+    return [pod.metadata.name for pod in sync.delete]
 
 
 # ---------------------------------------------------------------- ReplicaSets
@@ -50,7 +50,7 @@ def test_pods_that_end_are_not_counted():
 
 def test_a_replica_set_deletes_pending_pods_first():
     pods = [*_pods("web-a", "web-b"), *_pods("web-c", nodes="")]
-    assert _deleted(sync_replica_set(workload("ReplicaSet", replicas=2), pods, [], CONTEXT)) == ["web-c"]
+    assert _deletions(sync_replica_set(workload("ReplicaSet", replicas=2), pods, [], CONTEXT)) == ["web-c"]
 
 
 def test_the_number_of_replicas_is_one_unless_it_is_given():
@@ -84,17 +84,17 @@ def test_a_parallel_stateful_set_creates_all_pods_at_once():
 
 def test_ordinals_may_start_elsewhere():
     assert names_of(_stateful([], ordinals={"start": 5}).create) == ["db-5"]
-    assert _deleted(_stateful(_pods("db-4", "db-5", "db-6", "db-7"), ordinals={"start": 5})) == ["db-4"]
+    assert _deletions(_stateful(_pods("db-4", "db-5", "db-6", "db-7"), ordinals={"start": 5})) == ["db-4"]
 
 
 def test_a_stateful_set_deletes_its_highest_ordinals_one_by_one_or_at_once():
     pods = _pods("db-0", "db-1", "db-2", "db-10")
-    assert _deleted(_stateful(pods, 1)) == ["db-10"]
-    assert _deleted(_stateful(pods, 1, podManagementPolicy="Parallel")) == ["db-10", "db-2", "db-1"]
+    assert _deletions(_stateful(pods, 1)) == ["db-10"]
+    assert _deletions(_stateful(pods, 1, podManagementPolicy="Parallel")) == ["db-10", "db-2", "db-1"]
 
 
 def test_an_unready_pod_blocks_the_deletion_of_those_above_it_but_not_its_own():
-    assert _deleted(_stateful([*_pods("db-0", "db-1"), *_pods("db-2", status=UNREADY)], 1)) == ["db-2"]
+    assert _deletions(_stateful([*_pods("db-0", "db-1"), *_pods("db-2", status=UNREADY)], 1)) == ["db-2"]
     pods = [*_pods("db-0"), *_pods("db-1", "db-2", status=UNREADY)]
     assert _stateful(pods, 1).delete == ()
 
@@ -106,7 +106,7 @@ def test_a_stateful_set_waits_for_a_pod_that_is_ending(policy):
     assert sync_stateful_set(database, [*_pods("db-0"), ending], _keys("db-1")) == Sync()
     smaller = workload("StatefulSet", "db", 1, podManagementPolicy=policy)
     assert sync_stateful_set(smaller, [*_pods("db-0"), ending], _keys("db-1")) == Sync()
-    left = _deleted(sync_stateful_set(smaller, [*_pods("db-0"), ending], _keys("db-0")))
+    left = _deletions(sync_stateful_set(smaller, [*_pods("db-0"), ending], _keys("db-0")))
     # In order, what is new comes after the last pod is gone.
     assert left == (["db-0"] if policy == "Parallel" else [])
 
@@ -114,10 +114,10 @@ def test_a_stateful_set_waits_for_a_pod_that_is_ending(policy):
 def test_a_rolling_update_replaces_the_highest_ordinal_first_down_to_its_partition():
     pods = _pods("db-0", "db-1", "db-2")
     all_old = _keys("db-0", "db-1", "db-2")
-    assert _deleted(_stateful(pods, outdated=all_old)) == ["db-2"]
-    assert _deleted(_stateful(pods, outdated=_keys("db-0", "db-1"))) == ["db-1"]
+    assert _deletions(_stateful(pods, outdated=all_old)) == ["db-2"]
+    assert _deletions(_stateful(pods, outdated=_keys("db-0", "db-1"))) == ["db-1"]
     partition = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
-    assert _deleted(_stateful(pods, outdated=all_old, updateStrategy=partition)) == ["db-2"]
+    assert _deletions(_stateful(pods, outdated=all_old, updateStrategy=partition)) == ["db-2"]
     assert _stateful(pods, outdated=_keys("db-0", "db-1"), updateStrategy=partition).delete == ()
     assert _stateful(pods, outdated=all_old, updateStrategy={"type": "OnDelete"}).delete == ()
 
@@ -126,7 +126,7 @@ def test_a_rolling_update_waits_until_new_pods_are_ready():
     pods = [*_pods("db-0", "db-1"), *_pods("db-2", status=UNREADY)]
     parallel = {"podManagementPolicy": "Parallel"}
     assert _stateful(pods, outdated=_keys("db-0", "db-1"), **parallel).delete == ()
-    assert _deleted(_stateful(pods, outdated=_keys("db-2"), **parallel)) == ["db-2"]
+    assert _deletions(_stateful(pods, outdated=_keys("db-2"), **parallel)) == ["db-2"]
 
 
 # ---------------------------------------------------------------- DaemonSets
@@ -144,10 +144,10 @@ def _target(manifest):
 
 def test_a_daemon_set_has_one_pod_for_each_node():
     nodes = [node("n1"), node("n2"), node("tainted", taints=["team=a:NoSchedule"])]
-    assert [_target(each) for each in _daemons(nodes).create] == ["n1", "n2"]
-    assert [_target(each) for each in _daemons(nodes, _pods("agent-a")).create] == ["n2"]
+    assert [_target(manifest) for manifest in _daemons(nodes).create] == ["n1", "n2"]
+    assert [_target(manifest) for manifest in _daemons(nodes, _pods("agent-a")).create] == ["n2"]
     tolerations = {"tolerations": [{"operator": "Exists"}]}
-    assert [_target(each) for each in _daemons(nodes, pod_spec=tolerations).create] == ["n1", "n2", "tainted"]
+    assert [_target(manifest) for manifest in _daemons(nodes, pod_spec=tolerations).create] == ["n1", "n2", "tainted"]
 
 
 def test_a_pending_daemon_counts_for_the_node_that_it_is_meant_for():
@@ -174,7 +174,7 @@ def test_an_update_of_daemons_counts_a_node_whose_daemon_is_ending():
 def test_daemons_on_nodes_that_drive_them_away_are_deleted():
     pods = _pods("agent-a"), _pods("agent-b", nodes="n2"), _pods("agent-c", nodes="gone")
     nodes = [node("n1", taints=["team=a:NoSchedule"]), node("n2", taints=["team=a:NoExecute"])]
-    assert _deleted(_daemons(nodes, [each for (each,) in pods])) == ["agent-c", "agent-b"]
+    assert _deletions(_daemons(nodes, [each for (each,) in pods])) == ["agent-c", "agent-b"]
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_daemons_on_nodes_that_drive_them_away_are_deleted():
 def test_an_update_of_daemons_keeps_to_its_limit(strategy, gone):
     nodes = [node(f"n{index}") for index in range(4)]
     pods = [pod(f"agent-{index}", node=f"n{index}") for index in range(4)]
-    outdated = {each.key for each in pods}
-    assert _deleted(_daemons(nodes, pods, outdated, updateStrategy=strategy)) == gone
+    outdated = {pod.key for pod in pods}
+    assert _deletions(_daemons(nodes, pods, outdated, updateStrategy=strategy)) == gone
 
 
 def test_an_update_of_daemons_waits_for_new_pods_and_replaces_unready_old_ones_at_once():
@@ -199,7 +199,7 @@ def test_an_update_of_daemons_waits_for_new_pods_and_replaces_unready_old_ones_a
     old = [pod(f"agent-{index}", node=f"n{index}", status=UNREADY if index == 1 else {}) for index in range(2)]
     new = pod("agent-2", node="n2", status=UNREADY)
     outdated = {each.key for each in old}
-    assert _deleted(_daemons(nodes, [*old, new], outdated)) == ["agent-1"]
+    assert _deletions(_daemons(nodes, [*old, new], outdated)) == ["agent-1"]
 
 
 # ---------------------------------------------------------------- Jobs
@@ -231,15 +231,15 @@ def test_a_job_has_as_many_pods_as_it_allows(spec, status, count):
 
 def test_a_suspended_job_has_no_pods_and_a_smaller_one_fewer():
     pods = _pods("sum-a", "sum-b")
-    assert _deleted(_job(pods, suspend=True)) == ["sum-a", "sum-b"]
-    assert _deleted(_job(pods, parallelism=1)) == ["sum-b"]
+    assert _deletions(_job(pods, suspend=True)) == ["sum-a", "sum-b"]
+    assert _deletions(_job(pods, parallelism=1)) == ["sum-b"]
     assert not _job(pods, parallelism=2).delete
 
 
 def test_a_job_replaces_pods_that_are_being_deleted_only_when_they_are_gone():
     pods = [*_pods("train-a"), pod("train-b", node="n1", terminating=True)]
     assert sync_job(workload("Job", "train", parallelism=2), pods, CONTEXT) == Sync()
-    assert _deleted(sync_job(workload("Job", "train", parallelism=0), pods, CONTEXT)) == ["train-a"]
+    assert _deletions(sync_job(workload("Job", "train", parallelism=0), pods, CONTEXT)) == ["train-a"]
 
 
 def test_pods_of_an_indexed_job_have_the_free_indexes():

@@ -7,42 +7,42 @@ from tests.workload_manifests import workload
 TOLERATION = [{"key": "team", "operator": "Exists"}]
 
 
-def _selected(*nodes, **spec):
-    return [each.name for each in DaemonNodes(workload("DaemonSet", pod_spec=spec)).selected(nodes)]
+def _node_names(*nodes, **spec):
+    return [each.name for each in DaemonNodes(workload("DaemonSet", pod_spec=spec)).for_new_pods(nodes)]
 
 
 def test_a_daemon_runs_on_all_nodes_that_it_tolerates():
     nodes = node("plain"), node("tainted", taints=["team=a:NoSchedule"]), node("draining", taints=["team=a:NoExecute"])
-    assert _selected(*nodes) == ["plain"]
-    assert _selected(*nodes, tolerations=TOLERATION) == ["plain", "tainted", "draining"]
-    assert _selected(node("soft", taints=["team=a:PreferNoSchedule"])) == ["soft"]
+    assert _node_names(*nodes) == ["plain"]
+    assert _node_names(*nodes, tolerations=TOLERATION) == ["plain", "tainted", "draining"]
+    assert _node_names(node("soft", taints=["team=a:PreferNoSchedule"])) == ["soft"]
 
 
 @pytest.mark.parametrize(
     "key", ["unschedulable", "not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure"]
 )
-def test_troubles_of_nodes_do_not_keep_daemons_off(key):
+def test_node_condition_taints_do_not_keep_daemons_off(key):
     effect = "NoExecute" if key in ("not-ready", "unreachable") else "NoSchedule"
-    assert _selected(node("n1", taints=[f"node.kubernetes.io/{key}:{effect}"])) == ["n1"]
+    assert _node_names(node("n1", taints=[f"node.kubernetes.io/{key}:{effect}"])) == ["n1"]
 
 
 def test_only_a_daemon_of_the_hosts_network_runs_without_a_network():
     lonely = node("n1", taints=["node.kubernetes.io/network-unavailable:NoSchedule"])
-    assert _selected(lonely) == []
-    assert _selected(lonely, hostNetwork=True) == ["n1"]
+    assert _node_names(lonely) == []
+    assert _node_names(lonely, hostNetwork=True) == ["n1"]
 
 
 def test_node_name_selector_and_affinity_select_the_nodes():
     nodes = node("n1", labels={"disk": "ssd"}), node("n2", labels={"disk": "hdd"}), node("n3")
-    assert _selected(*nodes, nodeName="n2") == ["n2"]
-    assert _selected(*nodes, nodeSelector={"disk": "ssd"}) == ["n1"]
+    assert _node_names(*nodes, nodeName="n2") == ["n2"]
+    assert _node_names(*nodes, nodeSelector={"disk": "ssd"}) == ["n1"]
     term = {"matchExpressions": [{"key": "disk", "operator": "NotIn", "values": ["ssd"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    assert _selected(*nodes, affinity={"nodeAffinity": required}) == ["n2", "n3"]
+    assert _node_names(*nodes, affinity={"nodeAffinity": required}) == ["n2", "n3"]
 
 
-def test_a_daemon_stays_on_a_node_that_got_a_taint_but_not_if_it_drives_away():
+def test_a_daemon_stays_on_a_node_with_a_new_no_schedule_taint_but_not_no_execute():
     daemons = DaemonNodes(workload("DaemonSet"))
     nodes = node("tainted", taints=["team=a:NoSchedule"]), node("draining", taints=["team=a:NoExecute"])
-    assert [each.name for each in daemons.kept(nodes)] == ["tainted"]
-    assert daemons.selected(nodes) == []
+    assert [each.name for each in daemons.for_existing_pods(nodes)] == ["tainted"]
+    assert daemons.for_new_pods(nodes) == []

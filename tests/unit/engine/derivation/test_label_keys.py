@@ -10,7 +10,7 @@ REQUIRED, PREFERRED = (
 SELECTOR = {"matchLabels": {"app": "web"}}
 
 
-def _merged(term, kind="podAffinity", which=REQUIRED):
+def _merge(term, kind="podAffinity", which=REQUIRED):
     spec = with_label_keys({"affinity": {kind: {which: [term]}}}, LABELS)
     (merged,) = spec["affinity"][kind][which]
     return merged
@@ -22,8 +22,8 @@ def test_keys_become_requirements_of_the_selector(kind, field, operator):
     term = {"labelSelector": SELECTOR, field: ["pod-template-hash"]}
     requirement = {"key": "pod-template-hash", "operator": operator, "values": ["abc"]}
     selector = {**SELECTOR, "matchExpressions": [requirement]}
-    assert _merged(term, kind)["labelSelector"] == selector
-    preferred = _merged({"weight": 1, "podAffinityTerm": term}, kind, PREFERRED)
+    assert _merge(term, kind)["labelSelector"] == selector
+    preferred = _merge({"weight": 1, "podAffinityTerm": term}, kind, PREFERRED)
     assert preferred["podAffinityTerm"]["labelSelector"] == selector
     assert preferred["weight"] == 1
 
@@ -37,14 +37,14 @@ def test_keys_of_spread_constraints_are_merged():
 
 
 def test_merging_again_changes_nothing():
-    once = _merged({"labelSelector": SELECTOR, "matchLabelKeys": ["pod-template-hash"]})
-    assert _merged(once) == once
+    once = _merge({"labelSelector": SELECTOR, "matchLabelKeys": ["pod-template-hash"]})
+    assert _merge(once) == once
 
 
 def test_keys_that_the_pod_lacks_are_left_out_and_own_requirements_stay():
     own = {"key": "tier", "operator": "Exists"}
     term = {"labelSelector": {"matchExpressions": [own]}, "matchLabelKeys": ["absent", "app"]}
-    assert _merged(term)["labelSelector"]["matchExpressions"] == [
+    assert _merge(term)["labelSelector"]["matchExpressions"] == [
         own,
         {"key": "app", "operator": "In", "values": ["web"]},
     ]
@@ -52,7 +52,7 @@ def test_keys_that_the_pod_lacks_are_left_out_and_own_requirements_stay():
 
 @pytest.mark.parametrize("term", [5, {"matchLabelKeys": ["app"]}, {"labelSelector": SELECTOR, "matchLabelKeys": "app"}])
 def test_a_term_without_a_selector_and_malformed_ones_stay(term):
-    assert _merged(term) == term
+    assert _merge(term) == term
 
 
 @pytest.mark.parametrize("affinity", [5, {"podAffinity": 5}, {"podAffinity": {REQUIRED: 5}}])

@@ -9,7 +9,7 @@ def _spec(requests=None, limits=None, group="containers"):
     return {group: [{"name": "main", "resources": {name: part for name, part in resources.items() if part}}]}
 
 
-def _filled(spec, *items):
+def _fill(spec, *items):
     (container,) = with_limit_defaults(spec, [limit_range(*items)])["containers"]
     return container["resources"]
 
@@ -20,11 +20,11 @@ def _refusal(item, requests=None, limits=None, group="containers"):
 
 def test_missing_requests_and_limits_are_filled_in():
     item = {"type": "Container", "defaultRequest": {"cpu": "100m"}, "default": {"cpu": "1", "memory": "1Gi"}}
-    assert _filled(_spec(), item) == {
+    assert _fill(_spec(), item) == {
         "requests": {"cpu": "100m", "memory": "1Gi"},
         "limits": {"cpu": "1", "memory": "1Gi"},
     }
-    assert _filled(_spec({"cpu": "2"}, {"cpu": "3"}), item) == {
+    assert _fill(_spec({"cpu": "2"}, {"cpu": "3"}), item) == {
         "requests": {"cpu": "2", "memory": "1Gi"},
         "limits": {"cpu": "3", "memory": "1Gi"},
     }
@@ -37,15 +37,15 @@ def test_init_containers_are_filled_in_too():
 
 
 def test_the_largest_and_smallest_amounts_are_defaults_where_none_are_given():
-    assert _filled(_spec(), {"type": "Container", "max": {"cpu": "2"}}) == {
+    assert _fill(_spec(), {"type": "Container", "max": {"cpu": "2"}}) == {
         "requests": {"cpu": "2"},
         "limits": {"cpu": "2"},
     }
-    assert _filled(_spec(), {"type": "Container", "min": {"cpu": "1"}}) == {"requests": {"cpu": "1"}, "limits": {}}
+    assert _fill(_spec(), {"type": "Container", "min": {"cpu": "1"}}) == {"requests": {"cpu": "1"}, "limits": {}}
 
 
 def test_ranges_of_whole_pods_fill_in_nothing():
-    assert _filled(_spec(), {"type": "Pod", "max": {"cpu": "2"}}) == {}
+    assert _fill(_spec(), {"type": "Pod", "max": {"cpu": "2"}}) == {}
 
 
 @pytest.mark.parametrize("group", ["containers", "initContainers"])

@@ -7,8 +7,8 @@ from tests.manifests import pod
 from tests.workload_manifests import claim, names_of, owned, workload
 
 
-def _typed(*manifests):
-    return [read_manifest(each, PODS) for each in manifests]
+def _pods(*manifests):
+    return [read_manifest(manifest, PODS) for manifest in manifests]
 
 
 def _web(name, kind="ReplicaSet", of="web", **fields):
@@ -17,30 +17,30 @@ def _web(name, kind="ReplicaSet", of="web", **fields):
 
 def _manager(objects=(), pods=(), nodes=(), claims=()):
     stored = {each.key: each for each in (read_manifest(item, PERSISTENT_VOLUME_CLAIMS) for item in claims)}
-    return ControllerManager(ControlObjects(objects), _typed(*pods), lambda: nodes, stored.get)
+    return ControllerManager(ControlObjects(objects), _pods(*pods), lambda: nodes, stored.get)
 
 
-def _created(manager):
+def _creations(manager):
     return names_of(manifest for each in manager.sync() for manifest in each.sync.create)
 
 
-def _deleted(manager):
+def _deletions(manager):
     return [gone.metadata.name for each in manager.sync() for gone in each.sync.delete]
 
 
 def test_a_known_workload_replaces_a_pod_that_is_gone():
     manager = _manager([workload("ReplicaSet", replicas=1)], [_web("web-a")])
     assert manager.sync() == []
-    manager.on_pod_gone(*_typed(_web("web-a")))
-    assert len(_created(manager)) == 1
+    manager.on_pod_gone(*_pods(_web("web-a")))
+    assert len(_creations(manager)) == 1
 
 
 def test_a_job_replaces_a_pod_only_after_its_backoff():
     manager = _manager([workload("Job")], [_web("web-a", "Job")])
-    manager.on_pod_gone(*_typed(_web("web-a", "Job")))
+    manager.on_pod_gone(*_pods(_web("web-a", "Job")))
     assert manager.sync() == []
     assert manager.end_backoffs()
-    assert len(_created(manager)) == 1
+    assert len(_creations(manager)) == 1
     assert not manager.end_backoffs()
 
 
@@ -59,7 +59,7 @@ def test_a_deployment_is_made_up_through_the_name_of_its_replica_set():
     assert manager.workloads() == ["default/Deployment/web", "default/ReplicaSet/web-5d"]
     assert manager.scale("Deployment", "default/web", 1)
     manager.sync()
-    assert _deleted(manager) == ["web-5d-b"]
+    assert _deletions(manager) == ["web-5d-b"]
 
 
 def test_a_known_deployment_owns_the_pods_of_replica_sets_that_are_not_known():
@@ -67,7 +67,7 @@ def test_a_known_deployment_owns_the_pods_of_replica_sets_that_are_not_known():
     manager = _manager([workload("Deployment", replicas=2)], pods)
     assert manager.scale("Deployment", "default/web", 3)
     manager.sync()
-    assert len(_created(manager)) == 1
+    assert len(_creations(manager)) == 1
     assert manager.new_replica_sets == []
     manager = _manager([workload("Deployment", replicas=2)], pods)
     gone = manager.remove("Deployment", "default/web")
@@ -87,13 +87,13 @@ def test_a_stateful_set_is_made_up_with_the_claims_of_its_pods():
 def test_a_workload_without_pods_can_be_scaled():
     manager = _manager([workload("StatefulSet", "db", 0)])
     assert manager.scale("StatefulSet", "default/db", 2)
-    assert _created(manager) == ["db-0"]
+    assert _creations(manager) == ["db-0"]
 
 
 def test_the_parallelism_of_a_job_is_scaled():
     manager = _manager([workload("Job")])
     assert manager.scale("Job", "default/web", 3)
-    assert len(_created(manager)) == 3
+    assert len(_creations(manager)) == 3
 
 
 def test_pods_without_a_controller_are_adopted():
@@ -118,7 +118,7 @@ def test_a_removed_workload_takes_its_pods_along_and_is_not_made_up_again():
     manager = _manager([workload("ReplicaSet", replicas=1)], [_web("web-a")])
     gone = manager.remove("ReplicaSet", "default/web")
     assert [each.metadata.name for each in gone or ()] == ["web-a"]
-    manager.on_pod_gone(*_typed(_web("web-a")))
+    manager.on_pod_gone(*_pods(_web("web-a")))
     assert manager.sync() == []
     assert manager.remove("ReplicaSet", "default/other") is None
 
@@ -128,7 +128,7 @@ def test_an_applied_workload_keeps_its_number_of_replicas_unless_it_says_another
     manager.apply(workload("ReplicaSet"))
     assert manager.sync() == []
     manager.apply(workload("ReplicaSet", replicas=2))
-    assert _deleted(manager) == ["web-c"]
+    assert _deletions(manager) == ["web-c"]
 
 
 def test_a_changed_template_of_a_stateful_set_rolls_its_pods():
@@ -137,7 +137,7 @@ def test_a_changed_template_of_a_stateful_set_rolls_its_pods():
     manager.apply(workload("StatefulSet", "db", 2))
     assert manager.sync() == []
     manager.apply(workload("StatefulSet", "db", 2, cpu="2"))
-    assert _deleted(manager) == ["db-1"]
+    assert _deletions(manager) == ["db-1"]
 
 
 def test_a_changed_template_of_a_deployment_gets_a_replica_set_of_its_own():
@@ -154,31 +154,31 @@ def test_a_daemon_set_is_synced_when_nodes_change():
     nodes = [builders.node("n1")]
     manager = _manager([workload("DaemonSet")], nodes=nodes)
     manager.on_nodes()
-    assert len(_created(manager)) == 1
+    assert len(_creations(manager)) == 1
     nodes.append(builders.node("n2"))
     assert manager.sync() == []
     manager.on_nodes()
-    assert len(_created(manager)) == 2  # the first was not reported
+    assert len(_creations(manager)) == 2  # the first was not reported
 
 
 def test_expected_pods_are_those_that_the_workloads_want():
     pods = [_web("web-a"), _web("other-a", of="other"), pod("bare", node="n1")]
     manager = _manager([workload("ReplicaSet", replicas=5)], pods)
-    assert manager.expected_pods(_typed(*pods)) == 6
-    assert manager.expected_pods(_typed(_web("sum-a", "Job"))) is None
-    assert manager.expected_pods(_typed(_web("agent-a", "DaemonSet"))) is None
+    assert manager.expected_pods(_pods(*pods)) == 6
+    assert manager.expected_pods(_pods(_web("sum-a", "Job"))) is None
+    assert manager.expected_pods(_pods(_web("agent-a", "DaemonSet"))) is None
 
 
 def test_a_replica_sets_deployment_says_how_many_pods_are_expected():
     replica_set = owned(workload("ReplicaSet", "web-5d", 2), "Deployment", "web")
     manager = _manager([replica_set, workload("Deployment", replicas=9)], [_web("web-a", of="web-5d")])
-    assert manager.expected_pods(_typed(_web("web-a", of="web-5d"))) == 9
+    assert manager.expected_pods(_pods(_web("web-a", of="web-5d"))) == 9
 
 
 def test_only_pods_of_unknown_controllers_are_replaced_alike():
     manager = _manager([workload("ReplicaSet")], [])
-    (known,), (unknown,) = _typed(_web("web-a")), _typed(_web("other-a", of="other"))
+    (known,), (unknown,) = _pods(_web("web-a")), _pods(_web("other-a", of="other"))
     assert not manager.is_replaced_alike(known)
     assert manager.is_replaced_alike(unknown)
     for item in (pod("bare"), _web("db-0", "StatefulSet"), _web("agent-a", "DaemonSet")):
-        assert not manager.is_replaced_alike(*_typed(item))
+        assert not manager.is_replaced_alike(*_pods(item))

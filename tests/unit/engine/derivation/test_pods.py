@@ -28,7 +28,7 @@ def _sample(manifest):
 
 
 def _claims(manifest):
-    return [(each["name"], each["persistentVolumeClaim"]["claimName"]) for each in manifest["spec"]["volumes"]]
+    return [(volume["name"], volume["persistentVolumeClaim"]["claimName"]) for volume in manifest["spec"]["volumes"]]
 
 
 def test_a_pod_of_a_stateful_set_has_the_name_labels_and_claims_of_its_ordinal():
@@ -77,10 +77,10 @@ def test_a_daemon_has_an_affinity_to_just_its_node():
     assert daemon_set_pod(daemons, "web-x")["spec"]["affinity"]["nodeAffinity"] == affinity
 
 
-def test_a_daemon_tolerates_the_troubles_of_nodes_once():
+def test_a_daemon_tolerates_node_condition_taints_once():
     own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
     made = daemon_set_pod(workload("DaemonSet", pod_spec={"tolerations": [own, {"key": "team"}]}), "web-x")
-    keys = [(each["key"], each.get("effect")) for each in made["spec"]["tolerations"]]
+    keys = [(toleration["key"], toleration.get("effect")) for toleration in made["spec"]["tolerations"]]
     assert len(set(keys)) == len(keys) == 7
     assert ("node.kubernetes.io/network-unavailable", "NoSchedule") not in keys
     hosts = daemon_set_pod(workload("DaemonSet", pod_spec={"hostNetwork": True}), "web-x")

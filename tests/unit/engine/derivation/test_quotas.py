@@ -10,7 +10,7 @@ from tests.workload_manifests import claim, quota
 
 def _quotas(*quotas, existing=(), claims=()):
     def of_namespace(manifests, resource):
-        typed = [read_manifest(each, resource) for each in manifests]
+        typed = [read_manifest(manifest, resource) for manifest in manifests]
         return lambda namespace: [each for each in typed if each.metadata.namespace == namespace]
 
     pods = of_namespace(existing, PODS)
@@ -19,10 +19,10 @@ def _quotas(*quotas, existing=(), claims=()):
 
 def _refusals(quotas, *pods, existing=()):
     asked = _quotas(*quotas, existing=existing)
-    return [asked.refusal(read_manifest(each, PODS), each) for each in pods]
+    return [asked.refusal(read_manifest(pod, PODS), pod) for pod in pods]
 
 
-def test_what_is_used_is_read_from_the_status():
+def test_usage_is_read_from_the_status():
     limited = quota(used={"cpu": "3"}, hard={"cpu": "4"})
     assert _refusals([limited], pod("a", "1"), existing=[pod("old", "4")]) == [""]
     assert _refusals([limited], pod("a", "1500m")) == [
@@ -30,7 +30,7 @@ def test_what_is_used_is_read_from_the_status():
     ]
 
 
-def test_what_is_used_is_counted_where_there_is_no_status():
+def test_usage_is_counted_without_a_status():
     limited = quota(hard={"pods": "2"})
     other = pod("b")
     other["metadata"]["namespace"] = "shop"
@@ -40,7 +40,7 @@ def test_what_is_used_is_counted_where_there_is_no_status():
     ]
 
 
-def test_pods_that_are_taken_count_and_those_that_are_refused_do_not():
+def test_only_accepted_pods_count():
     limited = quota(hard={"requests.memory": "3Gi"}, used={"requests.memory": "0"})
     sizes = ("2Gi", "2Gi", "1Gi", "1Gi")
     said = _refusals([limited], *(pod(f"p-{size}", memory=size) for size in sizes))

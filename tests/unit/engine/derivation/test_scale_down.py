@@ -24,7 +24,7 @@ def _pod(name, node="n1", since="2026-01-01T00:00:00Z", *, is_ready=True, cost=N
 
 def _victims(pods, count=1, related=(), restarts=_no_restarts):
     victims = replica_set_victims(pods, related, count, parse_time(NOW), restarts)
-    return [each.metadata.name for each in victims]
+    return [victim.metadata.name for victim in victims]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def _victims(pods, count=1, related=(), restarts=_no_restarts):
         (_pod("a", since="2026-01-01T00:00:00Z"), _pod("b", since="2026-01-31T23:00:00Z")),
     ],
 )
-def test_the_pod_that_would_be_missed_least_goes_first(kept, gone):
+def test_the_least_valuable_pod_is_deleted_first(kept, gone):
     assert _victims([kept, gone]) == _victims([gone, kept]) == ["b"]
 
 
@@ -80,7 +80,7 @@ def test_a_job_compares_ages_exactly_and_looks_at_no_costs():
     assert victim is younger
 
 
-def test_pods_that_nothing_tells_apart_go_from_the_last_name_on():
+def test_equal_pods_are_deleted_from_the_last_name_on():
     pods = [pod(name, node="n1") for name in ("a", "c", "b")]
     assert _victims(pods, 2) == ["c", "b"]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from podium.engine.derivation.volumes import bound_at_once, controller_writes
+from podium.engine.derivation.volumes import controller_writes, immediate_binding
 from podium.engine.manifests import read_manifest
 from podium.engine.store import ObjectStore
 from podium.framework.contract.writing import ObjectWrite
@@ -38,7 +38,7 @@ def _claim(name="data", size="5Gi", storage_class="manual", **annotations):
     return manifest
 
 
-def _typed(manifest):
+def _read(manifest):
     return read_manifest(manifest, PERSISTENT_VOLUME_CLAIMS)
 
 
@@ -48,7 +48,7 @@ def _after(writes):
 
 def test_a_claim_of_a_class_that_does_not_wait_is_bound_to_the_smallest_volume_that_suits():
     store = ObjectStore.of([MANUAL, _volume("large", "50Gi"), _volume("small", "10Gi"), _volume("tiny", "1Gi")])
-    after = _after(bound_at_once(store, _typed(_claim())))
+    after = _after(immediate_binding(store, _read(_claim())))
     assert after["PersistentVolumeClaim"].spec.volume_name == "small"
     assert after["PersistentVolumeClaim"].status.phase == "Bound"
     assert after["PersistentVolume"].spec.claim_ref.name == "data"
@@ -56,15 +56,15 @@ def test_a_claim_of_a_class_that_does_not_wait_is_bound_to_the_smallest_volume_t
 
 def test_a_claim_that_no_volume_suits_stays():
     store = ObjectStore.of([MANUAL, _volume("tiny", "1Gi"), _volume("other", storageClassName="slow")])
-    assert bound_at_once(store, _typed(_claim())) == ()
+    assert immediate_binding(store, _read(_claim())) == ()
 
 
 def test_a_claim_of_a_class_that_waits_or_that_is_bound_stays():
     volume = _volume(storageClassName="slow")
-    assert bound_at_once(ObjectStore.of([*storage("10Gi"), volume]), _typed(_claim(storage_class="slow"))) == ()
+    assert immediate_binding(ObjectStore.of([*storage("10Gi"), volume]), _read(_claim(storage_class="slow"))) == ()
     bound = _claim()
     bound["spec"]["volumeName"] = "other"
-    assert bound_at_once(ObjectStore.of([MANUAL, _volume()]), _typed(bound)) == ()
+    assert immediate_binding(ObjectStore.of([MANUAL, _volume()]), _read(bound)) == ()
 
 
 def test_a_volume_that_the_scheduler_has_chosen_is_bound():
@@ -88,7 +88,7 @@ def test_a_volume_is_provisioned_in_reach_of_the_node_that_was_selected(topology
         "spec": {"drivers": [{"name": "slow.example.com", "nodeID": "n1", "topologyKeys": topology_keys}]},
     }
     store = ObjectStore.of([*storage("10Gi"), node("n1", labels={ZONE: "a"}), csi_node, selected])
-    writes = list(controller_writes(store, [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _typed(selected))], "n1"))
+    writes = list(controller_writes(store, [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _read(selected))], "n1"))
     made = writes[0].after
     assert (made.spec.capacity, made.spec.csi.driver) == ({"storage": "5Gi"}, "slow.example.com")
     affinity = made.spec.node_affinity
@@ -98,7 +98,7 @@ def test_a_volume_is_provisioned_in_reach_of_the_node_that_was_selected(topology
     assert bound.spec.volume_name == made.metadata.name
 
 
-def test_nothing_follows_what_is_no_choice_of_a_volume():
+def test_other_writes_bind_no_volume():
     store = ObjectStore.of([MANUAL, _claim()])
-    written = [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _typed(_claim()))]
+    written = [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _read(_claim()))]
     assert list(controller_writes(store, written, "n1")) == []

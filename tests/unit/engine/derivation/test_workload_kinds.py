@@ -18,7 +18,7 @@ def _object(version, kind, **spec):
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "it"}, "spec": spec}
 
 
-def _found(*manifests):
+def _located(*manifests):
     return [Found(manifest, "it.yaml") for manifest in manifests]
 
 
@@ -75,12 +75,12 @@ PODLESS = [
 @pytest.mark.parametrize(("manifest", "parts"), KNOWN, ids=[manifest["kind"] for manifest, _ in KNOWN])
 def test_the_templates_of_kinds_that_have_pods_are_known(manifest, parts):
     templates = templates_in(manifest)
-    assert [(each.name, each.replicas) for each in templates] == parts
+    assert [(template.name, template.replicas) for template in templates] == parts
     assert all(each.content == template() or "app" in each.content["metadata"]["labels"] for each in templates)
 
 
 @pytest.mark.parametrize("manifest", PODLESS, ids=lambda manifest: manifest["kind"])
-def test_what_other_kinds_call_a_template_is_none(manifest):
+def test_spec_template_of_other_kinds_is_no_pod_template(manifest):
     assert templates_in(manifest) == []
     assert template_of(manifest) is None
 
@@ -92,7 +92,7 @@ def test_a_pod_is_its_own_template():
 
 def test_the_workload_of_a_file_is_found_beside_other_objects():
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
-    found = _found(service, workload("Deployment"))
+    found = _located(service, workload("Deployment"))
     item, part = demand_template(found, "it.yaml")
     assert (item, part.content) == (found[1], found[1].manifest["spec"]["template"])
 
@@ -112,11 +112,11 @@ def test_the_workload_of_a_file_is_found_beside_other_objects():
 )
 def test_a_file_without_exactly_one_template_is_refused_with_what_to_extract(manifests, said):
     with pytest.raises(ManifestError, match=said):
-        demand_template(_found(*manifests), "it.yaml")
+        demand_template(_located(*manifests), "it.yaml")
 
 
 def test_the_number_of_pods_is_checked():
-    (item,) = _found(workload("Job"))
+    (item,) = _located(workload("Job"))
     assert replicas_of(item, PodTemplate({}, replicas=None), default=4) == 4
     assert replicas_of(item, PodTemplate({}, replicas=0), default=4) == 0
     for count in (-1, True, "3", REPLICAS_MAX + 1):

@@ -36,7 +36,7 @@ class Cluster:
         self.snapshot = SimpleNamespace(nodes=nodes, order=order, is_fork=False)
 
 
-def queued(pod: Pod, attempts: int = 1) -> QueuedPodInfo:
+def queue_info(pod: Pod, attempts: int = 1) -> QueuedPodInfo:
     info = QueuedPodInfo(pod, 0.0, attempts=attempts)
     info.transitions.record(5.0, "UnschedulablePodAdd", "gone", "active")
     info.transitions.record(6.0, "Pop", "active", "in flight")
@@ -69,16 +69,16 @@ def place(
 ) -> None:
     """The pod is to go to the node of that row."""
     decision = Suggested(cluster.snapshot.nodes[row].name, row, len(cluster.snapshot.order), 1)
-    recorder.on_decision(queued(pod), cycle(cluster, pod, *rejections, scored=scored), decision, at_s, 0.001)
+    recorder.on_decision(queue_info(pod), cycle(cluster, pod, *rejections, scored=scored), decision, at_s, 0.001)
 
 
 def reject(recorder: FlightRecorder, cluster: Cluster, pod: Pod, *rejections: Rejection, at_s: float = 1.0) -> None:
     """The pod fits on no node."""
     asked = cycle(cluster, pod, *rejections)
     error = FitError(len(cluster.snapshot.order), asked.diagnosis)
-    recorder.on_decision(queued(pod), asked, DoesNotFit(error, None), at_s, 0.001)
+    recorder.on_decision(queue_info(pod), asked, DoesNotFit(error, None), at_s, 0.001)
     recorder.on_failure(pod, "unschedulable", error.message, 0.002)
 
 
-def named(number: int) -> Pod:
+def numbered_pod(number: int) -> Pod:
     return pod(f"web-{number}")

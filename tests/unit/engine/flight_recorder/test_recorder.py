@@ -20,7 +20,7 @@ from tests.unit.engine.flight_recorder.recording import (
     FULL,
     TAINTED,
     Cluster,
-    named,
+    numbered_pod,
     place,
     reject,
     rejection,
@@ -36,7 +36,7 @@ def seal(recorder):
 
 
 @pytest.mark.parametrize("is_sealed", [False, True])
-def test_scheduled_pod_keeps_its_node_its_scores_and_how_it_came_through_the_queue(is_sealed):
+def test_scheduled_pod_keeps_its_node_its_scores_and_its_story_in_the_queue(is_sealed):
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     found = scores([1, 2], Fit=[70, 50], Spread=[100, 90])
     place(recorder, THREE, pod("web"), 1, rejection([0], TAINTED), scored=found, at_s=7.0)
@@ -84,7 +84,7 @@ def test_attempts_of_different_signatures_keep_their_own_scores():
     both = Scored(rows, computed, history, 0, {"Fit": 1, "Own": 2})
     place(recorder, THREE, pod("c"), scored=both)
     seal(recorder)
-    kept = {each.name: recorder.details(each) for each in recorder.newest_first()}
+    kept = {attempt.name: recorder.details(attempt) for attempt in recorder.newest_first()}
     assert {name: each.plugins for name, each in kept.items()} == {
         "a": {"Fit": [300, 0], "Taints": [7, 7]},
         "b": {"Spread": [100, 5], "Own": [0, 70_000]},
@@ -97,18 +97,18 @@ def test_attempts_of_different_signatures_keep_their_own_scores():
 
 
 @pytest.mark.parametrize("attempts", [1, 99])
-def test_scores_are_told_as_they_were_whatever_has_changed_since(attempts):
+def test_recorded_scores_do_not_change_later(attempts):
     recorder, nodes = FlightRecorder(MEMORY_BYTES_MIN), Cluster(*[f"n{number}" for number in range(100)])
     table = np.full((100, 2), 90, np.int8)
     history = ScoreHistory(table)
     for number in range(attempts):
         scored = Scored(np.arange(60), {}, history, history.version, {"Fit": 1, "Own": 2})
-        place(recorder, nodes, named(number), scored=scored)
+        place(recorder, nodes, numbered_pod(number), scored=scored)
         history.note(number % 7)
         table[number % 7] -= 1
-    told = [recorder.details(each) for each in recorder.newest_first()]
+    told = [recorder.details(attempt) for attempt in recorder.newest_first()]
     seal(recorder)
-    assert [recorder.details(each) for each in recorder.newest_first()] == told
+    assert [recorder.details(attempt) for attempt in recorder.newest_first()] == told
     assert [sum(each.plugins["Fit"]) for each in reversed(told)] == [60 * 90 - number for number in range(attempts)]
 
 
@@ -122,14 +122,14 @@ def test_total_that_extenders_added_to_is_kept():
     assert recorder.details(attempt).totals == {"n1": 50, "n0": 1040}
 
 
-def test_rejected_pod_keeps_why_and_which_nodes():
+def test_rejected_pod_keeps_its_reasons_by_node():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     reject(recorder, THREE, pod("big"), rejection([0, 2], FULL), rejection([1], TAINTED))
     seal(recorder)
     (attempt,) = recorder.newest_first(result="unschedulable")
     assert attempt.message.startswith("0/3 nodes are available: 1 had taints, 2 Insufficient cpu")
     told = explain_attempt(attempt, recorder.details(attempt))
-    assert [(each.plugin, each.count, each.examples) for each in told.groups] == [
+    assert [(group.plugin, group.count, group.examples) for group in told.groups] == [
         ("NodeResourcesFit", 2, ("n0", "n2")),
         ("TaintToleration", 1, ("n1",)),
     ]
@@ -149,14 +149,14 @@ def test_binding_that_fails_after_its_attempt_was_sealed_says_why():
 def test_attempts_are_found_by_namespace_name_and_result_the_newest_first():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     for number in range(3):
-        place(recorder, THREE, named(number))
+        place(recorder, THREE, numbered_pod(number))
         reject(recorder, THREE, pod("web-0", namespace="shop"), rejection([0, 1, 2], FULL))
         if number == 1:
             seal(recorder)
-    found = [(each.namespace, each.name) for each in recorder.newest_first(name="web-0")]
+    found = [(attempt.namespace, attempt.name) for attempt in recorder.newest_first(name="web-0")]
     assert found == [("shop", "web-0")] * 3 + [("default", "web-0")]
-    assert [each.sequence for each in recorder.newest_first()] == [6, 5, 4, 3, 2, 1]
-    assert [each.name for each in recorder.newest_first("default")] == ["web-2", "web-1", "web-0"]
+    assert [attempt.sequence for attempt in recorder.newest_first()] == [6, 5, 4, 3, 2, 1]
+    assert [attempt.name for attempt in recorder.newest_first("default")] == ["web-2", "web-1", "web-0"]
     assert len(list(recorder.newest_first(result="unschedulable"))) == 3
     assert not list(recorder.newest_first("default", "web"))
 
@@ -168,7 +168,7 @@ def test_row_that_another_node_takes_keeps_its_former_name_for_former_attempts()
     reject(recorder, cluster, pod("between"), rejection([0], FULL))
     cluster.change("n0", "n9", "n3")
     reject(recorder, cluster, pod("after"), rejection([1, 2], FULL))
-    nodes = {each.name: set(recorder.details(each).rejections) for each in recorder.newest_first()}
+    nodes = {attempt.name: set(recorder.details(attempt).rejections) for attempt in recorder.newest_first()}
     assert nodes == {"before": {"n0", "n1"}, "between": {"n0"}, "after": {"n9", "n3"}}
 
 
@@ -177,20 +177,20 @@ def test_replicas_that_are_rejected_alike_share_their_verdicts():
     cluster = Cluster(*(f"n{number}" for number in range(5000)))
     spec = pod("web").spec
     for number in range(50):
-        replica = named(number)
+        replica = numbered_pod(number)
         replica = type(replica)(metadata=replica.metadata, spec=spec)
         reject(recorder, cluster, replica, rejection(range(5000), FULL))
     seal(recorder)
     assert recorder._rejected._details_bytes < 25_000
-    assert all(len(recorder.details(each).rejections) == 5000 for each in recorder.newest_first(name="web-7"))
+    assert all(len(recorder.details(attempt).rejections) == 5000 for attempt in recorder.newest_first(name="web-7"))
 
 
 def test_scheduled_pods_do_not_displace_the_only_attempt_at_a_pending_one():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     reject(recorder, THREE, pod("pending"), rejection([0, 1, 2], FULL))
     for number in range(ATTEMPTS_MAX * 40):
-        place(recorder, THREE, named(number), scored=scores([0, 1], Fit=[1, 2]))
-        recorder.on_bound(named(number), 0.1)
+        place(recorder, THREE, numbered_pod(number), scored=scores([0, 1], Fit=[1, 2]))
+        recorder.on_bound(numbered_pod(number), 0.1)
     assert len(list(recorder.newest_first("default", "pending"))) == 1
     assert not list(recorder.newest_first("default", "web-0"))
 
@@ -203,11 +203,11 @@ def test_names_that_do_not_fit_leave_the_attempts_without_their_details():
     assert recorder.nbytes <= MEMORY_BYTES_MIN
 
 
-def counted(ring: Ring) -> int:
-    """What everything in the ring takes, counted anew."""
+def count_bytes(ring: Ring) -> int:
+    """Count the size of everything in the ring again."""
     names = {id(each.names): each.names for each in (ring.newest, *ring._with_details)}.values()
     segments = sum(each.head_bytes for each in ring._segments) + sum(each.detail_bytes for each in ring._with_details)
-    return segments + sum(each.nbytes for each in names) + ring.pending_bytes
+    return segments + sum(name.nbytes for name in names) + ring.pending_bytes
 
 
 @settings(max_examples=6, deadline=None)
@@ -222,13 +222,13 @@ def test_the_bytes_are_the_sum_of_what_is_kept_and_never_above_the_limit(seed, n
             names[random.randrange(nodes)] = random.choice(["", f"new-{number}"])
             cluster.change(*names)
         elif random.random() < 0.5:
-            reject(recorder, cluster, named(number), rejection(rows, random.choice([FULL, TAINTED])))
+            reject(recorder, cluster, numbered_pod(number), rejection(rows, random.choice([FULL, TAINTED])))
         elif names[0]:
-            place(recorder, cluster, named(number), 0, scored=scores(rows, Fit=rows, Spread=rows))
+            place(recorder, cluster, numbered_pod(number), 0, scored=scores(rows, Fit=rows, Spread=rows))
             if random.random() < 0.9:
-                recorder.on_bound(named(number), 1.0)
+                recorder.on_bound(numbered_pod(number), 1.0)
         for ring in (recorder._placed, recorder._rejected):
-            assert ring.nbytes == counted(ring) <= ring.limit_bytes
+            assert ring.nbytes == count_bytes(ring) <= ring.limit_bytes
     assert recorder.attempts == len(list(recorder.newest_first()))
 
 

@@ -15,7 +15,8 @@ from podium.estimator.server.messages import (
     unschedulable_response,
     workload_named,
 )
-from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Toleration
+from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.core import Toleration
 from tests.unit.estimator.server.wire import ERAS, replicas_request, sets_request
 
 AFFINITY = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}]}

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.objects.core import NodeSelector, Volume
+from podium.objects.affinity import NodeSelector
+from podium.objects.pod_volumes import Volume
 from podium.plugins.volumes.csi_translation import (
     TranslationError,
     driver_of_provisioner,

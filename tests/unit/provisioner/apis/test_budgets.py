@@ -46,40 +46,42 @@ def errors(*raw: object) -> list[str]:
     ],
 )
 def test_a_number_stands_for_itself_and_a_percentage_is_rounded_up(nodes: object, counted: int, allowed: int) -> None:
-    assert budgets({"nodes": nodes}).allowed("Empty", counted, NOON) == allowed
+    assert budgets({"nodes": nodes}).nodes_allowed("Empty", counted, NOON) == allowed
 
 
 @given(st.integers(0, 100), st.integers(0, 20_000))
 def test_a_percentage_is_exact(percent: int, counted: int) -> None:
-    assert budgets({"nodes": f"{percent}%"}).allowed("Empty", counted, NOON) == ceil(Fraction(percent * counted, 100))
+    assert budgets({"nodes": f"{percent}%"}).nodes_allowed("Empty", counted, NOON) == ceil(
+        Fraction(percent * counted, 100)
+    )
 
 
 def test_the_least_of_all_budgets_is_allowed() -> None:
-    assert budgets({"nodes": "5"}, {"nodes": "20%"}, {"nodes": "9"}).allowed("Empty", 10, NOON) == 2
+    assert budgets({"nodes": "5"}, {"nodes": "20%"}, {"nodes": "9"}).nodes_allowed("Empty", 10, NOON) == 2
 
 
 def test_without_budgets_in_the_node_pool_the_default_is_ten_percent() -> None:
-    assert DisruptionBudgets.parse(None).allowed("Drifted", 25, NOON) == 3
-    assert budgets({}).allowed("Drifted", 25, NOON) == 3
+    assert DisruptionBudgets.parse(None).nodes_allowed("Drifted", 25, NOON) == 3
+    assert budgets({}).nodes_allowed("Drifted", 25, NOON) == 3
 
 
 def test_an_empty_list_of_budgets_allows_everything() -> None:
-    assert budgets().allowed("Drifted", 25, NOON) == UNLIMITED
+    assert budgets().nodes_allowed("Drifted", 25, NOON) == UNLIMITED
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_a_budget_without_reasons_applies_to_every_reason(reason: DisruptionReason) -> None:
-    assert budgets({"nodes": "2"}).allowed(reason, 10, NOON) == 2
-    assert budgets({"nodes": "2", "reasons": None}).allowed(reason, 10, NOON) == 2
+    assert budgets({"nodes": "2"}).nodes_allowed(reason, 10, NOON) == 2
+    assert budgets({"nodes": "2", "reasons": None}).nodes_allowed(reason, 10, NOON) == 2
 
 
 def test_a_budget_with_reasons_applies_to_these_only() -> None:
     parsed = budgets({"nodes": "0", "reasons": ["Drifted", "Unhealthy"]}, {"nodes": "4"})
-    assert [parsed.allowed(reason, 10, NOON) for reason in REASONS] == [4, 4, 0, 0]
+    assert [parsed.nodes_allowed(reason, 10, NOON) for reason in REASONS] == [4, 4, 0, 0]
 
 
 def test_a_budget_with_an_empty_list_of_reasons_applies_to_none() -> None:
-    assert budgets({"nodes": "0", "reasons": []}).allowed("Empty", 10, NOON) == UNLIMITED
+    assert budgets({"nodes": "0", "reasons": []}).nodes_allowed("Empty", 10, NOON) == UNLIMITED
 
 
 # ---------------------------------------------------------------- schedules
@@ -97,32 +99,34 @@ def test_a_budget_with_an_empty_list_of_reasons_applies_to_none() -> None:
 )
 def test_a_budget_is_active_from_a_hit_until_its_duration_has_passed(now: datetime, active: bool) -> None:
     parsed = budgets({"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"})
-    assert parsed.allowed("Empty", 10, now) == (0 if active else UNLIMITED)
+    assert parsed.nodes_allowed("Empty", 10, now) == (0 if active else UNLIMITED)
 
 
 def test_a_budget_that_is_not_active_leaves_the_others_in_force() -> None:
     parsed = budgets({"nodes": "0", "schedule": "@daily", "duration": "8h"}, {"nodes": "3"})
-    assert parsed.allowed("Empty", 10, NOON) == 3
+    assert parsed.nodes_allowed("Empty", 10, NOON) == 3
 
 
 def test_a_later_hit_extends_the_time_in_which_a_budget_is_active() -> None:
     parsed = budgets({"nodes": "0", "schedule": "@hourly", "duration": "1h"})
-    assert all(parsed.allowed("Empty", 1, NOON + timedelta(minutes=minutes)) == 0 for minutes in range(130))
+    assert all(parsed.nodes_allowed("Empty", 1, NOON + timedelta(minutes=minutes)) == 0 for minutes in range(130))
 
 
 def test_a_duration_of_zero_is_never_active() -> None:
-    assert budgets({"nodes": "0", "schedule": "* * * * *", "duration": "0m"}).allowed("Empty", 1, NOON) == UNLIMITED
+    assert (
+        budgets({"nodes": "0", "schedule": "* * * * *", "duration": "0m"}).nodes_allowed("Empty", 1, NOON) == UNLIMITED
+    )
 
 
 def test_a_schedule_that_never_hits_is_always_active() -> None:
-    assert budgets({"nodes": "0", "schedule": "0 0 30 2 *", "duration": "1h"}).allowed("Empty", 1, NOON) == 0
+    assert budgets({"nodes": "0", "schedule": "0 0 30 2 *", "duration": "1h"}).nodes_allowed("Empty", 1, NOON) == 0
 
 
 def test_a_schedule_is_in_utc_whatever_the_time_zone_of_the_time() -> None:
     parsed = budgets({"nodes": "0", "schedule": "0 12 * * *", "duration": "1h"})
     tokyo = timezone(timedelta(hours=9))
-    assert parsed.allowed("Empty", 1, NOON.astimezone(tokyo)) == 0
-    assert parsed.allowed("Empty", 1, NOON.replace(tzinfo=tokyo)) == UNLIMITED
+    assert parsed.nodes_allowed("Empty", 1, NOON.astimezone(tokyo)) == 0
+    assert parsed.nodes_allowed("Empty", 1, NOON.replace(tzinfo=tokyo)) == UNLIMITED
 
 
 @pytest.mark.parametrize("duration", ["90m", "1h30m", "1h30m0s", "90m0s"])
@@ -145,7 +149,7 @@ def test_activity_agrees_with_a_walk_back_to_the_last_hit(
     if last > now:
         last -= timedelta(days=1)
     parsed = budgets({"nodes": "0", "schedule": f"{minute} {hour} * * *", "duration": f"{length}m"})
-    assert (parsed.allowed("Empty", 1, now) == 0) == (now - last < timedelta(minutes=length))
+    assert (parsed.nodes_allowed("Empty", 1, now) == 0) == (now - last < timedelta(minutes=length))
 
 
 # ---------------------------------------------------------------- what is left
@@ -206,7 +210,7 @@ def test_a_node_that_is_not_counted_consumes_nothing() -> None:
 )
 def test_one_invalid_budget_forbids_every_disruption(reason: DisruptionReason, raw: object) -> None:
     parsed = DisruptionBudgets.parse([{"nodes": "5"}, raw])
-    assert parsed.allowed(reason, 10, NOON) == 0
+    assert parsed.nodes_allowed(reason, 10, NOON) == 0
     assert parsed.remaining(reason, [PoolNode()] * 10, NOON) == 0
 
 
@@ -263,4 +267,4 @@ def test_every_error_is_reported() -> None:
 def test_budgets_that_are_no_list_are_an_error() -> None:
     parsed = DisruptionBudgets.parse({"nodes": "1"})
     assert [str(error) for error in parsed.errors] == ["spec.disruption.budgets: must be a list"]
-    assert parsed.allowed("Empty", 10, NOON) == 0
+    assert parsed.nodes_allowed("Empty", 10, NOON) == 0

@@ -62,7 +62,7 @@ def test_room_counts_where_there_is_an_offering(
     columns: InstanceTypeColumns, requirements: Requirements, cpu: int
 ) -> None:
     requests = {"cpu": cpu, "pods": 1, "example.com/none": 0}
-    rows = columns.with_room(requests) & columns.offered(requirements)
+    rows = columns.with_room(requests) & columns.offered_rows(requirements)
     expected = tuple(
         each
         for each in TYPES
@@ -97,8 +97,8 @@ def test_capacity_types_are_those_that_can_be_launched(columns: InstanceTypeColu
 
 def test_types_are_required_by_name(columns: InstanceTypeColumns) -> None:
     for _ in range(2):
-        assert columns.named(TYPES[:2]).values == {"a", "b"}
-        assert columns.named(TYPES[2:3]).values == {"arm"}
+        assert columns.name_requirement(TYPES[:2]).values == {"a", "b"}
+        assert columns.name_requirement(TYPES[2:3]).values == {"arm"}
 
 
 def test_limits_are_held_against_capacity(columns: InstanceTypeColumns) -> None:
@@ -110,5 +110,5 @@ def test_limits_are_held_against_capacity(columns: InstanceTypeColumns) -> None:
 
 def test_an_empty_catalogue_has_no_types() -> None:
     nothing = InstanceTypeColumns((), WELL_KNOWN)
-    assert nothing.with_room({"cpu": 1}) == nothing.offered(Requirements()) == nothing.meeting(Requirements()) == 0
+    assert nothing.with_room({"cpu": 1}) == nothing.offered_rows(Requirements()) == nothing.meeting(Requirements()) == 0
     assert nothing.in_price_order((), Requirements()) == ()

@@ -18,12 +18,12 @@ TYPES = catalogue(
 ).instance_types
 
 
-def filtered(cpu: int, *wanted: Document, groups: list[DaemonGroup] | None = None) -> list[str] | Refusal:
+def filter_types(cpu: int, *wanted: Document, groups: list[DaemonGroup] | None = None) -> list[str] | Refusal:
     requirements = Requirements(Requirement.of(each["key"], each["operator"], each["values"]) for each in wanted)
     requests: Requests = {"cpu": cpu}
     groups = groups or [DaemonGroup(TYPES)]
     types_filter = InstanceTypeFilter(TYPES, WELL_KNOWN)
-    found = types_filter.filtered(
+    found = types_filter.filter_types(
         types_filter.columns.all,
         groups,
         requirements,
@@ -47,20 +47,20 @@ def told(found: list[str] | Refusal) -> str:
 
 
 def test_types_that_fit_are_left() -> None:
-    assert names(filtered(1000)) == ["a", "b"]
-    assert names(filtered(3000)) == ["b"]
-    assert names(filtered(1000, required(ARCH, "In", "amd64"))) == ["a"]
+    assert names(filter_types(1000)) == ["a", "b"]
+    assert names(filter_types(3000)) == ["b"]
+    assert names(filter_types(1000, required(ARCH, "In", "amd64"))) == ["a"]
 
 
 def test_types_stay_in_the_order_of_their_groups() -> None:
-    assert names(filtered(100, groups=[DaemonGroup(TYPES[1:]), DaemonGroup(TYPES[:1])])) == ["b", "a"]
+    assert names(filter_types(100, groups=[DaemonGroup(TYPES[1:]), DaemonGroup(TYPES[:1])])) == ["b", "a"]
 
 
 def test_daemons_take_room_and_ports() -> None:
     busy = DaemonGroup(TYPES[:1], {"cpu": 1500})
-    assert names(filtered(1000, groups=[busy, DaemonGroup(TYPES[1:])])) == ["b"]
+    assert names(filter_types(1000, groups=[busy, DaemonGroup(TYPES[1:])])) == ["b"]
     blocked = DaemonGroup(TYPES[1:], ports=(HostPort("0.0.0.0", 80, "TCP"),))
-    assert names(filtered(1000, groups=[DaemonGroup(TYPES[:1]), blocked])) == ["a"]
+    assert names(filter_types(1000, groups=[DaemonGroup(TYPES[:1]), blocked])) == ["a"]
 
 
 MET = "no instance type met the scheduling requirements"
@@ -81,18 +81,18 @@ MET = "no instance type met the scheduling requirements"
     ],
 )
 def test_the_text_says_what_no_type_met(cpu: int, wanted: list[Document], text: str) -> None:
-    assert told(filtered(cpu, *wanted)) == text
+    assert told(filter_types(cpu, *wanted)) == text
 
 
 @pytest.mark.parametrize("cpu", [1000, 99000])
 def test_a_type_without_a_fitting_offering_never_has_enough_resources(cpu: int) -> None:
     """Every type is sold as spot, and in zone 3, but none as spot in zone 3: its resources make no difference."""
     wanted = [required(ZONE, "In", "zone-3"), required(CAPACITY_TYPE, "In", "spot")]
-    assert told(filtered(cpu, *wanted)) == "no instance type had enough resources or had a required offering"
+    assert told(filter_types(cpu, *wanted)) == "no instance type had enough resources or had a required offering"
 
 
 def test_requirements_and_resources_are_told() -> None:
-    found = filtered(99000, required(ARCH, "In", "amd64"), groups=[DaemonGroup(TYPES, {"cpu": 100, "pods": 1})])
+    found = filter_types(99000, required(ARCH, "In", "amd64"), groups=[DaemonGroup(TYPES, {"cpu": 100, "pods": 1})])
     assert isinstance(found, Refusal)
     assert found.text() == (
         "no instance type has enough resources, requirements=kubernetes.io/arch In [amd64], "
@@ -102,12 +102,12 @@ def test_requirements_and_resources_are_told() -> None:
 
 def test_different_daemons_are_told_as_a_range() -> None:
     groups = [DaemonGroup(TYPES[:1], {"cpu": 100}), DaemonGroup(TYPES[1:], {"cpu": 200})]
-    found = filtered(99000, groups=groups)
+    found = filter_types(99000, groups=groups)
     assert isinstance(found, Refusal)
     assert found.text().endswith('resources=min={"cpu":"99100m"}, max={"cpu":"99200m"}')
 
 
 def test_a_million_cores_are_probably_a_typo() -> None:
-    found = filtered(1_000_000_000)
+    found = filter_types(1_000_000_000)
     assert isinstance(found, Refusal)
     assert found.text().endswith(" (CPU request >= 1 Million, m vs M typo?)")

@@ -1,4 +1,4 @@
-"""Places in reservations, and pods that wait for them."""
+"""NodeIndex in reservations, and pods that wait for them."""
 
 from podium.provisioner.cloudprovider.reservations import Reservations, reservation_of
 from tests.unit.provisioner.clusters import (

@@ -24,9 +24,9 @@ from podium.provisioner.controller.provisioning import ProvisioningLoop
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WATCHED, WatchedCluster
 from podium.provisioner.disruption.sandbox_nodes import manifest_of
-from podium.provisioner.planners.planner import Planner, Purchases, Removal
+from podium.provisioner.planners.planner import Planner, Removal
 from podium.provisioner.provisioning.batching import BatchingWindow
-from podium.provisioner.provisioning.planned_nodes import PlannedNode
+from podium.provisioner.provisioning.plan import NodePlan, Plan
 from podium.provisioner.state.settings import Settings
 from tests.unit.provisioner.clusters import TYPES, Document, catalogue, node_pool
 from tests.virtual_time import LoopClock
@@ -56,7 +56,7 @@ class Bench:
         self.world = world
         self.clock = clock = LoopClock()
         self.errors: list[str] = []
-        self.purchases: list[Purchases] = []
+        self.plans: list[Plan] = []
         self.removals: list[Removal] = []
         self._informers = informers = InformerSet(cast(ApiSession, None), clock=clock, random=Random(0))
         self.watched = watched = WatchedCluster(informers, clock)
@@ -114,7 +114,7 @@ class Bench:
 
     # ------------------------------------------------------------ the provider
 
-    async def create(self, planned: PlannedNode) -> bool:
+    async def create(self, planned: NodePlan) -> bool:
         await anyio.sleep(0.05)
         if self.world.loses:
             raise self.world.loses.pop(0)
@@ -136,14 +136,14 @@ class Bench:
 
     # ------------------------------------------------------------ what is reported
 
-    def stepped(self, loop: str, seconds: float, *, is_error: bool) -> None:
+    def record_step(self, loop: str, seconds: float, *, is_error: bool) -> None:
         if is_error:
             self.errors.append(loop)
 
-    def purchased(self, purchases: Purchases, bought: tuple[PlannedNode, ...]) -> None:
-        self.purchases.append(purchases)
+    def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
+        self.plans.append(plan)
 
-    def removed(self, removal: Removal | None) -> None:
+    def record_removal(self, removal: Removal | None) -> None:
         if removal is not None:
             self.removals.append(removal)
 

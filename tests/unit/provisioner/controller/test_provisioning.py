@@ -36,9 +36,9 @@ async def test_pods_that_come_together_are_planned_together(anyio_backend: objec
             bench.put(each)
             await anyio.sleep(0.4)
         await anyio.sleep(2.0)
-    (purchases,) = bench.purchases
-    assert sorted(len(each.pods) for each in purchases.nodes) == [3, 3]
-    assert sorted(world.creations) == sorted(each.name for each in purchases.nodes)
+    (plan,) = bench.plans
+    assert sorted(len(each.pods) for each in plan.nodes) == [3, 3]
+    assert sorted(world.creations) == sorted(each.name for each in plan.nodes)
 
 
 async def test_pods_that_still_wait_are_planned_again_and_nothing_is_bought_twice(world: World) -> None:
@@ -47,8 +47,8 @@ async def test_pods_that_still_wait_are_planned_again_and_nothing_is_bought_twic
     async with bench.running():
         await anyio.sleep(60.0)
     assert len(world.creations) == 2
-    assert len(bench.purchases) >= 5
-    assert [len(each.nodes) for each in bench.purchases[1:]] == [0] * (len(bench.purchases) - 1)
+    assert len(bench.plans) >= 5
+    assert [len(each.nodes) for each in bench.plans[1:]] == [0] * (len(bench.plans) - 1)
 
 
 async def test_nothing_is_planned_until_the_nodes_are_seen(world: World) -> None:
@@ -59,7 +59,7 @@ async def test_nothing_is_planned_until_the_nodes_are_seen(world: World) -> None
         await anyio.sleep(4.0)
         bench.put(*pods(3, start=3))
         await anyio.sleep(20.0)
-        assert (len(bench.purchases), len(world.creations)) == (1, 1)
+        assert (len(bench.plans), len(world.creations)) == (1, 1)
         await anyio.sleep(20.0)
     assert len(world.creations) == 2
 

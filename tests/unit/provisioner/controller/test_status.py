@@ -55,8 +55,8 @@ async def told(types: Catalogue | None, *, in_own_words: bool = False) -> tuple[
         in_own_words=in_own_words,
     )
     planner = Planner(types, Settings(), in_own_words=in_own_words)
-    purchases = planner.purchases(objects(), NOW)
-    status.purchased(purchases, purchases.nodes)
+    purchases = planner.plan(objects(), NOW)
+    status.record_plan(purchases, purchases.nodes)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(status.run)
         await client.is_written.wait()
@@ -74,7 +74,7 @@ async def test_without_a_catalogue_there_are_none() -> None:
     purchases, _ = await told(None)
     (bought,) = purchases["newNodes"]
     assert (purchases["nodes"], purchases["pricePerHour"], bought["price"]) == (1, None, None)
-    (planned,) = Planner(None, Settings()).purchases(objects(), NOW).nodes
+    (planned,) = Planner(None, Settings()).plan(objects(), NOW).nodes
     assert planned.text == "c-2x-amd64-linux (test-zone-a, spot) of NodePool pool"
     assert "per hour" not in events.node_planned(planned.pods[0], planned).note
 

@@ -145,7 +145,7 @@ def test_a_drifted_node_of_a_full_reservation_may_have_to_go_first(on: bool) -> 
     if found is not None:
         assert (found.decision, found.replacements) == ("terminate-first", ())
         assert found.simulation is not None
-        assert len(found.simulation.outcome.purchases) == 1
+        assert len(found.simulation.plan.nodes) == 1
 
 
 def test_with_room_in_the_reservation_the_replacement_comes_first() -> None:

@@ -24,21 +24,21 @@ def without(state: DisruptionState, *names: str, **how: Any) -> Simulation:
 
 
 def existing(simulation: Simulation) -> dict[str, list[str]]:
-    return {name: [each.metadata.name for each in pods] for name, pods in simulation.outcome.existing.items()}
+    return {name: [each.metadata.name for each in pods] for name, pods in simulation.plan.existing.items()}
 
 
 def test_pods_move_to_the_nodes_that_stay() -> None:
     state = state_of(machine("a"), machine("b"), pod("a-1", node="a"), pod("b-1", node="b"))
     found = without(state, "a")
     assert existing(found) == {"b": ["a-1"]}
-    assert (found.outcome.purchases, found.stranded) == ((), {})
+    assert (found.plan.nodes, found.stranded) == ((), {})
 
 
 def test_waiting_pods_take_part_but_are_not_stranded() -> None:
     full = machine("a"), machine("b"), pod("a-1", node="a"), pod("b-1", node="b", cpu="3")
     found = without(state_of(full[0], full[1], *full[2:], pod("waits", cpu="64")), "a")
     assert existing(found) == {"b": ["a-1"]}
-    assert list(found.outcome.errors) == ["default/waits"]
+    assert list(found.plan.unschedulable) == ["default/waits"]
     assert found.stranded == {}
 
 
@@ -65,7 +65,7 @@ def test_pods_on_a_node_that_is_not_there_yet_count_as_stranded() -> None:
     found = without(state, "a")
     text = "would schedule against uninitialized nodeclaim/claim-b, node/b"
     assert found.stranded == {"default/a-1": text}
-    assert found.outcome.errors == {"default/a-1": text, "default/waits": text}
+    assert found.plan.reasons == {"default/a-1": text, "default/waits": text}
     assert existing(found) == {"b": ["a-1", "waits"]}
 
 
@@ -88,7 +88,7 @@ def test_a_node_under_consolidate_after_takes_only_pods_that_wait_or_must_leave(
     )
     found = without(state, "a", is_consolidation=True)
     assert existing(found) == {"rests": ["gone-1", "waits"]}
-    assert [[each.metadata.name for each in claim.claim.pods] for claim in found.outcome.purchases] == [["a-1"]]
+    assert [[each.metadata.name for each in node.pods] for node in found.plan.nodes] == [["a-1"]]
     assert existing(without(state, "a")) == {"rests": ["a-1", "gone-1", "waits"]}, "drift does not mind"
     later = without(state.later(50), "a", is_consolidation=True)
     assert existing(later) == {"rests": ["a-1", "gone-1", "waits"]}
@@ -103,7 +103,7 @@ def test_preferences_are_as_hard_as_requirements_until_nothing_else_is_left() ->
     }
     wish = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [only_other]}}
     parts = (machine("a"), machine("b"), pod("a-1", node="a", cpu="500m", affinity=wish))
-    assert len(without(state_of(*parts), "a").outcome.purchases) == 1
+    assert len(without(state_of(*parts), "a").plan.nodes) == 1
     assert existing(without(state_of(*parts, ignore_preferences=True), "a")) == {"b": ["a-1"]}
 
 

@@ -46,7 +46,7 @@ def test_a_node_stays_whose_pods_podium_would_not_place_elsewhere(tmp_path: Path
     assert (podium.nodes, list(podium.moves)) == (("a",), ["b"])
     strict = planner(tmp_path / "strict.yaml", "c-4")
     assert strict.removal(there, NOW, STAYS) is None
-    assert strict.validated(found, there, NOW, STAYS) == (
+    assert strict.validate(found, there, NOW, STAYS) == (
         "validating command, scheduling simulation produced new results"
     )
 

@@ -26,7 +26,7 @@ def _keys(nodes) -> dict[str, list[str]]:
 
 
 def _bought_for(found: Simulation) -> list[list[str]]:
-    return [[each.key for each in purchase.claim.pods] for purchase in found.outcome.purchases]
+    return [[each.key for each in node.pods] for node in found.plan.nodes]
 
 
 def _without(name: str, *parts) -> Simulation:
@@ -42,14 +42,14 @@ def _without(name: str, *parts) -> Simulation:
 
 def test_a_pod_goes_to_a_node_that_has_room():
     found = _without("a", machine("a"), machine("b"), pod("web", node="a"))
-    assert _keys(found.outcome.existing) == {"b": ["default/web"]}
-    assert (found.outcome.purchases, found.stranded) == ((), {})
+    assert _keys(found.plan.existing) == {"b": ["default/web"]}
+    assert (found.plan.nodes, found.stranded) == ((), {})
 
 
 def test_the_cheapest_node_is_bought_for_a_pod_that_has_no_room():
-    (purchase,) = _without("a", machine("a", 8), pod("web", node="a")).outcome.purchases
-    assert [each.name for each in purchase.instance_types] == ["c-2"]
-    assert [each.key for each in purchase.claim.pods] == ["default/web"]
+    (node,) = _without("a", machine("a", 8), pod("web", node="a")).plan.nodes
+    assert [each.name for each in node.instance_types] == ["c-2"]
+    assert [each.key for each in node.pods] == ["default/web"]
 
 
 def test_a_pod_that_fits_nowhere_is_stranded():
@@ -66,7 +66,7 @@ def test_a_pod_that_would_be_preempted_is_stranded():
 
 def test_pods_that_wait_already_are_placed_before_those_of_the_node():
     found = _without("a", machine("a"), machine("b"), pod("moves", node="a", cpu="3"), pod("waits", cpu="3"))
-    assert _keys(found.outcome.existing) == {"b": ["default/waits"]}
+    assert _keys(found.plan.existing) == {"b": ["default/waits"]}
     assert _bought_for(found) == [["default/moves"]]
 
 
@@ -76,13 +76,13 @@ def test_a_node_counts_until_its_pods_are_placed():
     moves = pod("moves", node="a", topologySpreadConstraints=[spread(HOSTNAME)], **web)
     found = _without("a", machine("a"), machine("b"), moves, pod("low", node="b", priority=-10, **web))
     assert _bought_for(found) == [["default/moves"]]
-    assert (_keys(found.outcome.existing), found.stranded) == ({}, {})
+    assert (_keys(found.plan.existing), found.stranded) == ({}, {})
 
 
 def test_a_pod_that_the_node_itself_keeps_off_is_placed_once_it_is_gone():
     web = {"labels": {"app": "web"}, "topologySpreadConstraints": [spread(HOSTNAME)]}
     found = _without("a", machine("a"), machine("b"), pod("moves", node="a", **web), pod("stays", node="b", **web))
-    assert _keys(found.outcome.existing) == {"b": ["default/moves"]}
+    assert _keys(found.plan.existing) == {"b": ["default/moves"]}
     assert found.stranded == {}
 
 
@@ -103,5 +103,5 @@ def test_a_pod_of_a_disruption_budget_has_to_fit_while_the_node_is_there():
 
 def test_room_is_kept_for_pods_of_daemon_sets_that_are_still_to_come():
     there = [machine("a"), machine("b"), pod("stays", node="b", cpu="2"), pod("moves", node="a", cpu="2")]
-    assert _keys(_without("a", *there).outcome.existing) == {"b": ["default/moves"]}
-    assert _keys(_without("a", *there, daemon_set(cpu="100m")).outcome.existing) == {}
+    assert _keys(_without("a", *there).plan.existing) == {"b": ["default/moves"]}
+    assert _keys(_without("a", *there, daemon_set(cpu="100m")).plan.existing) == {}

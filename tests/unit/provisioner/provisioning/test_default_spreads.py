@@ -17,8 +17,8 @@ RULE = msgspec.convert(
 )
 
 
-def applied(document: Document, *objects: Document) -> Pod:
-    return DefaultSpreads(read_objects(objects), [RULE]).applied(as_pod(document))
+def with_defaults(document: Document, *objects: Document) -> Pod:
+    return DefaultSpreads(read_objects(objects), [RULE]).with_defaults(as_pod(document))
 
 
 def selector_of(found: Pod) -> Any:
@@ -35,32 +35,34 @@ def controller(kind: str, selector: Any) -> Document:
 
 
 def test_a_pod_that_nothing_selects_gets_none() -> None:
-    assert applied(pod("a", labels=WEB)).spec.topology_spread_constraints == ()
-    assert applied(pod("a", labels=WEB), service("other", app="db")).spec.topology_spread_constraints == ()
+    assert with_defaults(pod("a", labels=WEB)).spec.topology_spread_constraints == ()
+    assert with_defaults(pod("a", labels=WEB), service("other", app="db")).spec.topology_spread_constraints == ()
 
 
 def test_a_pod_with_its_own_gets_none() -> None:
     own = pod("a", labels=WEB, topologySpreadConstraints=[spread("rack")])
-    (constraint,) = applied(own, service("web", app="web")).spec.topology_spread_constraints
+    (constraint,) = with_defaults(own, service("web", app="web")).spec.topology_spread_constraints
     assert constraint.topology_key == "rack"
 
 
 def test_all_services_of_the_pod_make_the_selector() -> None:
-    found = applied(pod("a", labels={**WEB, "tier": "x"}), service("one", app="web"), service("two", tier="x"))
+    found = with_defaults(pod("a", labels={**WEB, "tier": "x"}), service("one", app="web"), service("two", tier="x"))
     assert selector_of(found) == {"matchLabels": {"app": "web", "tier": "x"}}
 
 
 def test_the_controllers_selector_is_added() -> None:
     chosen = {"matchLabels": {"app": "web"}}
     for kind in ("ReplicaSet", "StatefulSet"):
-        found = applied(pod("a", labels=WEB, metadata=owned_by(kind, "web")), controller(kind, chosen))
+        found = with_defaults(pod("a", labels=WEB, metadata=owned_by(kind, "web")), controller(kind, chosen))
         assert selector_of(found) == {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
     old = pod("a", labels=WEB, metadata=owned_by("ReplicationController", "web", "v1"))
-    assert selector_of(applied(old, controller("ReplicationController", WEB))) == {"matchLabels": WEB}
+    assert selector_of(with_defaults(old, controller("ReplicationController", WEB))) == {"matchLabels": WEB}
 
 
 def test_a_job_adds_nothing() -> None:
     assert (
-        applied(pod("a", labels=WEB, metadata=owned_by("Job", "web", "batch/v1"))).spec.topology_spread_constraints
+        with_defaults(
+            pod("a", labels=WEB, metadata=owned_by("Job", "web", "batch/v1"))
+        ).spec.topology_spread_constraints
         == ()
     )

@@ -49,16 +49,16 @@ def test_a_claim_without_a_node_has_no_pods() -> None:
 def test_room_is_what_pods_and_coming_daemons_leave() -> None:
     found = basis(node("n", cpu="4"), pod("a", node="n", cpu="1"), daemon_set(cpu="500m"), node_pool())
     room = found.room(found.nodes[0])
-    assert room.left["cpu"] == 2500
+    assert room.free["cpu"] == 2500
     assert found.room(found.nodes[0]) is room
 
 
 def test_a_pod_without_its_volumes_is_planned_without_constraints() -> None:
     found = basis(node_pool())
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}
-    prepared = found.prepared(as_pod(pod("a", volumes=[claim])))
+    prepared = found.prepare(as_pod(pod("a", volumes=[claim])))
     assert not prepared.has_volumes
-    assert found.prepared(as_pod(pod("b"))).has_volumes
+    assert found.prepare(as_pod(pod("b"))).has_volumes
 
 
 def test_one_plan_does_not_change_the_next() -> None:

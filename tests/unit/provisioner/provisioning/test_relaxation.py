@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.objects.core import Pod
-from podium.provisioner.provisioning.relaxation import relaxed, tolerating_preferences
+from podium.provisioner.provisioning.relaxation import relax, tolerating_preferences
 from tests.unit.provisioner.clusters import HOSTNAME, ZONE, as_pod, node_affinity, pod, required, spread
 
 
@@ -14,7 +14,7 @@ def weighted(*weights: int) -> dict[str, object]:
 
 def steps(subject: Pod, *, tolerate: bool = False) -> list[Pod]:
     found = []
-    while (next_one := relaxed(subject, tolerate_preferences=tolerate)) is not None:
+    while (next_one := relax(subject, tolerate_preferences=tolerate)) is not None:
         found.append(next_one)
         subject = next_one
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from podium.objects.core import LabelSelector, Taint, Toleration
+from podium.objects.core import Taint, Toleration
+from podium.objects.meta import LabelSelector
 from podium.provisioner.provisioning.topology_groups import Domains, NodeFilter, Rule, TopologyGroup, TopologyKind
 from podium.provisioner.scheduling.requirements import Requirement
 from tests.unit.provisioner.clusters import HOSTNAME, ZONE, as_pod, node_affinity, pod, required

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from podium.objects.core import (
+from podium.objects.affinity import (
     Affinity,
     NodeAffinity,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
-    Pod,
-    PodSpec,
     PreferredSchedulingTerm,
 )
+from podium.objects.core import Pod, PodSpec
 from podium.objects.errors import FieldError
 from podium.provisioner.scheduling.pod_requirements import pod_requirements, strict_pod_requirements
 

@@ -3,7 +3,7 @@
 import pytest
 
 from podium.objects.core import Taint, Toleration
-from podium.provisioner.scheduling.taints import is_ephemeral, taints_text, untolerated
+from podium.provisioner.scheduling.taints import is_ephemeral, taints_text, untolerated_taints
 
 GPU = Taint(key="gpu", value="5", effect="NoSchedule")
 
@@ -22,12 +22,12 @@ GPU = Taint(key="gpu", value="5", effect="NoSchedule")
     ],
 )
 def test_tolerations_compare_numbers_too(toleration: Toleration, tolerated: bool) -> None:
-    assert (untolerated([GPU], [toleration]) == []) is tolerated
+    assert (untolerated_taints([GPU], [toleration]) == []) is tolerated
 
 
 def test_preferences_must_be_tolerated_like_any_taint() -> None:
     taint = Taint(key="old", effect="PreferNoSchedule")
-    assert untolerated([GPU, taint], []) == [GPU, taint]
+    assert untolerated_taints([GPU, taint], []) == [GPU, taint]
 
 
 def test_each_taint_is_told() -> None:

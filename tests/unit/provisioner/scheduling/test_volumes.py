@@ -102,7 +102,7 @@ def test_claims_are_counted_by_driver() -> None:
         claim("two", storage_class="zonal"),
         storage_class(),
     ]
-    found = Volumes(read_objects(objects)).attached(as_pod(using("one", "two", "missing")))
+    found = Volumes(read_objects(objects)).attached_volumes(as_pod(using("one", "two", "missing")))
     assert found == {"csi.example.com": {"default/one"}, "ebs.csi.aws.com": {"default/two"}}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.provisioner.state.costs import eviction_cost, removal_cost, summed
+from podium.provisioner.state.costs import eviction_cost, removal_cost, sum_in_order
 from tests.unit.provisioner.clusters import as_pod, pod
 
 OWN = "karpenter.sh/disruption-cost"
@@ -48,4 +48,4 @@ def test_a_pod_with_a_negative_cost_does_not_make_its_node_cheaper() -> None:
 
 
 def test_prices_are_added_one_after_another() -> None:
-    assert summed([0.1, 0.2, 0.3]) == 0.1 + 0.2 + 0.3
+    assert sum_in_order([0.1, 0.2, 0.3]) == 0.1 + 0.2 + 0.3

@@ -40,13 +40,13 @@ class Following:
         self._version = 0
         self.tell(*objects)
 
-    def compared(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
+    def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
         self.comparisons.append(comparison)
 
-    def skipped(self, reason: str) -> None:
+    def on_skip(self, reason: str) -> None:
         self.skips.append(reason)
 
-    def disagreed(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
+    def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         self.scenarios += [scenario_of(disagreement, pod, name, each, self.config) for name, each in states.items()]
 
     def tell(self, *objects: Json) -> None:

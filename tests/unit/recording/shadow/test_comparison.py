@@ -57,7 +57,7 @@ def test_a_node_is_refused_where_a_pre_filter_rejects_the_pod():
     assert (found.verdict, found.reasons) == (Verdict.REFUSED, ('persistentvolumeclaim "missing" not found',))
 
 
-def test_a_node_that_nobody_has_seen_is_refused():
+def test_unknown_node_is_refused():
     found = compared([node("n1")], "n9")
     assert (found.verdict, found.reasons) == (Verdict.REFUSED, ("the node was not known",))
 

@@ -27,7 +27,7 @@ def texts(observed):
     return [str(each) for each in observed.changes(0)]
 
 
-def test_changes_are_told_in_words(observed):
+def test_changes_are_described_in_words(observed):
     put(observed, NODES, node("n1"))
     put(observed, PODS, pod("web"))
     bound = put(observed, PODS, pod("web", node="n1"), "2")

@@ -1,7 +1,7 @@
 import json
 
 from podium.config.types import Extender
-from podium.evaluate import Evaluator
+from podium.insight.evaluate import Evaluator
 from podium.recording.shadow.comparison import Verdict
 from podium.recording.shadow.report import Reason
 from tests.manifests import node, nodes, pod
@@ -15,7 +15,7 @@ def test_a_binding_is_compared_with_the_cluster_without_the_pod():
     following.bind(web(cpu="14"), "big")
     assert [each.verdict for each in following.comparisons] == [Verdict.SAME_NODE]
     assert following.settle() == []
-    assert (following.shadow.report.compared, following.shadow.report.agreed) == (1, 1)
+    assert (following.shadow.report.compared_count, following.shadow.report.agreed_count) == (1, 1)
 
 
 def test_bound_pods_count_for_the_pods_after_them():
@@ -51,9 +51,9 @@ def test_a_disagreement_is_looked_at_again_only_once_later_bindings_were_seen():
     following = Following(BIG, SMALL, web())
     following.bind(web(), "small")
     assert list(following.shadow.settle()) == []
-    assert following.shadow.unsettled == 1
-    list(following.shadow.settle(all_of_them=True))
-    assert following.shadow.unsettled == 0
+    assert following.shadow.unsettled_count == 1
+    list(following.shadow.settle(is_final=True))
+    assert following.shadow.unsettled_count == 0
 
 
 def test_a_binding_that_was_overtaken_explains_the_choice():
@@ -121,7 +121,7 @@ def test_a_pod_that_the_first_list_shows_bound_is_no_binding_that_was_seen():
     following.is_complete = True
     following.tell(web("old", node="big"))
     following.bind(web("new"), "big")
-    assert (following.shadow.report.bound, following.shadow.report.compared) == (1, 1)
+    assert (following.shadow.report.bound_count, following.shadow.report.compared_count) == (1, 1)
 
 
 def test_pods_that_were_bound_while_objects_are_listed_again_are_counted_once_seen_pending_or_not():
@@ -134,16 +134,16 @@ def test_pods_that_were_bound_while_objects_are_listed_again_are_counted_once_se
         following.tell(web(name, node="big", labels={"seen": "again"}))
     report = following.shadow.report
     assert dict(report.not_compared) == {"bound while objects were listed": 2}
-    assert (report.bound, len(following.skips)) == (2, 2)
+    assert (report.bound_count, len(following.skips)) == (2, 2)
 
 
 def test_the_first_list_after_the_start_may_show_a_binding_before_anything_else_has_changed():
     following = Following()
     following.is_complete = False
     following.tell(BIG)
-    following.shadow.synced()
+    following.shadow.on_synced()
     following.tell(web(node="big"))
-    assert following.shadow.report.bound == 1
+    assert following.shadow.report.bound_count == 1
 
 
 def test_a_pod_that_comes_back_under_its_name_is_another_one():
@@ -152,7 +152,7 @@ def test_a_pod_that_comes_back_under_its_name_is_another_one():
     again["metadata"] = {**again["metadata"], "uid": "again"}
     following.tell(again)
     following.bind(again, "node-0")
-    assert following.shadow.report.compared == 1
+    assert following.shadow.report.compared_count == 1
 
 
 def test_a_deleted_pod_counts_no_more():

@@ -165,7 +165,7 @@ async def test_a_lease_that_is_given_back_is_taken_at_the_next_try() -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(two.elector.acquire)
         await anyio.sleep(1.0)
-        one.elector.stopped()
+        one.elector.report_stop()
         await one.elector.release()
         assert server.spec["holderIdentity"] == ""
         assert server.spec["leaseDurationSeconds"] == 1
@@ -189,7 +189,7 @@ async def test_who_does_not_lead_gives_nothing_back() -> None:
     server = Server()
     one, two = Candidate(server, "one"), Candidate(server, "two")
     await one.elector.acquire()
-    two.elector.stopped()
+    two.elector.report_stop()
     await two.elector.release()
     assert (server.spec["holderIdentity"], two.wire.calls, two.told) == ("one", [], [])
 

@@ -1,0 +1,141 @@
+"""What a cluster is like once a command was carried out.
+
+Owns the objects of the nodes that were bought, and where pods are then. The cluster before stays as it is.
+
+Invariant: pods go where the command's simulation put them. Those that it put nowhere, such as pods that a
+PodDisruptionBudget holds, are in no plan any more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from podium.objects.core import NodeCondition
+from podium.objects.meta import ObjectMeta, ResourceList
+from podium.provisioner.apis.labels import HOSTNAME, INSTANCE_TYPE, SIMULATED
+from podium.provisioner.apis.objects import (
+    READY_CLAIM,
+    NodeClaim,
+    NodeClaimSpec,
+    NodeClaimStatus,
+    ProvidedNode,
+    ProvidedNodeSpec,
+    ProvidedNodeStatus,
+)
+from podium.provisioner.disruption.consolidation import Command
+from podium.provisioner.disruption.disruption_state import DisruptionState
+from podium.provisioner.provisioning.launching import with_candidates
+from podium.provisioner.provisioning.plan import NodePlan
+from podium.provisioner.scheduling.amounts import quantities
+from podium.provisioner.scheduling.requirements import Requirements
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedCluster:
+    """The cluster once a command was carried out.
+
+    Attributes:
+        new: The nodes that were bought.
+        moves: By pod, the node that it is on now: pods of the nodes that went, and pods that waited.
+        held: Pods of the nodes that went for which there is no place yet, because something holds them where they are.
+    """
+
+    state: DisruptionState
+    new: tuple[NodePlan, ...]
+    moves: Mapping[str, str]
+    held: tuple[str, ...]
+
+
+def after(state: DisruptionState, command: Command) -> SimulatedCluster:
+    """Carry the command out. New nodes are never candidates for another one."""
+    new = tuple(_nodes_launched(state, command))
+    moves = _moves(state, command, new)
+    removed_nodes = {candidate.name for candidate in command.candidates}
+    claims = {candidate.claim.metadata.name for candidate in command.candidates}
+    objects = state.basis.objects
+    pods = tuple(
+        pod.on_node(moves[pod.key]) if pod.key in moves else pod
+        for pod in objects.pods
+        if pod.key in moves or pod.node_name not in removed_nodes
+    )
+    held_pods = tuple(pod.key for candidate in command.candidates for pod in candidate.pods if pod.key not in moves)
+    objects_after = dataclasses.replace(
+        objects,
+        nodes=(*(node for node in objects.nodes if node.name not in removed_nodes), *map(_node, new)),
+        node_claims=(
+            *(claim for claim in objects.node_claims if claim.metadata.name not in claims),
+            *map(_node_claim, new),
+        ),
+        pods=pods,
+    )
+    fixed_nodes = state.fixed_nodes | {node.name for node in new}
+    return SimulatedCluster(state.with_objects(objects_after, fixed_nodes), new, moves, held_pods)
+
+
+def _nodes_launched(state: DisruptionState, command: Command) -> Iterator[NodePlan]:
+    """The nodes that are bought: of the cheapest instance type, where that is cheapest. Their names are for the plan.
+
+    Unlike in a plan of purchases, each is chosen by itself: the replacements may share a reservation.
+    """
+    taken_names = {node.name for node in state.basis.nodes}
+    names = (name for number in itertools.count(1) if (name := f"new-{number}") not in taken_names)
+    for node, name in zip(command.replacements, names, strict=False):
+        for launched in with_candidates(state.basis, (node,)):
+            yield dataclasses.replace(launched, name=name)
+
+
+def _moves(state: DisruptionState, command: Command, new: Iterable[NodePlan]) -> Mapping[str, str]:
+    movable = {pod.key for candidate in command.candidates for pod in candidate.pods}
+    simulation = command.simulation
+    if simulation is not None:
+        movable.update(pod.key for pod in state.basis.objects.pods if not pod.node_name)
+    elif movable:
+        # Empty nodes may have pods that cost nothing to evict, and Karpenter does not look where they go.
+        simulation = state.simulator.without(command.candidates)
+    if simulation is None:
+        return {}
+    plan = simulation.plan
+    targets = {pod.key: name for name, pods in plan.existing.items() for pod in pods}
+    for node in new:
+        targets.update((pod.key, node.name) for pod in node.pods)
+    return {pod: name for pod, name in targets.items() if pod in movable and pod not in plan.unschedulable}
+
+
+def _labels(node: NodePlan) -> dict[str, str]:
+    parts = (node.requirements, node.node.instance_type.requirements, node.node.offering.requirements)
+    requirements = Requirements(requirement for part in parts for requirement in part)
+    labels = {requirement.key: min(requirement.values) for requirement in requirements if requirement.operator == "In"}
+    names = {INSTANCE_TYPE: node.node.instance_type.name, HOSTNAME: node.name}
+    return {**labels, **dict.fromkeys(SIMULATED, "true"), **names}
+
+
+def _amounts(node: NodePlan) -> tuple[ResourceList, ResourceList]:
+    """Capacity and allocatable."""
+    instance_type, offering = node.node.instance_type, node.node.offering
+    capacity = {**instance_type.capacity, **(offering.capacity_override or {})}
+    return quantities(capacity), quantities(instance_type.allocatable_of(offering))
+
+
+def _node(node: NodePlan) -> ProvidedNode:
+    capacity, allocatable = _amounts(node)
+    return ProvidedNode(
+        metadata=ObjectMeta(name=node.name, labels=_labels(node)),
+        spec=ProvidedNodeSpec(taints=node.template.taints, provider_id=f"plan://{node.name}"),
+        status=ProvidedNodeStatus(
+            capacity=capacity, allocatable=allocatable, conditions=(NodeCondition(type="Ready", status="True"),)
+        ),
+    )
+
+
+def _node_claim(node: NodePlan) -> NodeClaim:
+    capacity, allocatable = _amounts(node)
+    return NodeClaim(
+        metadata=ObjectMeta(name=node.name, labels=_labels(node)),
+        spec=NodeClaimSpec(node_class_ref=node.template.pool.spec.template.spec.node_class_ref),
+        status=NodeClaimStatus(
+            provider_id=f"plan://{node.name}", capacity=capacity, allocatable=allocatable, conditions=READY_CLAIM
+        ),
+    )

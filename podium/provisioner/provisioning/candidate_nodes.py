@@ -1,0 +1,191 @@
+"""Nodes as they would be if they were bought: one instance type of a NodePool, in one of its offerings.
+
+Owns which labels and amounts such a node has, and in which order offerings are tried. Never decides whether a pod goes
+there.
+
+Source: karpenter kwok/cloudprovider/cloudprovider.go (toNode) for what a new node looks like, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+from podium.objects.core import Taint
+from podium.objects.meta import ResourceList
+from podium.objects.requests import Requests
+from podium.objects.resource_names import PODS
+from podium.provisioner.apis.labels import HOSTNAME, INSTANCE_TYPE, RESERVED
+from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup
+from podium.provisioner.cloudprovider.instance_types import InstanceType, Offering, fits
+from podium.provisioner.provisioning.templates import Template
+from podium.provisioner.scheduling.amounts import quantities
+from podium.provisioner.scheduling.host_ports import HostPort
+from podium.provisioner.scheduling.requirements import Requirement, Requirements
+from podium.provisioner.state.state_node import StateNode
+
+_DAEMONS_NAMESPACE = "kube-system"
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateNode:
+    """A node that can be bought.
+
+    Attributes:
+        requirements: What the NodePool, and the pods that it is for, want of it.
+        group: The DaemonSets that will run on it.
+    """
+
+    template: Template
+    requirements: Requirements
+    group: DaemonGroup
+    instance_type: InstanceType
+    offering: Offering
+
+    @property
+    def price(self) -> float:
+        """What it is compared by: the price per hour, or what takes its place."""
+        return self.offering.price
+
+    @property
+    def shown_price(self) -> float | None:
+        """The price per hour; None if it is not known."""
+        return self.offering.price if self.offering.is_priced else None
+
+    @property
+    def allocatable(self) -> Requests:
+        """What pods can use of it, DaemonSets' pods among them."""
+        return self.instance_type.allocatable_of(self.offering)
+
+    def labels(self, name: str) -> Mapping[str, str]:
+        """The node's labels, by key. Where several values are allowed, it is the first by name."""
+        type_requirement = Requirement.of(INSTANCE_TYPE, "In", (self.instance_type.name,))
+        requirements = (
+            self.requirements.union(self.instance_type.requirements)
+            .union(self.offering.requirements)
+            .add(type_requirement)
+        )
+        labels = {requirement.key: label for requirement in requirements if (label := _label(requirement)) is not None}
+        return dict(sorted({**labels, HOSTNAME: name}.items()))
+
+    def manifests(self, name: str) -> Iterator[Mapping[str, Any]]:
+        """The node of that name, and pods that stand for those of its DaemonSets."""
+        capacity = quantities(self.instance_type.capacity)
+        yield _node(name, self.labels(name), self.template.taints, self.allocatable, capacity)
+        yield from daemons(name, self.group.overhead, self.group.ports)
+
+
+def candidate_nodes(
+    template: Template, groups: Sequence[DaemonGroup], requirements: Requirements, well_known: AbstractSet[str]
+) -> list[CandidateNode]:
+    """All nodes that can be bought under these requirements, the cheapest first, then by names.
+
+    Reserved capacity is left out: whether it is free depends on the whole plan.
+    """
+    candidates = [
+        CandidateNode(template, requirements, group, instance_type, offering)
+        for group in groups
+        for instance_type in group.instance_types
+        if instance_type.requirements.intersects(requirements)
+        for offering in instance_type.offerings
+        if offering.capacity_type != RESERVED
+        and offering.is_launchable
+        and requirements.is_compatible(offering.requirements, well_known)
+    ]
+    return sorted(candidates, key=_order)
+
+
+def candidate_of(
+    template: Template,
+    groups: Sequence[DaemonGroup],
+    requirements: Requirements,
+    instance_types: Iterable[InstanceType],
+    well_known: AbstractSet[str],
+    places: Mapping[Offering, int],
+) -> CandidateNode | None:
+    """The node that is bought for a NodeClaim: the cheapest of its instance types, in its cheapest offering.
+
+    Args:
+        places: by reserved offering, how many nodes of this plan have it already.
+
+    Returns: None if no offering is left.
+    """
+    candidates = [
+        CandidateNode(template, requirements, group, instance_type, offering)
+        for instance_type in instance_types
+        for offering in instance_type.offerings
+        if offering.is_launchable
+        and requirements.is_compatible(offering.requirements, well_known)
+        and (offering.capacity_type != RESERVED or places.get(offering, 0) < offering.reservation_capacity)
+        for group in groups
+        if instance_type in group.instance_types
+    ]
+    return min(candidates, key=_order, default=None)
+
+
+def has_room(launch: CandidateNode, requests: Requests) -> bool:
+    """Whether the node is large enough for its DaemonSets and these requests."""
+    overhead = launch.group.overhead
+    return fits({name: amount + overhead.get(name, 0) for name, amount in requests.items()}, launch.allocatable)
+
+
+def node_under_way(state: StateNode) -> Mapping[str, Any]:
+    """A node that has not joined yet, as it will be."""
+    name = state.node.metadata.name if state.node is not None else state.name
+    return _node(name, {**state.labels, HOSTNAME: state.hostname}, state.taints, state.allocatable, None)
+
+
+def daemons(node: str, requests: Requests, ports: Iterable[HostPort] = ()) -> Iterator[Mapping[str, Any]]:
+    """Pods that stand for those of DaemonSets on a node, which together take this: the first all but their number."""
+    for index in range(requests.get(PODS, 0)):
+        amounts = {key: amount for key, amount in requests.items() if key != PODS and index == 0}
+        yield _daemon(f"{node}-daemon-{index}", node, amounts, ports if index == 0 else ())
+
+
+def _order(launch: CandidateNode) -> tuple[float, str, str, str]:
+    return launch.price, launch.instance_type.name, launch.offering.zone, launch.offering.capacity_type
+
+
+def _label(requirement: Requirement) -> str | None:
+    if not requirement.complement:
+        return min(requirement.values, default=None)
+    for limit in (requirement.gte, requirement.lte):
+        if limit is not None:
+            return str(limit)
+    return None
+
+
+def _node(
+    name: str,
+    labels: Mapping[str, str],
+    taints: Iterable[Taint],
+    allocatable: Requests,
+    capacity: ResourceList | None,
+) -> Mapping[str, Any]:
+    amounts = quantities(allocatable)
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": dict(labels)},
+        "spec": {"taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in taints]},
+        "status": {"allocatable": amounts, "capacity": capacity or amounts},
+    }
+
+
+def _daemon(name: str, node: str, requests: Requests, ports: Iterable[HostPort]) -> Mapping[str, Any]:
+    container = {
+        "name": "daemon",
+        "resources": {"requests": quantities(requests)},
+        "ports": [
+            {"hostPort": port.port, "containerPort": port.port, "protocol": port.protocol, "hostIP": port.address}
+            for port in ports
+        ],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": _DAEMONS_NAMESPACE},
+        "spec": {"nodeName": node, "containers": [container]},
+    }

@@ -1,0 +1,276 @@
+"""A plan: which nodes to buy, where pods go, and why the others stay.
+
+Owns the values that both planners return, and how many instance types a NodeClaim names. `reports.plan` shows them.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go (ToNodeClaim), v1.15.0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from podium.objects.core import Pod
+from podium.objects.requests import Requests
+from podium.provisioner.apis.labels import CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, SIMULATED
+from podium.provisioner.cloudprovider.instance_type_columns import InstanceTypeColumns
+from podium.provisioner.cloudprovider.instance_types import NO_PRICE, InstanceType, unmet_min_values
+from podium.provisioner.provisioning.candidate_nodes import CandidateNode
+from podium.provisioner.provisioning.solve import Results, Solver
+from podium.provisioner.provisioning.templates import Template
+from podium.provisioner.scheduling.amounts import requests_of, total
+from podium.provisioner.scheduling.device_use import NO_DEVICES, DeviceUse
+from podium.provisioner.scheduling.refusals import Refusal
+from podium.provisioner.scheduling.requirements import Requirement, Requirements
+
+INSTANCE_TYPES_MAX: Final = 600
+"""How many instance types a NodeClaim names: the cheapest."""
+
+Rules: TypeAlias = Literal["karpenter", "podium"]
+"""Who judges whether a pod fits: Karpenter's simulation, or podium's own plugins."""
+
+_NOT_REQUIRED: Final = frozenset({HOSTNAME, *SIMULATED})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodePlan:
+    """A node to buy.
+
+    Attributes:
+        pods: The pods that it is bought for.
+        requests: What they request of it, with the pods of DaemonSets.
+        requirements: What it must be like.
+        instance_types: Any of these will do. They are ordered by price.
+        columns: All instance types.
+        is_lowered: Whether its instance types have fewer different values than the NodePool's `minValues` demand.
+        name: Empty until a provider is to be asked for it.
+        candidate: The cheapest way to buy it; None until it is chosen.
+        is_pinned: Whether it is bought as the candidate and in no other way.
+    """
+
+    template: Template
+    pods: tuple[Pod, ...]
+    requests: Requests
+    requirements: Requirements
+    instance_types: tuple[InstanceType, ...]
+    columns: InstanceTypeColumns
+    is_lowered: bool = False
+    name: str = ""
+    candidate: CandidateNode | None = None
+    is_pinned: bool = False
+
+    @classmethod
+    def of_candidate(
+        cls, name: str, candidate: CandidateNode, pods: tuple[Pod, ...], columns: InstanceTypeColumns
+    ) -> NodePlan:
+        """The plan of a node that is bought in one way only."""
+        instance_type = candidate.instance_type
+        type_requirement = Requirement.of(INSTANCE_TYPE, "In", (instance_type.name,))
+        return cls(
+            template=candidate.template,
+            pods=pods,
+            requests=total(candidate.group.overhead, *map(requests_of, pods)),
+            requirements=candidate.requirements.union(candidate.offering.requirements).add(type_requirement),
+            instance_types=(instance_type,),
+            columns=columns,
+            name=name,
+            candidate=candidate,
+            is_pinned=True,
+        )
+
+    @property
+    def pool(self) -> str:
+        """The NodePool's name."""
+        return self.template.name
+
+    @property
+    def node(self) -> CandidateNode:
+        """The node as it will be, once a candidate is chosen."""
+        assert self.candidate is not None
+        return self.candidate
+
+    @property
+    def text(self) -> str:
+        """The node in one line, for people."""
+        node = self.node
+        cost = "" if node.shown_price is None else f" for {node.shown_price:.4f} per hour"
+        place = f"{node.offering.zone}, {node.offering.capacity_type}"
+        return f"{node.instance_type.name} ({place}) of NodePool {self.pool}{cost}"
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether the first of the instance types has prices."""
+        return all(instance_type.is_priced for instance_type in self.instance_types[:1])
+
+    def price(self, well_known: frozenset[str]) -> float | None:
+        """The price if the first of the instance types is launched as cheaply as possible; None if it cannot be."""
+        price = (
+            self.instance_types[0].cheapest_price(self.requirements, well_known) if self.instance_types else NO_PRICE
+        )
+        return None if price == NO_PRICE else price
+
+    def launchable(self, well_known: frozenset[str]) -> NodePlan:
+        """The same node with only the instance types that can be launched, the cheapest first."""
+        prices = [
+            (instance_type.cheapest_price(self.requirements, well_known), instance_type)
+            for instance_type in self.instance_types
+        ]
+        launchable = sorted((pair for pair in prices if pair[0] != NO_PRICE), key=lambda pair: pair[0])
+        return dataclasses.replace(self, instance_types=tuple(instance_type for _, instance_type in launchable))
+
+    def pinned_labels(self) -> Iterator[tuple[str, str]]:
+        """The labels that the node is bought with, but for those that no NodeClaim requires."""
+        return ((key, value) for key, value in self.node.labels(self.name).items() if key not in _NOT_REQUIRED)
+
+    def node_claim_requirements(self) -> list[dict[str, Any]]:
+        """The requirements of the NodeClaim that is created."""
+        if self.is_pinned:
+            return [in_label(key, value) for key, value in self.pinned_labels()]
+        claim = node_claim_json(self)
+        types = {"values": sorted(claim["types"])}
+        return [form | types if form["key"] == INSTANCE_TYPE else form for form in claim["requirements"]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unschedulable:
+    """A pod that stays, although it was planned for.
+
+    Attributes:
+        reason: A sentence, or several joined with `; `.
+        by_pool: By NodePool, why no node of it helps.
+    """
+
+    pod: Pod
+    reason: str
+    by_pool: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pod: Pod, refusal: Refusal) -> Unschedulable:
+        """The pod with the solver's refusal."""
+        by_pool = {pool: pool_refusal.text() for pool, pool_refusal in refusal.by_pool.items()}
+        return cls(pod, "; ".join(by_pool.values()) if by_pool else refusal.text(), by_pool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What to buy, and where pods go.
+
+    Attributes:
+        nodes: The nodes to buy.
+        existing: By node that is there or on its way, the pods that go there.
+        unschedulable: By pod that stays, why.
+        ignored: By pod that is not planned for, why.
+        skipped: By NodePool that nothing is bought from, why.
+        preempted: The pods on nodes that podium then evicts.
+        late: By key, the pods that are placed only once the nodes that are leaving are gone.
+        devices: Those for resource claims, before the plan and after it.
+        solver: It answers why nodes refuse a pod; None if there was nothing to plan, and by podium's rules.
+    """
+
+    nodes: tuple[NodePlan, ...] = ()
+    existing: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
+    unschedulable: Mapping[str, Unschedulable] = field(default_factory=dict)
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    preempted: tuple[str, ...] = ()
+    late: frozenset[str] = frozenset()
+    devices: tuple[DeviceUse, DeviceUse] = (NO_DEVICES, NO_DEVICES)
+    solver: Solver | None = None
+    rules: Rules = "karpenter"
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """By pod that stays, the reason."""
+        return {key: stay.reason for key, stay in self.unschedulable.items()}
+
+
+def plan_of(results: Results, pods: Iterable[Pod], *, lower_min_values: bool) -> Plan:
+    """The plan that follows from the solver's results: each NodeClaim gets the cheapest of its instance types.
+
+    Args:
+        pods: the pods that were to be planned.
+        lower_min_values: whether a NodeClaim may have fewer different values than its NodePool demands.
+    """
+    by_uid = {pod.uid: pod for pod in pods}
+    unschedulable = {
+        by_uid[uid].key: Unschedulable.of(by_uid[uid], refusal) for uid, refusal in results.refusals.items()
+    }
+    nodes: list[NodePlan] = []
+    for claim in results.claims:
+        requirements, template = claim.final_requirements(), claim.template
+        types = claim.columns.in_price_order(claim.instance_types, requirements)[:INSTANCE_TYPES_MAX]
+        unmet = {} if lower_min_values else unmet_min_values(types, requirements)
+        if unmet:
+            text = _truncation_text(template, unmet)
+            unschedulable.update((pod.key, Unschedulable(pod, text)) for pod in claim.pods)
+            continue
+        is_lowered = template.name in results.lowered_min_values
+        pods_of_claim, requests = tuple(claim.pods), claim.final_requests()
+        nodes.append(NodePlan(template, pods_of_claim, requests, requirements, types, claim.columns, is_lowered))
+    existing = {node.state.name: tuple(node.pods) for node in results.existing if node.pods}
+    return Plan(tuple(nodes), existing, unschedulable, skipped=results.skipped)
+
+
+# ------------------------------------------------------------ the form of Karpenter's recorded answers
+
+
+def existing_json(plan: Plan) -> dict[str, list[str]]:
+    """The keys of the pods by node."""
+    return {name: [pod.key for pod in pods] for name, pods in plan.existing.items()}
+
+
+def node_claim_json(node: NodePlan) -> dict[str, Any]:
+    """The NodeClaim that would be created, and its price."""
+    types, columns = node.instance_types, node.columns
+    requirements = node.requirements.add(columns.name_requirement(types))
+    capacity_types = columns.launchable_capacity_types(types, requirements)
+    if capacity_types:
+        requirements = requirements.add(Requirement(CAPACITY_TYPE, False, capacity_types))
+    ordered_types = columns.in_price_order(types, requirements, then_by_name=True)
+    document = {
+        "pool": node.pool,
+        "pods": [pod.key for pod in node.pods],
+        "requirements": [
+            form for requirement in requirements if requirement.key not in SIMULATED for form in _forms(requirement)
+        ],
+        "types": [instance_type.name for instance_type in ordered_types],
+        "price": columns.cheapest_price(ordered_types[0], requirements),
+        "requests": dict(node.requests),
+    }
+    if node.is_lowered:
+        document["minValuesRelaxed"] = True
+    return document
+
+
+def in_label(key: str, value: str) -> dict[str, Any]:
+    """The requirement that a label has this value, in the API's form."""
+    return {"key": key, "operator": "In", "values": [value]}
+
+
+def unmet_text(labels: Iterable[str]) -> str:
+    """The sentence that some labels have fewer different values than `minValues` demands."""
+    return f"minValues requirement is not met for label(s) (label(s)=[{' '.join(sorted(labels))}])"
+
+
+def _truncation_text(template: Template, labels: Iterable[str]) -> str:
+    return (
+        "pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, "
+        f"{unmet_text(labels)} (NodePool={template.name})"
+    )
+
+
+def _forms(requirement: Requirement) -> Iterator[dict[str, Any]]:
+    """The requirement in the API's form; one with two bounds takes two, and a bound hides the excluded values."""
+    bounds = [("Gte", requirement.gte), ("Lte", requirement.lte)]
+    limits: list[tuple[str, Sequence[str] | None]] = [
+        (operator, [str(limit)]) for operator, limit in bounds if limit is not None
+    ]
+    for operator, values in limits or [(requirement.operator, None)]:
+        form: dict[str, Any] = {"key": requirement.key, "operator": operator}
+        if requirement.key != INSTANCE_TYPE:
+            form["values"] = sorted(requirement.values) if values is None else values
+        if requirement.min_values is not None:
+            form["minValues"] = requirement.min_values
+        yield form

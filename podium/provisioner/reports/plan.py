@@ -1,0 +1,303 @@
+"""What a cluster would buy, as people and programs ask for it: nodes with their cost, and why pods stay.
+
+Owns what is told beyond a recorded answer: costs, utilisation before and after, the reasons by NodePool, why a NodePool
+is left out, and why nodes refuse a pod.
+
+Units: prices per hour, None where none is known; monthly costs for 730 hours; amounts of resources as quantities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from podium.lib.time_limit import UNLIMITED, TimeLimit
+from podium.objects.amounts import amount_text, amount_texts
+from podium.objects.core import Pod
+from podium.objects.errors import FieldError
+from podium.objects.requests import Requests
+from podium.objects.resource_names import CPU, MEMORY, PODS, is_extended_resource
+from podium.provisioner.apis.labels import INSTANCE_TYPE, current_name
+from podium.provisioner.apis.objects import NodePool
+from podium.provisioner.cloudprovider.instance_types import InstanceType, in_price_and_name_order
+from podium.provisioner.provisioning.plan import NodePlan, Plan, in_label, node_claim_json
+from podium.provisioner.provisioning.plan_basis import PlanBasis
+from podium.provisioner.provisioning.provisioner import provision
+from podium.provisioner.provisioning.reasons import in_karpenters_words, in_own_words
+from podium.provisioner.provisioning.templates import unusable_reason
+from podium.provisioner.provisioning.topology import pool_requirements
+from podium.provisioner.scheduling.amounts import requests_of, total
+from podium.provisioner.scheduling.device_use import NO_DEVICES, DeviceUse
+from podium.provisioner.scheduling.requirements import Requirements
+from podium.provisioner.state.validation import is_mirror, is_owned_by_daemon_set, is_provisionable
+
+HOURS_PER_MONTH: Final = 730
+SHOWN: Final = (CPU, MEMORY, PODS)
+"""The resources whose utilisation is always shown; devices are where there are any."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanReport:
+    """A plan of nodes to buy, as `podium.Cluster.plan` returns it."""
+
+    basis: PlanBasis
+    plan: Plan
+    is_partial: bool = False
+
+    @classmethod
+    def by_karpenter(
+        cls, basis: PlanBasis, now_s: float, devices: DeviceUse = NO_DEVICES, limit: TimeLimit = UNLIMITED
+    ) -> PlanReport:
+        """Plan the cluster by Karpenter's rules.
+
+        Args:
+            now_s: the time, in seconds since the epoch.
+            devices: those for resource claims, only to be shown. Karpenter plans no pod that has such claims.
+            limit: when to end with the pods planned by then; the plan is partial then.
+        """
+        plan = provision(basis, now_s, limit)
+        return cls(basis, replace(plan, devices=(devices, devices)), limit.is_noticed)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The whole plan, sorted by names where nothing else orders it.
+
+        By podium's own rules each new node has its `name` in addition, and `preempted` are the pods that are evicted.
+        """
+        nodes = [self._node(node) for node in self.plan.nodes]
+        if not self._is_podiums:
+            nodes.sort(key=lambda node: (node["pool"], -len(node["pods"]), node["pods"]))
+        existing = {name: sorted(pod.key for pod in pods) for name, pods in sorted(self.plan.existing.items())}
+        return {
+            "new_nodes": nodes,
+            "existing": existing,
+            "unschedulable": [
+                {"pod": key, "reason": stay.reason, "pools": dict(stay.by_pool)}
+                for key, stay in sorted(self.plan.unschedulable.items())
+            ],
+            "ignored": dict(sorted(self.plan.ignored.items())),
+            "skipped": self._skip_reasons(),
+            "not_tried": [] if self._is_podiums else sorted(map(_key, filter(_is_not_tried, self.basis.objects.pods))),
+            **({"preempted": list(self.plan.preempted)} if self._is_podiums else {}),
+            "hourly_cost": sum_if_known(node["price"] for node in nodes),
+            "monthly_cost": sum_if_known(node["monthly_cost"] for node in nodes),
+            "utilisation": self._utilisation(),
+            **({"partial": True} if self.is_partial else {}),
+        }
+
+    def why(self, name: str) -> dict[str, Any]:
+        """What became of a pod, what each NodePool answered, and why the nodes that are there refuse it.
+
+        By podium's own rules, the nodes that are there are left out.
+
+        Args:
+            name: its namespace and name, or its name if no other pod has the same.
+
+        Raises:
+            FieldError: there is no such pod, or more than one.
+        """
+        pod = _pod_named(self.basis.objects.pods, name)
+        answer: dict[str, Any] = {"pod": pod.key, "outcome": self._outcome(pod)}
+        stay, solver = self.plan.unschedulable.get(pod.key), self.plan.solver
+        if stay is not None and (solver is not None or self._is_podiums):
+            answer["pools"] = dict(stay.by_pool)
+        if solver is not None and solver.has(pod):
+            answer["nodes"] = solver.refusals_of_nodes(pod.uid)
+            answer["new_nodes"] = solver.refusals_of_claims(pod.uid)
+        return answer
+
+    # ------------------------------------------------------------ parts
+
+    @property
+    def _is_podiums(self) -> bool:
+        return self.plan.rules == "podium"
+
+    def _node(self, node: NodePlan) -> dict[str, Any]:
+        if not self._is_podiums:
+            return node_json(node, self.basis.well_known)
+        price = node.node.shown_price
+        return {
+            "name": node.name,
+            "pool": node.pool,
+            "cheapest_type": node.node.instance_type.name,
+            "instance_types": [node.node.instance_type.name],
+            "price": price,
+            "price_at_worst": price,
+            "monthly_cost": monthly(price),
+            "pods": sorted(pod.key for pod in node.pods),
+            "requests": amount_texts(node.requests),
+            "allocatable": amount_texts(node.node.allocatable),
+            "requirements": [in_label(key, value) for key, value in node.pinned_labels() if key != INSTANCE_TYPE],
+            "min_values_relaxed": False,
+        }
+
+    def _skip_reasons(self) -> dict[str, str]:
+        worded, skipped_pools = in_own_words if self._is_podiums else in_karpenters_words, self.plan.skipped
+        reasons: dict[str, str] = {}
+        for pool in self.basis.objects.node_pools:
+            name = pool.metadata.name
+            reason = unusable_reason(pool, self.basis.settings.node_class)
+            if reason is not None:
+                reasons[name] = reason
+            elif name in skipped_pools:
+                reasons[name] = worded(skipped_pools[name])
+                if "minValues" not in skipped_pools[name]:
+                    reasons[name] += f": {unmet_part(pool, self.basis.catalogue.instance_types)}"
+        return reasons
+
+    def _utilisation(self) -> dict[str, Any]:
+        """The requests of the pods, and the amounts of the nodes, now and after the plan."""
+        plan, nodes = self.plan, self.basis.nodes
+        staying = [state for state in nodes if not state.is_leaving]
+        well_known = self.basis.well_known
+        bought = (
+            node.node.allocatable if self._is_podiums else _cheapest(node, well_known).allocatable
+            for node in plan.nodes
+        )
+        planned_requests = (requests_of(pod) for pods in plan.existing.values() for pod in pods)
+        requests = total(
+            *(state.requests for state in staying), *planned_requests, *(node.requests for node in plan.nodes)
+        )
+        allocatable = total(*(state.allocatable for state in staying), *bought)
+        amounts_now = (total(*(state.requests for state in nodes)), total(*(state.allocatable for state in nodes)))
+        devices_before, devices_after = plan.devices
+        return {
+            "before": _shares(*amounts_now) | _device_shares(devices_before),
+            "after": _shares(requests, allocatable) | _device_shares(devices_after),
+        }
+
+    def _outcome(self, pod: Pod) -> str:
+        plan = self.plan
+        if pod.key in plan.ignored:
+            return f"is ignored: {plan.ignored[pod.key]}"
+        for name, pods in plan.existing.items():
+            if pod.key in map(_key, pods):
+                return f"goes to node {name}"
+        for node in plan.nodes:
+            if pod.key in map(_key, node.pods):
+                name = f"{node.name}, " if self._is_podiums else ""
+                return f"goes to {name}a new node of NodePool {node.pool}"
+        if pod.key in plan.unschedulable:
+            return f"stays: {plan.unschedulable[pod.key].reason}"
+        if pod.node_name:
+            return f"is on node {pod.node_name}"
+        return "waits until the pods that it preempts are gone" if self._is_podiums else _why_not_tried(pod)
+
+
+def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
+    """The requirements of a NodePool that no instance type meets, for a NodePool that has none left."""
+    if not instance_types:
+        return "the catalogue is empty"
+    requirements = pool_requirements(pool)
+    # `DoesNotExist` allows no value without contradicting itself.
+    absent = {
+        current_name(rule.key) for rule in pool.spec.template.spec.requirements if rule.operator == "DoesNotExist"
+    }
+    contradictory = [
+        requirement.key
+        for requirement in requirements
+        if not requirement.values and not requirement.complement and requirement.key not in absent
+    ]
+    if contradictory:
+        return f"the requirements on {', '.join(sorted(contradictory))} contradict each other"
+    unmet = [
+        str(requirement)
+        for requirement in requirements
+        if not any(offer.requirements.intersects(Requirements((requirement,))) for offer in instance_types)
+    ]
+    if unmet:
+        return f"no instance type of the catalogue has {', '.join(sorted(unmet))}"
+    return "no instance type of the catalogue has all that it requires together"
+
+
+def _pod_named(pods: Sequence[Pod], name: str) -> Pod:
+    matches = [pod for pod in pods if name in (pod.key, pod.metadata.name)]
+    if len(matches) != 1:
+        raise FieldError(name, f"there are {len(matches)} pods of this name" if matches else "there is no such pod")
+    return matches[0]
+
+
+def node_json(node: NodePlan, well_known: frozenset[str]) -> dict[str, Any]:
+    """A node to buy, as any of its instance types."""
+    claim, cheapest = node_claim_json(node), _cheapest(node, well_known)
+    price: float | None = None
+    at_worst: float | None = None
+    if cheapest.is_priced:
+        price, at_worst = claim["price"], cheapest.worst_launch_price(node.requirements, well_known)
+    return {
+        "pool": claim["pool"],
+        "cheapest_type": cheapest.name,
+        "instance_types": claim["types"],
+        "price": price,
+        "price_at_worst": at_worst,
+        "monthly_cost": monthly(price),
+        "pods": sorted(claim["pods"]),
+        "requests": amount_texts(claim["requests"]),
+        "allocatable": amount_texts(cheapest.allocatable),
+        "requirements": sorted(claim["requirements"], key=lambda form: (form["key"], form["operator"])),
+        "min_values_relaxed": node.is_lowered,
+    }
+
+
+def _cheapest(node: NodePlan, well_known: frozenset[str]) -> InstanceType:
+    return in_price_and_name_order(node.instance_types, node.requirements, well_known)[0]
+
+
+def _key(pod: Pod) -> str:
+    return pod.key
+
+
+def monthly(hourly: float | None) -> float | None:
+    """What an amount per hour comes to in a month; None if it is not known."""
+    return None if hourly is None else hourly * HOURS_PER_MONTH
+
+
+def sum_if_known(amounts: Iterable[float | None]) -> float | None:
+    """The sum; None if one of the amounts is not known."""
+    amounts_list = list(amounts)
+    return None if None in amounts_list else sum(amount for amount in amounts_list if amount is not None)
+
+
+def _device_shares(devices: DeviceUse) -> dict[str, Any]:
+    """The devices that claims hold of those there are, by driver."""
+    return {
+        name: {"requested": str(devices.allocated.get(name, 0)), "allocatable": str(devices.published.get(name, 0))}
+        for name in sorted({*devices.published, *devices.allocated})
+    }
+
+
+def _shares(requests: Requests, have: Requests) -> dict[str, Any]:
+    devices = sorted(
+        name for name in {*requests, *have} if is_extended_resource(name) and (requests.get(name) or have.get(name))
+    )
+    return {
+        name: {
+            "requested": amount_text(name, requests.get(name, 0)),
+            "allocatable": amount_text(name, have.get(name, 0)),
+        }
+        for name in (*SHOWN, *devices)
+    }
+
+
+def _is_not_tried(pod: Pod) -> bool:
+    """Return True if the pod waits for a node, but not for one to be bought."""
+    return not (
+        pod.node_name
+        or pod.has_ended
+        or pod.is_terminating
+        or is_provisionable(pod)
+        or is_owned_by_daemon_set(pod)
+        or is_mirror(pod)
+    )
+
+
+def _why_not_tried(pod: Pod) -> str:
+    if pod.has_ended:
+        return "has ended"
+    if is_owned_by_daemon_set(pod):
+        return "is a DaemonSet's: nodes come with room for it"
+    if pod.status.nominated_node_name:
+        return f"is nominated to node {pod.status.nominated_node_name}"
+    if pod.spec.scheduling_gates:
+        return "has scheduling gates"
+    return "was not found unschedulable by kube-scheduler yet, so that no node is bought for it"
