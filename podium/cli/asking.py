@@ -11,7 +11,7 @@ import click
 
 from podium.cli.interrupts import printed_whole
 from podium.cli.options.cluster import demand_one_cluster
-from podium.cli.options.time_limit import current_time_limit
+from podium.cli.options.time_limit import note_size
 from podium.cli.output import say
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ def load_cluster(
     found = objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
     loaded = loader.read([*found, *beside], asked)
     warn_of_broken(loaded)
-    nodes, pods = len(loaded.cluster.nodes), len(loaded.cluster.pods)
-    current_time_limit().facts.append(f"the cluster has {nodes:,} nodes and {pods:,} pods")
+    note_size(len(loaded.cluster.nodes), len(loaded.cluster.pods))
     return loaded
 
 
@@ -83,7 +82,20 @@ def errors_shown() -> Iterator[None]:
     try:
         yield
     except (ClusterError, ScheduleError, PluginError) as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(f"{error}{_advice(error)}") from error
+
+
+def _advice(error: Exception) -> str:
+    """What to do about a plugin that no question runs."""
+    from podium.framework.contract.status import GateNeededError
+
+    cause = error.__cause__
+    if not isinstance(cause, GateNeededError):
+        return ""
+    return (
+        f", and questions are answered without feature gates: they know the gangs of PodGroups without {cause.plugin}. "
+        "Leave it out of --config, or ask the podium that runs with it (--url, or --kubeconfig alone)"
+    )
 
 
 def show(*parts: RenderableType) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from podium.cli.amounts import amounts_of
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.paths import FILE
+from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 from podium.estimator.errors import EstimateError
 
@@ -36,7 +38,7 @@ _GATE_NAMES = {
 @click.option("--workload", type=FILE, help="A pod, or a workload with a pod template, that defines a replica.")
 @click.option("--requests", metavar="NAME=AMOUNT,...", help="The requests of a replica, such as cpu=500m,memory=1Gi.")
 @click.option(
-    "-n", "--namespace", default="default", show_default=True, help="The namespace of --requests, for quotas."
+    "-n", "--namespace", help="The namespace of --requests, for quotas.  [default: that of the context, or default]"
 )
 @click.option("--cluster-object", type=FILE, help="A Karmada Cluster object; adds the general estimate.")
 @click.option(
@@ -64,7 +66,7 @@ def command(
     cases: str | None,
     workload: str | None,
     requests: str | None,
-    namespace: str,
+    namespace: str | None,
     cluster_object: str | None,
     models_semantics: str,
     feature_gates: str,
@@ -106,19 +108,25 @@ def command(
         if cases is not None:
             _answer_cases(cases, gates)
             return
-        wanted, replica, beside = _question(workload, requests, namespace)
+        wanted, replica, beside = _question(
+            workload, requests, namespace or _own_namespace(clusters, kubeconfig, context)
+        )
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
         manifests = _manifests(clusters, kubeconfig, context, kinds)
         if mode == "accurate":
-            answer, missing = accurate_answer([*manifests, *beside], replica, () if clusters else kinds)
+            answer, missing = accurate_answer(
+                [*manifests, *beside], replica, () if clusters else kinds, current_time_limit()
+            )
             warn_of_missing(missing)
         else:
             warn_of_missing(missing_quotas(manifests, gates) if clusters else ())
             answer = parity_answer(manifests, wanted, gates, explain=explain)
+        current_time_limit().note(lambda: f"{answer['replicas']:,} replicas fit")
         if cluster_object is not None:
             answer |= _general(cluster_object, manifests, wanted, models_semantics, answer["replicas"])
     except (EstimateError, ClusterError) as error:
         raise click.ClickException(str(error)) from error
+    warn_of_time_limit(output)
     if output == TEXT:
         from podium.cli.estimate_table import print_answer
 
@@ -146,6 +154,12 @@ def gates_of(text: str) -> Gates:
             raise click.UsageError(f"--feature-gates: {name}: expected true or false, got {value!r}")
         chosen[_GATE_NAMES[name]] = value.lower() == "true"
     return Gates(**chosen)
+
+
+def _own_namespace(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> str:
+    from podium.client.credentials import own_namespace
+
+    return "default" if clusters else own_namespace(kubeconfig, context)
 
 
 def _question(
@@ -181,8 +195,10 @@ def _manifests(
     from podium.estimator.manifests import admit_manifests
 
     manifests = admit_manifests(objects_in(clusters) if clusters else objects_of_cluster(kubeconfig, context, kinds))
-    if not any(each.get("kind") == "Node" for each in manifests):
+    counts = Counter(str(manifest.get("kind")) for manifest in manifests)
+    if not counts["Node"]:
         raise EstimateError("no nodes: nothing can be estimated")
+    note_size(counts["Node"], counts["Pod"])
     return manifests
 
 

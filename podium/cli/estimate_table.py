@@ -17,7 +17,8 @@ def print_answer(answer: Mapping[str, Any]) -> None:
     out = console()
     if "nodes" in answer:
         out.print(_nodes(answer["nodes"]))
-    out.print(Text.assemble((f"{answer['replicas']:,}", "bold green"), " replicas fit"))
+    at_least = "at least " if answer.get("partial") else ""
+    out.print(Text.assemble(at_least, (f"{answer['replicas']:,}", "bold green"), " replicas fit"))
     if "general_replicas" in answer:
         for count, whose in (
             (answer["general_replicas"], "fit by the Cluster's summary and models"),

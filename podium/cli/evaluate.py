@@ -11,10 +11,12 @@ import click
 import orjson
 
 from podium.cli import files
+from podium.cli.asking import errors_shown
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.options.paths import FILE
+from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 
 if TYPE_CHECKING:
@@ -84,14 +86,15 @@ def command(
         _answer_scenarios(scenarios, good)
         return
     answer = _answer_to(clusters, (kubeconfig, context), pod_file, good, any_scheduler=config is None)
+    warn_of_time_limit(output)
     if output == TEXT:
         from podium.cli.evaluate_table import print_table
 
         print_table(answer, None if shows_all else top or TOP)
     else:
         print_value(answer.to_json(), output)
-    if answer.evaluation.node is None:
-        raise SystemExit(EXIT_FITS_NOWHERE if tells_by_status else 0)
+    if tells_by_status and answer.evaluation.node is None:
+        raise SystemExit(EXIT_FITS_NOWHERE)
 
 
 def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
@@ -155,20 +158,18 @@ def _answer_to(
 ) -> PodAnswer:
     """Read the cluster and the pod, and answer where it would go."""
     from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_missing
-    from podium.engine.errors import ClusterError
-    from podium.framework.contract.status import PluginError, ScheduleError
     from podium.insight.evaluate import Question
     from podium.objects import resource_types
+    from podium.objects.resource_types import NODES, PODS
 
-    try:
+    with errors_shown():
         pod = objects_in([pod_file])
         if clusters:
             question = Question.read(objects_in(clusters), pod, pod_file)
         else:
             kinds = resource_types.WITHOUT_GATES
             question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, complete_kinds=kinds)
-        answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler)
-    except (ClusterError, ScheduleError, PluginError) as error:
-        raise click.ClickException(str(error)) from error
+        note_size(len(question.store.objects(NODES)), len(question.store.objects(PODS)))
+        answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler, limit=current_time_limit())
     warn_of_missing(answer.missed)
     return answer

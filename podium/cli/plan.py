@@ -118,7 +118,9 @@ def _plan_by_podium(
     from podium.provisioner.reports.plan import PlanReport
 
     cluster = scheduled_cluster(objects, config, plugins)
-    return PlanReport(basis, plan_with_podium(basis, cluster, SystemClock().now()))
+    limit = current_time_limit()
+    plan = plan_with_podium(basis, cluster, SystemClock().now(), limit)
+    return PlanReport(basis, plan, limit.is_noticed)
 
 
 def _answer_cases(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from podium.cli import files
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE
+from podium.cli.options.time_limit import note_size
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
@@ -151,7 +153,10 @@ class Question:
         if self.node_pools is not None:
             objects = [item for item in objects if item.manifest.get("kind") != NODE_POOLS.kind]
             objects += objects_in([self.node_pools])
-        return [*objects, *(pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name, objects))]
+        objects += [pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name, objects)]
+        kinds = Counter(str(item.manifest.get("kind")) for item in objects)
+        note_size(kinds["Node"], kinds["Pod"])
+        return objects
 
     def pools(self) -> tuple[NodePool, ...] | None:
         """The NodePools of the file; None without a file.

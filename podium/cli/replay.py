@@ -140,7 +140,7 @@ def command(
         print_value(replayed.summary(), output)
     if replayed.made_by:
         say(f"{replayed.made_by}.", err=True)
-    tell_left_out(directory, replayed.left_out)
+    tell_left_out(directory, replayed.left_out, differs=differing is not None and not has_other_config)
     if not until.is_set:
         _tell_damage(replayed, f"the {replayed.outcome.attempts} attempts before it were replayed")
     if expect and differing is not None:
@@ -222,10 +222,12 @@ def errors_shown(directory: Path) -> Iterator[None]:
         raise click.ClickException(f"{error.filename or directory}: {error.strerror}") from None
 
 
-def tell_left_out(directory: Path, left_out: LeftOutList) -> None:
-    """Say what a recording lacks."""
+def tell_left_out(directory: Path, left_out: LeftOutList, *, differs: bool = False) -> None:
+    """Say what a recording lacks, and that it may be why the replay differs, if it does."""
     if left_out.count:
         say(f"{directory}: {left_out}", err=True)
+        if differs:
+            say("Decisions about what is left out cannot be made again: the replay may end there", err=True)
 
 
 def _tell_damage(read: ReplayResult | WatchedReplay, readable: str) -> None:

@@ -50,11 +50,13 @@ class _Group(Struct):
     plugin: str
     text: str
     examples: tuple[str, ...]
+    detail: str = ""
 
 
 class _Blocker(Struct):
     plugin: str
     text: str
+    detail: str = ""
 
 
 class _Findings(Struct):
@@ -215,10 +217,13 @@ def _findings(story: Story, found: _Findings, asked: str) -> list[RenderableType
     if found.at != story.attempts[0].at:
         parts.append(plain(f"What the attempt at {found.at} found out about nodes:"))
     scores = [(each.node, each.total, each.plugins) for each in found.scores]
-    groups = [(each.count, each.plugin, each.text, each.examples) for each in found.groups]
+    groups = [
+        (each.count, each.plugin, f"{each.text}: {each.detail}" if each.detail else each.text, each.examples)
+        for each in found.groups
+    ]
     parts += scores_and_groups(scores, found.verdict, groups, {asked})
     if asked:
-        blockers = [(each.plugin, each.text, "") for each in found.blockers.get(asked, ())]
+        blockers = [(each.plugin, each.text, each.detail) for each in found.blockers.get(asked, ())]
         parts += blockers_of(asked, blockers) or [plain(_about(found, asked))]
     return parts
 

@@ -115,6 +115,9 @@ def command(
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename or dask}: {error.strerror or error}") from None
+    for recording, left_out in dict.fromkeys((result.recording, result.left_out) for result in results):
+        if left_out:
+            say(f"{recording}: {left_out}", err=True)
     rows = table(results)
     if html is not None:
         from podium.cli.pages.sweep import page_of

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +27,16 @@ if TYPE_CHECKING:
     from podium.config import KubeSchedulerConfiguration
     from podium.insight.loading import LoadResult
     from podium.insight.pod_answer import PodAnswer
+    from podium.objects.core import Pod
 
 
 @click.command()
 @click.argument("pod", required=False)
-@click.option("-n", "--namespace", default="default", show_default=True, help="The namespace of the pod.")
+@click.option(
+    "-n",
+    "--namespace",
+    help="The namespace of the pod.  [default: the context's, or default, or where else the only pod of that name is]",
+)
 @cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
 @output_option()
 def command(
     pod: str | None,
-    namespace: str,
+    namespace: str | None,
     clusters: tuple[str, ...],
     kubeconfig: str | None,
     context: str | None,
@@ -64,9 +71,9 @@ def command(
     podium why web-7d4 -n shop -f cluster.yaml --node node-3
     podium why web-7d4 -n shop --url https://localhost:10259 --token-file FILE
 
-    POD is the name of a pod in the cluster; for a pod that is not there, see podium evaluate. Every blocker of every
-    node is shown, not only the first one. A bound pod is asked about as if it were pending, in the cluster as it is.
-    With --url a running podium tells what its last attempts found, and when it tries again.
+    POD is the name of a pod in the cluster, or NAMESPACE/NAME; for a pod that is not there, see podium evaluate. Every
+    blocker of every node is shown, not only the first one. A bound pod is asked about as if it were pending, in the
+    cluster as it is. With --url a running podium tells what its last attempts found, and when it tries again.
 
     \b
     podium why --cases FILE --fix -o json
@@ -87,20 +94,24 @@ def command(
         _answer_cases(cases, config, plugins)
         return
     assert pod is not None
+    name = PodName.read(pod, namespace)
     if running is not None:
-        _tell_story(running, pod, namespace, node or "", output, tells_by_status=tells_by_status)
+        _tell_story(running, name, node or "", output, tells_by_status=tells_by_status)
         return
-    leader = Leader()
+    name = name.in_context(clusters, kubeconfig, context)
+    leader, ask = Leader(), partial(_ask_leader, (kubeconfig, context), lease, node=node or "")
     if not clusters and config is None and not plugins and lease:
-        leader = _ask_leader((kubeconfig, context), lease, pod, namespace, node or "")
+        leader = ask(name)
         if leader.answers_alone(fix=fix, is_text=output == TEXT):
             _show_story(leader, node or "", output, tells_by_status=tells_by_status)
             return
     try:
         with errors_shown():
             loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, running=leader.configuration)
+            asked = name.found_in(loaded)
+            leader = leader if asked.key == name.key else leader.about(asked, ask)
             source = leader.source if config is None else str(config)
-            answer = _ask(loaded, pod, namespace, node or "", source, fix=fix, unasked=leader.unasked)
+            answer = _ask(loaded, asked, node or "", source, fix=fix, unasked=leader.unasked)
     except click.ClickException:
         if fix or leader.story is None:
             raise
@@ -112,6 +123,46 @@ def command(
     found = answer.why
     if tells_by_status and (found.node is None or (found.gang is not None and not found.gang.fits)):
         raise SystemExit(EXIT_FITS_NOWHERE)
+
+
+@dataclass(frozen=True, slots=True)
+class PodName:
+    """The pod that the command line names.
+
+    Attributes:
+        is_given: whether the command line names its namespace.
+    """
+
+    name: str
+    namespace: str
+    is_given: bool
+
+    @classmethod
+    def read(cls, pod: str, namespace: str | None = None) -> PodName:
+        """Read the argument, `name` or `namespace/name`. Raises: click.UsageError: it names two namespaces."""
+        there, slash, name = pod.rpartition("/")
+        if slash and namespace is not None and namespace != there:
+            raise click.UsageError(f"{pod} is in the namespace {there}, and --namespace names {namespace}")
+        return cls(name, there or namespace or "default", bool(slash) or namespace is not None)
+
+    @property
+    def key(self) -> str:
+        """Its namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
+    def in_context(self, clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> PodName:
+        """The pod in the namespace of the kubeconfig's context, unless the command line names one, or files."""
+        from podium.client.credentials import own_namespace
+
+        if self.is_given or clusters:
+            return self
+        return replace(self, namespace=own_namespace(kubeconfig, context))
+
+    def found_in(self, loaded: LoadResult) -> Pod:
+        """The pod of the cluster. Raises: ClusterError: it is not there."""
+        from podium.insight.loading import pod_named
+
+        return pod_named(loaded.cluster, self.name, self.namespace, is_only_there=self.is_given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +187,10 @@ class Leader:
         found: dict[str, Any] = orjson.loads(self.told)
         return found | ({"asked": self.name} if self.name else {})
 
+    def about(self, pod: Pod, ask: Callable[[PodName], Leader]) -> Leader:
+        """What it says about a pod of which only the cluster has shown in which namespace it is."""
+        return ask(PodName.read(pod.key)) if self.name else self
+
     def answers_alone(self, *, fix: bool, is_text: bool) -> bool:
         """Whether its answer is to be shown without judging anew: nothing else knows its plugins, and what it did."""
         story = self.story
@@ -149,13 +204,13 @@ class Leader:
         return "" if self.configuration is None else f"the running podium ({self.name})"
 
 
-def _ask_leader(live: tuple[str | None, str | None], lease: str, pod: str, namespace: str, node: str) -> Leader:
+def _ask_leader(live: tuple[str | None, str | None], lease: str, pod: PodName, node: str) -> Leader:
     """Ask the podium that holds the Lease, as far as the kubeconfig's user may."""
     from podium.cli.leader import NotAskedError, ask_leader
     from podium.cli.story import read_story
 
     try:
-        answer = ask_leader(*live, lease, pod, namespace, node)
+        answer = ask_leader(*live, lease, pod.name, pod.namespace, node)
         story = None if answer.story is None else read_story(answer.story)
     except NotAskedError as error:
         return Leader(unasked=f"the running podium was not asked: {error}")
@@ -181,14 +236,12 @@ def _configuration_of(told: bytes | None) -> tuple[KubeSchedulerConfiguration | 
         return None, f"the running podium's configuration cannot be used here: {error}"
 
 
-def _tell_story(
-    running: RunningPodium, pod: str, namespace: str, node: str, output: str, *, tells_by_status: bool
-) -> None:
+def _tell_story(running: RunningPodium, pod: PodName, node: str, output: str, *, tells_by_status: bool) -> None:
     """Print what a running podium knows about the pod."""
     from podium.cli.running_podium import story_of
     from podium.cli.story import read_story
 
-    answer = story_of(running, pod, namespace, node)
+    answer = story_of(running, pod.name, pod.namespace, node)
     try:
         story = read_story(answer)
     except ValueError as error:
@@ -209,11 +262,10 @@ def _show_story(leader: Leader, node: str, output: str, *, tells_by_status: bool
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 
-def _ask(loaded: LoadResult, pod: str, namespace: str, node: str, source: str, *, fix: bool, unasked: str) -> PodAnswer:
-    from podium.insight.loading import node_named, pod_named
+def _ask(loaded: LoadResult, asked: Pod, node: str, source: str, *, fix: bool, unasked: str) -> PodAnswer:
+    from podium.insight.loading import node_named
     from podium.insight.pod_answer import pod_answer
 
-    asked = pod_named(loaded.cluster, pod, namespace)
     if node:
         node_named(loaded.cluster, node)
     return pod_answer(loaded, asked, node, source, fix=fix, unknown_reason=unasked, limit=current_time_limit())

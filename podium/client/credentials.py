@@ -14,6 +14,7 @@ import base64
 import os
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ import anyio
 
 from podium.client import kubeconfig
 from podium.client.client_tls import Pem, TlsContent, TlsSource
-from podium.client.kubeconfig import Section
+from podium.client.kubeconfig import KubeconfigError, Section, choose
 from podium.client.server_address import Address, AddressError, base_url, host_name, proxy_from_environment, proxy_url
 from podium.client.token_sources import FixedToken, PluginToken, ProviderToken, TokenFile, TokenSource
 from podium.lib.clock import Clock
@@ -147,6 +148,7 @@ class Credentials:
         return self._tls if pair is None else replace(self._tls, certificate=Pem(pair[0]), key=Pem(pair[1]))
 
 
+_DEFAULT_NAMESPACE = "default"
 _MASTER = "--master"
 _LOAD_ERRORS = (OSError, ValueError, LookupError, TypeError, AssertionError, ConnectionConfigError)
 
@@ -186,6 +188,25 @@ def kubeconfig_paths(
         return kubeconfig or ""
     home = _home(environ)
     return environ.get("KUBECONFIG") or (str(home) if home.exists() else "")
+
+
+def own_namespace(
+    kubeconfig: str | None,
+    context: str | None = None,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    directory: Path = _SERVICE_ACCOUNT,
+) -> str:
+    """The namespace that objects are in unless one is named, as for kubectl: the context's, that of podium's pod, or
+    `default`. A kubeconfig that cannot be used is an error of `load`, not of this.
+    """
+    if paths := kubeconfig_paths(kubeconfig, environ=environ):
+        with suppress(KubeconfigError):
+            return choose(paths, context).namespace or _DEFAULT_NAMESPACE
+    elif environ.get("KUBERNETES_SERVICE_HOST"):
+        with suppress(OSError):
+            return (directory / "namespace").read_text().strip() or _DEFAULT_NAMESPACE
+    return _DEFAULT_NAMESPACE
 
 
 def _home(environ: Mapping[str, str]) -> Path:

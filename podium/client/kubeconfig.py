@@ -77,11 +77,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The cluster and user of a context."""
+    """The cluster, user and namespace of a context; the namespace is "" if it names none."""
 
     context: str
     cluster: Section
     user: Section
+    namespace: str
 
 
 def choose(paths: str, context: str | None) -> Chosen:
@@ -105,7 +106,8 @@ def choose(paths: str, context: str | None) -> Chosen:
         raise KubeconfigError("current-context is missing")
     context_section = _entry(sections, "contexts", context)
     user = sections["users"].get(context_section.text("user"), Section(_entry_name("users")))
-    return Chosen(context, _entry(sections, "clusters", context_section.text("cluster")), user)
+    cluster = _entry(sections, "clusters", context_section.text("cluster"))
+    return Chosen(context, cluster, user, context_section.text("namespace"))
 
 
 def content_of(file: Path) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from podium.daemon.scheduler import Scheduler
 from podium.daemon.stray_pods import StrayPods
 from podium.daemon.tracing import tracing
 from podium.engine.flight_recorder import FlightRecorder
+from podium.engine.rejection_details import RejectionDetails
 from podium.objects.resource_types import NODES, PODS
 from podium.server.stall_watch import StallWatch
 
@@ -65,6 +66,7 @@ def flight_recorder(scheduler: Scheduler) -> Face:
         scheduler.gang_stories.story_of,
         MissingDevices(lambda: scheduler.frameworks, nodes).on_nodes,
         lambda: scheduler.scheduler_names,
+        RejectionDetails(lambda: scheduler.frameworks, scheduler.cache).on_group,
     ).pages
     if recorder is not None:
         scheduler.metrics.read_recorder(attempts=lambda: recorder.attempts, nbytes=lambda: recorder.nbytes)

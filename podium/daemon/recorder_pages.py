@@ -6,6 +6,7 @@ Source: none; upstream keeps no attempts.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
@@ -26,6 +27,7 @@ from podium.daemon.queue_page import (
 )
 from podium.engine.conditions import condition_report
 from podium.engine.device_refusals import DeviceGroup
+from podium.engine.explanation import Explanation, Group
 from podium.engine.flight_recorder import FlightRecorder, RecordedAttempt, Result
 from podium.engine.flight_recorder.explaining import explain_attempt
 from podium.engine.gang_story import GangStory
@@ -88,6 +90,7 @@ class RecorderPages:
         story_of_gang: the story of the pod's gang, given what the last attempt at a pod has said.
         devices_of: what the pod's claims lack on these nodes now.
         profiles: the scheduler names that podium serves now.
+        detail_of: what keeps a pending pod off a group of nodes now, in amounts and names.
     """
 
     def __init__(
@@ -101,7 +104,9 @@ class RecorderPages:
         story_of_gang: StoryOfGang = lambda *_: None,
         devices_of: DevicesOf | None = None,
         profiles: Callable[[], Iterable[str]] = tuple,
+        detail_of: Callable[[Pod, Group], str] = lambda *_: "",
     ) -> None:
+        self._detail_of = detail_of
         self._profiles = profiles
         self._recorder = recorder
         self._listing = listing
@@ -153,7 +158,7 @@ class RecorderPages:
         if pod is None and not attempts:
             raise _not_found(f"there is no pod {key}{nearest(key, await self._similar(namespace, name, turns))}")
         await turns.next()
-        why = await self._why(recorder, attempts, asked or "", turns)
+        why = await self._why(recorder, attempts, asked or "", pod, turns)
         if asked and self._nodes.get(asked) is None and not _is_told(asked, why):
             begins = [each.name for each in self._nodes.list() if each.name.startswith(asked[:1])]
             raise _not_found(f"there is no node {asked}{nearest(asked, begins[:_SIMILAR_MAX])}")
@@ -213,18 +218,37 @@ class RecorderPages:
         return None if info is None else queued_pod_as_json(self._listing.describe(info), leader)
 
     async def _why(
-        self, recorder: FlightRecorder, attempts: Sequence[RecordedAttempt], asked: str, turns: Turns
+        self,
+        recorder: FlightRecorder,
+        attempts: Sequence[RecordedAttempt],
+        asked: str,
+        pod: Pod | None,
+        turns: Turns,
     ) -> _Json | None:
-        """The explanation of the newest attempt whose details are kept."""
+        """The explanation of the newest attempt whose details are kept, with amounts as they are now."""
         for attempt in attempts:
             details = recorder.details(attempt)
             if details is None or not (details.totals or details.rejections or details.rejected_all):
                 continue
             await turns.next()
-            answer = explain_attempt(attempt, details, asked).as_dict()
+            explanation = explain_attempt(attempt, details, asked)
+            if pod is not None and not pod.node_name:
+                explanation = self._with_details(explanation, pod)
+            answer = explanation.as_dict()
             blockers = {node: told for node, told in answer["blockers"].items() if node == asked}
             return answer | {"blockers": blockers, "at": self._at(attempt), "examined": attempt.examined}
         return None
+
+    def _with_details(self, explanation: Explanation, pod: Pod) -> Explanation:
+        """The explanation with what keeps the pod off the nodes now, by group and for the node that was asked about."""
+        node, blockers = explanation.asked, dict(explanation.blockers)
+        if node in blockers:
+            blockers[node] = tuple(
+                replace(blocker, detail=self._detail_of(pod, Group(blocker.plugin, blocker.text, (node,))))
+                for blocker in blockers[node]
+            )
+        groups = tuple(replace(group, detail=self._detail_of(pod, group)) for group in explanation.groups)
+        return replace(explanation, groups=groups, blockers=blockers)
 
     async def _similar(self, namespace: str, name: str, turns: Turns) -> list[str]:
         """Keys that may be meant: pods of that name elsewhere, and those that begin alike."""

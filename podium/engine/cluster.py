@@ -29,6 +29,7 @@ from podium.framework.contract.status import ScheduleError, Status, demand_statu
 from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
 from podium.lib.error_text import error_text
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Pod, PodResourceClaimStatus
 from podium.objects.resource_types import (
     NODES,
@@ -62,8 +63,11 @@ class Cluster(ClusterObjects):
 
     # ------------------------------------------------------------ questions
 
-    def evaluate(self, pod: PodLike) -> Evaluation:
+    def evaluate(self, pod: PodLike, limit: TimeLimit = UNLIMITED) -> Evaluation:
         """One scheduling attempt over all nodes, with every verdict and score. Nothing changes.
+
+        Args:
+            limit: when to end without the verdict of preemption.
 
         Raises:
             ScheduleError: a plugin failed, or there is no node.
@@ -77,7 +81,7 @@ class Cluster(ClusterObjects):
             raise ScheduleError(NO_NODES)
         # A question is no attempt: plugins that keep gangs together must not remember that the pod did not fit.
         cycle.state.write(SimulatedGroup(None))
-        found = Evaluation(evaluate_all(cycle), cycle.snapshot)
+        found = Evaluation(evaluate_all(cycle, limit), cycle.snapshot)
         state.evaluations.add(found)
         return found
 
@@ -246,10 +250,9 @@ class Cluster(ClusterObjects):
         world = self.with_workload_of(pod)
         typed = world.read_pod(pod)
         claimed, claims = world.claims_of(typed)
-        if not claims:
-            return world, claimed
-        world = self.fork() if world is self else world
-        return world, world.create_claims(typed)
+        world = self.fork() if claims and world is self else world
+        world._create_all(claims)
+        return world, claimed
 
     def with_workload_of(self, pod: PodLike) -> Self:
         """This cluster, or a fork of it with the workload that is asked about: its pods and claims depend on it."""
@@ -269,9 +272,12 @@ class Cluster(ClusterObjects):
             ManifestError: a claim cannot be read.
         """
         claimed, claims = self.claims_of(pod)
-        for claim in claims:
-            self.create(*self.read(claim))
+        self._create_all(claims)
         return claimed
+
+    def _create_all(self, manifests: Iterable[Manifest]) -> None:
+        for manifest in manifests:
+            self.create(*self.read(manifest))
 
     def claims_of(self, pod: Pod) -> tuple[Pod, list[Manifest]]:
         """The pod with the names of its claims, and those of them that do not exist yet."""

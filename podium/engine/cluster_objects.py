@@ -29,8 +29,6 @@ from podium.framework.profile.runtime import Framework
 from podium.lib.garbage_collection import collection_disabled
 from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod, PodStatus
-from podium.objects.errors import FieldError
-from podium.objects.requests import filter_requests
 from podium.objects.resource_types import (
     ALL,
     NODES,
@@ -219,18 +217,7 @@ class ClusterObjects:
             ClusterError: there is no such profile.
             ManifestError: the pod's requests cannot be parsed.
         """
-        try:
-            filter_requests(pod.spec)
-        except FieldError as error:
-            raise ManifestError(f"Pod {pod.key}: {error}") from error
-        frameworks = self._state.frameworks
-        framework = frameworks.get(pod.spec.scheduler_name)
-        if framework is None:
-            names = ", ".join(sorted(frameworks))
-            raise ClusterError(
-                f"Pod {pod.key}: spec.schedulerName: no profile is named {pod.spec.scheduler_name!r}, only {names}"
-            )
-        return framework
+        return self._state.framework_for(pod)
 
     def put_pending(self, pod: Pod) -> None:
         """Add a pod without a node, or replace the one of its name. Only the claims of its status are kept."""

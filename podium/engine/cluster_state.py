@@ -9,8 +9,9 @@ from weakref import WeakSet
 
 from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
+from podium.config.scheduler_names import similar_name
 from podium.engine.derivation.admission import Admission
-from podium.engine.errors import ManifestError
+from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
 from podium.engine.files import Found
 from podium.engine.offline import OfflineHandle
@@ -22,6 +23,7 @@ from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
+from podium.objects.requests import filter_requests
 from podium.objects.resource_types import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -112,6 +114,21 @@ class ClusterState:
                 for profile in self.config.profiles
             }
         return self._frameworks
+
+    def framework_for(self, pod: Pod) -> Framework:
+        """The profile that the pod asks for. Raises: as `Cluster.framework_for`."""
+        try:
+            filter_requests(pod.spec)
+        except FieldError as error:
+            raise ManifestError(f"Pod {pod.key}: {error}") from error
+        name, frameworks = pod.spec.scheduler_name, self.frameworks
+        framework = frameworks.get(name)
+        if framework is None:
+            similar = similar_name(name, frameworks)
+            hint = f"; did you mean {similar}?" if similar else ""
+            only = ", ".join(sorted(frameworks))
+            raise ClusterError(f"Pod {pod.key}: spec.schedulerName: no profile is named {name!r}, only {only}{hint}")
+        return framework
 
     def put(self, resource: ResourceType[Any], item: KubeObject) -> None:
         """Add an object, or replace the one of its name.

@@ -39,6 +39,14 @@ class Evaluation:
         result = None if self.found.help is None else self.found.help.result
         return () if result is None or not result.nominated_node_name else tuple(result.victims)
 
+    def verdict_on(self, pod: Pod) -> str:
+        """Return the outcome for the pod in one clause."""
+        fitting = len(self.found.filtered.rows)
+        if self.node is None:
+            message = FitError(len(self.snapshot), self.found.diagnosis).message
+            return f"{pod.key} fits on no node: {message}"
+        return f"{pod.key} fits on {fitting:,} of {len(self.snapshot):,} nodes and would go to {self.node}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return the result as JSON values, in the format that `podium evaluate` prints."""
         return as_answer(self.found, self.snapshot)
@@ -59,7 +67,7 @@ def as_answer(evaluation: FullEvaluation, snapshot: Snapshot) -> dict[str, Any]:
         answer["fit_error"] = FitError(node_count, evaluation.diagnosis).message
         answer["message"] = FitError(node_count, evaluation.diagnosis, evaluation.post_filter_message).message
         answer |= _help(evaluation.help)
-    return answer
+    return answer | ({"partial": True} if evaluation.is_partial else {})
 
 
 def as_status(status: Status | None) -> dict[str, Any]:

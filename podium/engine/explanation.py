@@ -99,6 +99,9 @@ class Explanation:
         devices: the nodes that have no devices for the pod's claims, by what each request lacks there.
         gang: the story of the pod's gang; None if the pod is not in a gang.
         error: why the attempt fails on any node; "" if it does not. If it fails, most nodes were not evaluated.
+        warning: who schedules the pod, if no profile of the cluster's configuration does; the rest is then what one of
+            its profiles would decide. "" if one does.
+        is_partial: the time was up: only the first blocker of each node is known, and other parts may be missing.
     """
 
     pod: str
@@ -121,6 +124,8 @@ class Explanation:
     summary: str = ""
     summarized: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    is_partial: bool = False
+    warning: str = ""
 
     @property
     def verdict(self) -> str:
@@ -144,6 +149,8 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """Return the explanation as JSON values."""
         answer: dict[str, Any] = {"pod": self.pod, "node": self.node, "nodes": self.node_count}
+        if self.warning:
+            answer["warning"] = self.warning
         if self.bound_to:
             answer["bound_to"] = self.bound_to
         if self.gates:
@@ -171,7 +178,7 @@ class Explanation:
             answer["message"], answer["preemption"] = self.message, self.preemption
             if self.nominated:
                 answer |= {"nominated": self.nominated, "victims": list(self.victims)}
-        return answer
+        return answer | ({"partial": True} if self.is_partial else {})
 
 
 def group_blockers(blockers: Mapping[str, Sequence[Blocker]]) -> tuple[Group, ...]:

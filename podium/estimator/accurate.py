@@ -45,6 +45,7 @@ def accurate_replicas(
     waiting: Iterable[Pod] = (),
     create_claims: ClaimCreator = no_claims,
     replicas_max: int = PLACED_MAX,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> int:
     """Return how many pods like the replica would be bound after the pending pods.
 
@@ -54,11 +55,12 @@ def accurate_replicas(
         waiting: pending pods. The scheduler tries them first, by priority and age.
         create_claims: creates the claims that a replica has for itself.
         replicas_max: the maximum number of replicas to place one by one.
+        is_over: whether to stop early; the answer is then the number of replicas placed so far.
 
     Raises:
         EstimateError: an attempt failed with an error, not because the pod does not fit.
     """
-    steps = replicas_in_steps(engine, framework, replica, waiting, replicas_max, create_claims=create_claims)
+    steps = replicas_in_steps(engine, framework, replica, waiting, replicas_max, is_over, create_claims)
     while True:
         try:
             next(steps)

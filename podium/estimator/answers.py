@@ -20,6 +20,7 @@ from podium.estimator.merge import merge_answers
 from podium.estimator.quota import RESOURCE_QUOTAS
 from podium.estimator.requirements import MAX_INT32, ReplicaRequirements
 from podium.estimator.resource_models import default_models, fault_of, grade_nodes
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects import resource_types
 from podium.objects.core import Pod
 from podium.objects.resource_types import PODS, ResourceType
@@ -56,13 +57,17 @@ def parity_answer(
 
 
 def accurate_answer(
-    manifests: Sequence[Manifest], replica: Pod | Found, resources_in_full: Sequence[ResourceType[Any]]
+    manifests: Sequence[Manifest],
+    replica: Pod | Found,
+    resources_in_full: Sequence[ResourceType[Any]],
+    limit: TimeLimit = UNLIMITED,
 ) -> tuple[Answer, Sequence[str]]:
     """The number that podium would bind, and the plurals of the kinds that it depends on and that are missing.
 
     Args:
         replica: a manifest is admitted as by the API server of that cluster.
         resources_in_full: the kinds of which `manifests` holds all objects that exist.
+        limit: when to end with the replicas placed by then; the answer is partial then.
 
     Raises:
         ManifestError: an object cannot be read, or the API server would refuse the replica.
@@ -76,8 +81,17 @@ def accurate_answer(
     else:
         pod = replica
     cluster, waiting = cluster_for(store, admission, pod)
-    replicas = accurate_replicas(cluster.engine, cluster.framework_for(pod), pod, waiting, cluster.create_claims)
-    return {"replicas": replicas}, sorted({*missing, *(resource.plural for resource in store.missing_kinds())})
+
+    def is_over() -> bool:
+        limit.is_noticed |= limit.is_over()
+        return limit.is_noticed
+
+    limit.note(lambda: f"{len(waiting):,} pods wait and are placed before the replicas")
+    replicas = accurate_replicas(
+        cluster.engine, cluster.framework_for(pod), pod, waiting, cluster.create_claims, is_over=is_over
+    )
+    answer: Answer = {"replicas": replicas} | ({"partial": True} if limit.is_noticed else {})
+    return answer, sorted({*missing, *(resource.plural for resource in store.missing_kinds())})
 
 
 def general_answer(

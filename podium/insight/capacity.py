@@ -77,7 +77,7 @@ class GangCapacity:
         fits: the number of gangs.
         is_at_least: more may fit.
         domain_key: the label whose value all nodes of one gang must share; "" if the gang has no such constraint.
-        problem: why it is not known how large a gang is; "" if it is.
+        problem: why it is not known how large a gang is, or how many fit; "" if it is.
     """
 
     gang: str

@@ -10,6 +10,7 @@ from typing import Any, Self, overload
 
 import numpy as np
 
+from podium.config import default_configuration
 from podium.engine.asked_pods import PodLike
 from podium.engine.cluster import Cluster as EngineCluster
 from podium.engine.configurations import Config
@@ -23,13 +24,15 @@ from podium.framework.contract.plugin import Plugin
 from podium.insight import capacity
 from podium.insight.capacity import Capacity, Headroom, PodCopy
 from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for
-from podium.insight.gang_capacity import gang_capacity, with_siblings
-from podium.insight.gangs import gang_of
+from podium.insight.gang_capacity import gang_capacity, gangs_among, with_siblings
+from podium.insight.gangs import Gang, gang_of
 from podium.insight.json_patch import Operation, apply_merge_patch, apply_patch
+from podium.insight.schedulers import pod_for_profile, scheduler_report
 from podium.insight.score_table import data_frame, score_table
 from podium.insight.why import Why, explain
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Pod
+from podium.objects.resource_types import ResourceType
 
 
 class Cluster(EngineCluster):
@@ -70,7 +73,13 @@ class Cluster(EngineCluster):
                 raise
         from podium.insight.running_cluster import list_objects_blocking
 
-        return super().load(list_objects_blocking(str(Path(objects).expanduser()), context), config, plugins)
+        manifests = list_objects_blocking(str(Path(objects).expanduser()), context, cls._kinds_beside())
+        return super().load(manifests, config, plugins)
+
+    @classmethod
+    def _kinds_beside(cls) -> Sequence[ResourceType[Any]]:
+        """Return the kinds of a running cluster to list beside those that a scheduler reads."""
+        return ()
 
     def schedule(self, pod: PodLike) -> Evaluation:
         """Return where the pod would be placed, and why not elsewhere, as `evaluate` does. Nothing changes.
@@ -161,12 +170,12 @@ class Cluster(EngineCluster):
         pod = world.read_pod(pod)
         gang = gang_of(world, pod)
         world = world if gang is None else with_siblings(world, pod, gang)
-        (answer,) = world.capacity_together([pod], most, limit)
+        (answer,) = world._count_copies([pod], most, limit)
         if gang is None:
             return answer
 
         def capacity_of(copy: Pod) -> Capacity:
-            return answer if copy is pod else world.capacity_together([copy], most, limit)[0]
+            return answer if copy is pod else world._count_copies([copy], most, limit)[0]
 
         return replace(answer, is_partial=limit.is_noticed, gang=gang_capacity(world, pod, gang, capacity_of))
 
@@ -175,10 +184,26 @@ class Cluster(EngineCluster):
     ) -> Sequence[Capacity]:
         """Return the capacity for several pods that are placed in turn, one of each, until none fits any more.
 
+        Of a pod of a gang `gang` says how many whole gangs these copies are.
+
         Args:
             most: the maximum number of copies of all pods together.
             limit: when to end with the copies placed by then.
         """
+        world, typed, gangs = self, list[Pod](), list[Gang | None]()
+        for pod in pods:
+            world = world.with_workload_of(pod)
+            typed.append(world.read_pod(pod))
+            gangs.append(gang := gang_of(world, typed[-1]))
+            world = world if gang is None else with_siblings(world, typed[-1], gang)
+        counts = world._count_copies(typed, most, limit)
+        return [
+            count if gang is None else replace(count, gang=gangs_among(gang, count))
+            for gang, count in zip(gangs, counts, strict=True)
+        ]
+
+    def _count_copies(self, pods: Sequence[PodLike], most: int, limit: TimeLimit) -> Sequence[Capacity]:
+        """Count the copies of the pods that fit in turn, whether they make whole gangs or not."""
         world, copies = self._asked_copies(pods)
         return capacity.count_copies(world.engine, copies, most, world.create_claims, limit)
 
@@ -216,14 +241,20 @@ class Cluster(EngineCluster):
         """
         return fixes_for(*self.asked(pod), most, limit)
 
-    def why(self, pod: PodLike, node: str = "") -> Why:
+    def why(self, pod: PodLike, node: str = "", limit: TimeLimit = UNLIMITED) -> Why:
         """Return why the pod is pending, or why it is where it is: every blocker of every node, scores, preemption.
 
-        A bound pod is evaluated as if it were pending, in the cluster as it is now without it.
+        A bound pod is evaluated as if it were pending, in the cluster as it is now without it. If no profile serves its
+        scheduler name, `warning` of the answer says so, and the rest is what the most similar profile would decide.
 
         Args:
             node: a node to compare the best one with.
+            limit: when to end with what was found by then; the answer is partial then.
 
         Raises: as `capacity`.
         """
-        return explain(*self.asked(pod), node)
+        world, typed = self.asked(pod)
+        source = "" if self._state.config == default_configuration() else "the cluster's configuration"
+        report = scheduler_report(world, typed, source)
+        answer = explain(world, pod_for_profile(typed, report, self.profiles), node, limit)
+        return replace(answer, warning=report.warning)

@@ -31,6 +31,17 @@ def with_siblings(cluster: ClusterT, pod: Pod, gang: Gang) -> ClusterT:
     return world
 
 
+def gangs_among(gang: Gang, count: Capacity) -> GangCapacity:
+    """Return how many whole gangs the copies are that were placed beside copies of other pods."""
+    size = max(gang.min_count, 1)
+    if not gang.is_sized:
+        return GangCapacity(gang.key, 0, 0, problem=gang.problem)
+    if (key := gang.topology_key) is not None:
+        problem = f"all its pods have to lie in one {key}, which is counted only for a pod by itself"
+        return GangCapacity(gang.key, size, 0, domain_key=key, problem=problem)
+    return GangCapacity(gang.key, size, count.fits // size, count.is_at_least)
+
+
 def gang_capacity(cluster: Cluster, pod: Pod, gang: Gang, capacity_of: CapacityOf) -> GangCapacity:
     """Return how many gangs fit. Copies of the pod are placed one after the other, so they fill one gang at a time.
 

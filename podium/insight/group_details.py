@@ -5,20 +5,17 @@ Where the nodes differ, one of them stands for the group and is named.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from podium.cluster import Snapshot, host_ports
 from podium.engine.explanation import Group
+from podium.engine.rejection_details import asked_and_free
 from podium.engine.store import ObjectStore
 from podium.insight.evictions import Evictions
-from podium.insight.requests import amount_texts
 from podium.objects.core import Pod
 from podium.objects.meta import LabelSelector
-from podium.objects.requests import filter_requests
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS
 from podium.plugins.volumes.claims import claims_used, class_of_claim
 
@@ -40,7 +37,7 @@ def with_details(
 def _detail(group: Group, pod: Pod, store: ObjectStore, snapshot: Snapshot, evictions: Evictions) -> str:
     plugin, row = group.plugin, snapshot.row_of[group.nodes[0]]
     if plugin == "NodeResourcesFit":
-        return _amounts(pod, snapshot, [snapshot.row_of[name] for name in group.nodes])
+        return asked_and_free(pod, snapshot, [snapshot.row_of[name] for name in group.nodes])
     if plugin == "NodePorts":
         ports = sorted({port.port for port in host_ports(pod.spec)})
         holders = _pods(evictions.port_holders(row), group.nodes[0])
@@ -56,30 +53,6 @@ def _detail(group: Group, pod: Pod, store: ObjectStore, snapshot: Snapshot, evic
     if plugin == "NodeName":
         return f"spec.nodeName is {pod.node_name}"
     return "; ".join(_claims(pod, store)) if plugin in _OF_VOLUMES else ""
-
-
-def _amounts(pod: Pod, snapshot: Snapshot, rows: Sequence[int]) -> str:
-    """Return the request for each resource that no node has enough of, and the most that is free on one of them.
-
-    Returns: "" for nodes that have enough, as pods nominated to them need it.
-    """
-    at = np.asarray(rows)
-    shortages = []
-    for resource, amount in filter_requests(pod.spec).items():
-        free = snapshot.allocatable(resource)[at] - snapshot.requested(resource)[at]
-        best = int(free.argmax())
-        if amount > free[best]:
-            request, remainder = amount_texts(resource, amount, max(int(free[best]), 0))
-            shortages.append((resource, request, f"{remainder} free at most ({snapshot.name(rows[best])})"))
-    names = len(shortages) > 1
-    texts = [
-        f"asks for {request}{f' {resource}' if names else ''}, {remainder}"
-        for resource, request, remainder in shortages
-    ]
-    if (snapshot.pod_count[at] >= snapshot.allowed_pods[at]).all():
-        pods_max = int(snapshot.allowed_pods[at].max())
-        texts.append(f"takes {pods_max} pods at most ({snapshot.name(rows[int(snapshot.allowed_pods[at].argmax())])})")
-    return "; ".join(texts)
 
 
 def _pods(pods: Iterable[Pod], node: str) -> str:

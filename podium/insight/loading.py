@@ -8,6 +8,7 @@ from typing import Any
 
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
+from podium.engine.asked_pods import pod_named as pod_with_unique_name
 from podium.engine.cluster_objects import read_object, unbound
 from podium.engine.derivation.admission import Admission
 from podium.engine.errors import ClusterError, ManifestError
@@ -141,16 +142,21 @@ def _demand_readable(item: KubeObject, where: str) -> None:
             raise ManifestError(f"{where}: Node {item.key}: {error}") from None
 
 
-def pod_named(cluster: Cluster, name: str, namespace: str) -> Pod:
+def pod_named(cluster: Cluster, name: str, namespace: str, *, is_only_there: bool = True) -> Pod:
     """Return the pod of that name; `name` may be `namespace/name`.
 
+    Args:
+        is_only_there: whether a pod of that name in another namespace is not meant, even if it is the only one.
+
     Raises:
-        ClusterError: no pod has that name. The message has the nearest names.
+        ClusterError: no pod has that name, or several elsewhere have it. The message has the nearest names.
     """
     key = name if "/" in name else f"{namespace}/{name}"
     pods = cluster.store.objects(PODS)
     if (pod := pods.get(key)) is not None:
         return pod
+    if not is_only_there and any(pod.metadata.name == name for pod in pods.values()):
+        return pod_with_unique_name(name, pods)
     raise ClusterError(f"there is no pod {key}{nearest(key, pods)}")
 
 

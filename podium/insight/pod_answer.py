@@ -52,7 +52,7 @@ def pod_answer(
         node: a node to compare with.
         source: where the profiles come from; "" if kube-scheduler's defaults stand in for unknown ones.
         unknown_reason: why the running podium's profile is not known; "" if the running podium was not asked.
-        limit: when to end with the fixes found by then.
+        limit: when to end with what was found by then.
 
     Raises:
         ScheduleError: a plugin failed, or there is no node.
@@ -60,7 +60,7 @@ def pod_answer(
     cluster = load_result.cluster
     scheduler = scheduler_report(cluster, pod, source, unknown_reason)
     candidate = pod_for_profile(pod, scheduler, cluster.profiles)
-    why = cluster.why(candidate, node)
+    why = cluster.why(candidate, node, limit)
     reasons = [scheduler.difference] if scheduler.difference else []
     condition = condition_report(pod, why.message, why.node_count, reasons)
     fixes = cluster.fixes(candidate, limit=limit) if fix and not why.error else None

@@ -18,7 +18,6 @@ from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 _OVERCOMMITTED: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 """The resources whose limits may be above the requests."""
 _HUGE_PAGES: Final = "hugepages-"
-_UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 
 class _Part(NamedTuple):
@@ -27,32 +26,6 @@ class _Part(NamedTuple):
     path: tuple[str | int, ...]
     resources: ResourceRequirements
     amount: int
-
-
-def amount_texts(resource: str, *amounts: int) -> list[str]:
-    """Return the amounts for people: in whole cores or the largest unit, with up to three decimals.
-
-    If rounding would make two amounts look equal, the exact quantities are returned.
-    """
-    short = [_round(resource, amount) for amount in amounts]
-    is_clear = len(set(short)) == len(set(amounts))
-    return short if is_clear else [amount_text(resource, amount) for amount in amounts]
-
-
-def _round(resource: str, amount: int) -> str:
-    if resource == CPU:
-        return _decimal(amount, 1000, 3)
-    if resource in (MEMORY, EPHEMERAL_STORAGE):
-        for unit, size in (("Ti", 1 << 40), *_UNITS):
-            if amount >= size:
-                return _decimal(amount, size, 2) + unit
-    return amount_text(resource, amount)
-
-
-def _decimal(amount: int, unit: int, digits: int) -> str:
-    """Return the amount in this unit, rounded down."""
-    text = f"{amount // unit}.{amount % unit * 10**digits // unit:0{digits}}"
-    return text.rstrip("0").rstrip(".")
 
 
 def least_request(pod: Pod, resource: str) -> int:

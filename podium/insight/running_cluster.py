@@ -25,13 +25,17 @@ _GROUPS: Final = (POD_GROUPS, COSCHEDULING_POD_GROUPS)
 
 
 async def list_objects(
-    kubeconfig: str | None, context: str | None, resources: Sequence[ResourceType[Any]] = WITHOUT_GATES
+    kubeconfig: str | None,
+    context: str | None,
+    resources: Sequence[ResourceType[Any]] = WITHOUT_GATES,
+    beside: Sequence[ResourceType[Any]] = (),
 ) -> list[Found]:
     """List the objects of these kinds, and as far as permitted those of the kinds from which pods are derived.
 
     Args:
         kubeconfig: the path; kubectl's default unless given.
         context: the kubeconfig's current one unless given.
+        beside: more kinds, as far as the cluster serves them and they may be listed.
 
     Raises:
         ConnectionConfigError: there is no kubeconfig, or it cannot be used.
@@ -41,7 +45,7 @@ async def list_objects(
     async with ApiSession(credentials) as session:
         try:
             objects = []
-            for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES, *_GROUPS)):
+            for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES, *_GROUPS, *beside)):
                 items: Sequence[Manifest]
                 try:
                     items = await all_objects(session, resource)
@@ -60,7 +64,9 @@ async def list_objects(
             raise ClusterError(f"{credentials.base_url}: {error}") from error
 
 
-def list_objects_blocking(kubeconfig: str, context: str | None) -> list[dict[str, Any]]:
+def list_objects_blocking(
+    kubeconfig: str, context: str | None, beside: Sequence[ResourceType[Any]] = ()
+) -> list[dict[str, Any]]:
     """Call `list_objects` for synchronous callers, which may run in an event loop, as a notebook's cells do.
 
     Raises:
@@ -68,7 +74,9 @@ def list_objects_blocking(kubeconfig: str, context: str | None) -> list[dict[str
     """
     with ThreadPoolExecutor(1) as thread:
         try:
-            objects = thread.submit(lambda: anyio.run(list_objects, kubeconfig, context)).result()
+            objects = thread.submit(
+                lambda: anyio.run(list_objects, kubeconfig, context, WITHOUT_GATES, beside)
+            ).result()
         except ConnectionConfigError as error:
             raise ClusterError(str(error)) from error
     return [dict(item.manifest) for item in objects]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from podium.cluster import Snapshot
@@ -19,6 +21,7 @@ from podium.insight.gangs import gang_of, story_of
 from podium.insight.group_details import with_details
 from podium.insight.notes import notes_about, terminating_text, victims_awaited
 from podium.insight.search import FixSearch
+from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES
 
@@ -28,11 +31,12 @@ Why = Explanation
 __all__ = ["Blocker", "Group", "NodeScore", "Why", "explain"]
 
 
-def explain(cluster: Cluster, pod: Pod, node: str = "") -> Why:
+def explain(cluster: Cluster, pod: Pod, node: str = "", limit: TimeLimit = UNLIMITED) -> Why:
     """Evaluate the pod, as if it were pending, on every node. The cluster is not changed.
 
     Args:
         node: a node to compare with.
+        limit: when to end with what was found by then.
 
     Raises:
         ScheduleError: a plugin failed, or there is no node.
@@ -44,20 +48,31 @@ def explain(cluster: Cluster, pod: Pod, node: str = "") -> Why:
     world, pod = as_pending(cluster, pod)
     bound_to = "" if pod.node_name else bound_to
     try:
-        evaluation = world.evaluate(pod)
+        evaluation = world.evaluate(pod, limit)
     except ScheduleError as error:
         if (failure := _device_failure(world, pod, bound_to, story, str(error))) is None:
             raise
         return failure
-    search = FixSearch(world, pod)
-    blockers = search.blockers()
-    snapshot, statuses = blockers.snapshot, blockers.by_row()
-    blockers_by_node = _by_node(pod, snapshot, statuses)
+    limit.note(partial(evaluation.verdict_on, pod))
+    first = _of_evaluation(world, pod, bound_to, evaluation, story, node)
+    try:
+        return replace(_with_all_blockers(first, world, original, pod, evaluation, limit), is_partial=limit.is_noticed)
+    except (TimeIsUpError, ScheduleError):
+        # A plugin that is interrupted fails.
+        if not limit.is_over():
+            raise
+    limit.is_noticed = True
+    return first
+
+
+def _of_evaluation(
+    world: Cluster, pod: Pod, bound_to: str, evaluation: Evaluation, story: GangStory | None, node: str
+) -> Why:
+    """Return what the attempt alone says, with the first blocker of each node."""
+    statuses = {row: (status,) for row, status in evaluation.found.diagnosis.statuses().items()}
+    blockers_by_node = _by_node(pod, evaluation.snapshot, statuses)
     answer, is_lost = evaluation.as_dict(), evaluation.node is None
-    absent = absent_claims(world.store, pod) if is_lost else ()
-    summarized = _reasons_for(absent, blockers_by_node)
     message = "" if not is_lost else str(answer["message"])
-    awaited = victims_awaited(world, pod) if is_lost else ""
     return Why(
         pod=pod.key,
         bound_to=bound_to,
@@ -65,17 +80,40 @@ def explain(cluster: Cluster, pod: Pod, node: str = "") -> Why:
         node_count=len(world.store.objects(NODES)),
         gates=world.gates_of(pod),
         blockers=blockers_by_node,
-        groups=with_details(group_blockers(blockers_by_node), pod, world.store, snapshot, search.evictions),
-        one_edit_away=tuple(sorted(snapshot.name(row) for row in search.rows_one_edit_away())) if is_lost else (),
+        groups=group_blockers(blockers_by_node),
+        one_edit_away=None,
         scores=scores_of(evaluation),
         message=message,
-        preemption=_preemption(answer, awaited, evaluation.victims, covers_claims=bool(summarized)) if is_lost else "",
+        preemption=_preemption(answer, "", evaluation.victims, covers_claims=False) if is_lost else "",
         nominated=answer.get("nominated", ""),
         victims=tuple(answer.get("victims", ())),
         asked=node,
-        devices=_devices(world, pod, snapshot, statuses),
         gang=story,
-        summary="; ".join(claim.text for claim in absent) if summarized else str(answer.get("fit_error", message)),
+        summary=str(answer.get("fit_error", message)),
+        is_partial=True,
+    )
+
+
+def _with_all_blockers(
+    first: Why, world: Cluster, original: Pod, pod: Pod, evaluation: Evaluation, limit: TimeLimit
+) -> Why:
+    """Return the answer with every blocker of each node, and what is one edit away. Raises: `TimeIsUpError`."""
+    search = FixSearch(world, pod, limit)
+    blockers = search.blockers()
+    snapshot, statuses = blockers.snapshot, blockers.by_row()
+    blockers_by_node = _by_node(pod, snapshot, statuses)
+    answer, is_lost = evaluation.as_dict(), evaluation.node is None
+    absent = absent_claims(world.store, pod) if is_lost else ()
+    summarized = _reasons_for(absent, blockers_by_node)
+    awaited = victims_awaited(world, pod) if is_lost else ""
+    return replace(
+        first,
+        blockers=blockers_by_node,
+        groups=with_details(group_blockers(blockers_by_node), pod, world.store, snapshot, search.evictions),
+        one_edit_away=tuple(sorted(snapshot.name(row) for row in search.rows_one_edit_away())) if is_lost else (),
+        preemption=_preemption(answer, awaited, evaluation.victims, covers_claims=bool(summarized)) if is_lost else "",
+        devices=_devices(world, pod, snapshot, statuses),
+        summary="; ".join(claim.text for claim in absent) if summarized else first.summary,
         summarized=summarized,
         notes=notes_about(world, original, pod, blockers, may_wait=is_lost and not awaited),
     )

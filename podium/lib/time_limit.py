@@ -7,7 +7,7 @@ Owns only the deadline. The results until then are an answer, too: a search that
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from podium.lib.clock import Clock
@@ -27,14 +27,22 @@ class TimeLimit:
 
     Attributes:
         is_noticed: whether a search has ended early.
-        facts: findings before the answer, reported if the time is up before there is one.
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
         self._ends_s = clock.monotonic() + seconds
         self.is_noticed = False
-        self.facts: list[str] = []
+        self._facts: list[Callable[[], str]] = []
+
+    @property
+    def facts(self) -> list[str]:
+        """The findings before the answer, reported if the time is up before there is one."""
+        return [fact() for fact in self._facts]
+
+    def note(self, fact: Callable[[], str]) -> None:
+        """Remember a fact, whose text is only made if there will be no answer."""
+        self._facts.append(fact)
 
     def is_over(self) -> bool:
         """Return whether the time is up."""
@@ -57,7 +65,10 @@ class _Unlimited(TimeLimit):
     def __init__(self) -> None:
         self._ends_s = math.inf
         self.is_noticed = False
-        self.facts = []
+        self._facts = []
+
+    def note(self, fact: Callable[[], str]) -> None:
+        del fact
 
     def is_over(self) -> bool:
         return False

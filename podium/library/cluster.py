@@ -23,6 +23,7 @@ from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
 from podium.library.planned_objects import original_key
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
+from podium.objects.resource_types import ResourceType
 
 if TYPE_CHECKING:
     from podium.library.plans import InstanceTypes, Rules
@@ -39,6 +40,12 @@ class Cluster(insight.Cluster):
     Not thread-safe. A method that changes something changes this cluster only, not the one that it was forked from nor
     its own forks.
     """
+
+    @classmethod
+    def _kinds_beside(cls) -> Sequence[ResourceType[Any]]:
+        from podium.library.plans import ONLY_PLANNED
+
+        return ONLY_PLANNED
 
     def _keep(self, documents: Sequence[Found]) -> None:
         originals = {key: document for document in documents if (key := original_key(document)) is not None}
@@ -121,7 +128,7 @@ class Cluster(insight.Cluster):
         """Plan the nodes to buy for pending pods, as `podium plan` does. Nothing changes.
 
         `as_dict()` of the answer is the whole plan, and `why(pod)` explains one pod. A cluster that was loaded by its
-        kubeconfig has no NodePools: give them, or adopt its nodes.
+        kubeconfig has its NodePools and NodeClaims, if the user may list them.
 
         Args:
             node_pools: the NodePools to buy from, instead of those that were loaded.

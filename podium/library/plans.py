@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ClusterError
@@ -26,11 +26,13 @@ from podium.provisioner.reports.cases import read_settings
 from podium.provisioner.reports.plan import PlanReport
 from podium.provisioner.scheduling.device_use import DeviceUse
 from podium.provisioner.state.adoption import adopt_nodes
-from podium.provisioner.state.manifests import pods_of_workloads, read_cluster
+from podium.provisioner.state.manifests import NODE_CLAIMS, NODE_POOLS, pods_of_workloads, read_cluster
 
 Rules: TypeAlias = Literal["karpenter", "podium"]
 InstanceTypes: TypeAlias = PathLike | Mapping[str, Any] | Sequence[Any]
 """The path of a catalogue of instance types, or its content as parsed from JSON."""
+ONLY_PLANNED: Final = (NODE_POOLS, NODE_CLAIMS)
+"""The kinds that only plans read."""
 
 
 @dataclass(frozen=True, kw_only=True)

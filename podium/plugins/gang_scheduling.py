@@ -44,7 +44,7 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
     """Keeps gangs together.
 
     Raises:
-        PluginError: pods are not scheduled in groups.
+        GateNeededError: pods are not scheduled in groups.
     """
 
     Args = GangSchedulingArgs
@@ -52,7 +52,7 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
     def __init__(self, args: object, handle: fwk.Handle) -> None:
         self.search_steps_max = args.thorough_search_steps if isinstance(args, GangSchedulingArgs) else 0
         if handle.pod_groups is None:
-            raise fwk.PluginError("GangScheduling needs the feature gate GenericWorkload")
+            raise fwk.GateNeededError(self.name, "GenericWorkload")
         self._states = handle.pod_groups
         self._groups = handle.lister(POD_GROUPS)
         self._waiting_pods = handle.waiting_pods

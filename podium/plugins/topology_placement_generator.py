@@ -25,7 +25,7 @@ class TopologyPlacementGenerator(fwk.PlacementGeneratePlugin):
 
     def __init__(self, args: object, handle: fwk.Handle) -> None:
         if handle.pod_groups is None:
-            raise fwk.PluginError("TopologyPlacementGenerator needs the feature gate GenericWorkload")
+            raise fwk.GateNeededError(self.name, "GenericWorkload")
         self._groups = handle.lister(POD_GROUPS)
 
     def generate_placements(

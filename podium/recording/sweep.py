@@ -63,13 +63,14 @@ class Combination:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcomes of one combination, or the error."""
+    """The outcomes of one combination, or the error. `left_out` says what the recording lacks."""
 
     key: str
     recording: str
     configuration: str
     outcomes: Outcomes | None = None
     error: str = ""
+    left_out: str = ""
 
     def as_value(self) -> dict[str, Any]:
         """Return the result as JSON values."""
@@ -80,7 +81,8 @@ def result_of(value: Mapping[str, Any]) -> Result:
     """Read a result from its JSON values. Raises: KeyError, TypeError."""
     numbers = value["outcomes"]
     outcomes = None if numbers is None else Outcomes(**numbers)
-    return Result(value["key"], value["recording"], value["configuration"], outcomes, value["error"])
+    question = value["key"], value["recording"], value["configuration"]
+    return Result(*question, outcomes, value["error"], value.get("left_out", ""))
 
 
 def fingerprint_of(directory: Path) -> str:
@@ -145,7 +147,7 @@ def run_combination(combination: Combination, is_wanted: Callable[[], bool] | No
             counterfactual = replay_counterfactually(Path(combination.directory), config, plugins, is_wanted=is_wanted)
     except (UserFacingError, ConfigError, DiscoveryError, OSError) as error:
         return Result(*identity, error=error_text(error))
-    return Result(*identity, counterfactual.outcomes, counterfactual.damage)
+    return Result(*identity, counterfactual.outcomes, counterfactual.damage, str(counterfactual.left_out))
 
 
 def sweep(
@@ -217,6 +219,7 @@ def table(results: Iterable[Result]) -> list[dict[str, Any]]:
             "configuration": result.configuration,
             "on_front": result.key in front,
             **({} if result.outcomes is None else result.outcomes.as_value()),
+            **({"left_out": result.left_out} if result.left_out else {}),
             "error": result.error,
         }
         for result in rows

@@ -30,7 +30,7 @@ from podium.objects.meta import ObjectMeta
 from podium.objects.requests import node_allocatable, requests_on_node
 from podium.objects.resource_names import CPU
 from podium.objects.resource_types import NODES, PODS
-from podium.provisioner.apis.labels import CAPACITY_TYPE, INSTANCE_CPU, INSTANCE_TYPE, ON_DEMAND, ZONE
+from podium.provisioner.apis.labels import CAPACITY_TYPE, INSTANCE_CPU, INSTANCE_TYPE, ON_DEMAND
 from podium.provisioner.apis.objects import (
     Disruption,
     LabelRequirement,
@@ -39,9 +39,7 @@ from podium.provisioner.apis.objects import (
     NodePool,
     NodePoolSpec,
 )
-from podium.provisioner.cloudprovider.catalogue import Catalogue, generated_catalogue
 from podium.provisioner.controller.app import Options, ProvisionerApp
-from podium.provisioner.reports.plan import HOURS_PER_MONTH
 from podium.provisioner.scheduling.taints import DISRUPTED
 from podium.provisioner.state.manifests import completed_pool
 
@@ -69,14 +67,14 @@ class NodeSeen:
 
     Attributes:
         cpu: What its pods request, as a fraction of what it has.
-        price: Per hour.
+        cores: Those that pods can have.
     """
 
     name: str
     instance_type: str
     pods: int
     cpu: float
-    price: float
+    cores: float
     is_leaving: bool
 
 
@@ -89,14 +87,14 @@ class ClusterSeen:
     bound: int = 0
 
     @property
-    def price(self) -> float:
-        """What all nodes cost in an hour."""
-        return math.fsum(each.price for each in self.nodes)
+    def cores(self) -> float:
+        """Those of all nodes. Generic instance types have no prices that mean anything."""
+        return math.fsum(node.cores for node in self.nodes)
 
     @property
     def text(self) -> str:
-        """How many nodes, and what they cost."""
-        return f"{counted(len(self.nodes))}, {self.price:.2f} per hour"
+        """How many nodes, and how large they are together."""
+        return f"{counted(len(self.nodes))}, {self.cores:,.0f} cores"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +110,10 @@ class Story:
         return {
             "pods": self.full.pods,
             "nodes": len(self.full.nodes),
-            "hourly_cost": round(self.full.price, 4),
+            "cores": round(self.full.cores, 1),
             "pods_after": self.end.pods,
             "nodes_after": len(self.end.nodes),
-            "hourly_cost_after": round(self.end.price, 4),
+            "cores_after": round(self.end.cores, 1),
             "bound": self.end.bound,
             "duration_s": round(self.duration_s, 1),
         }
@@ -123,11 +121,7 @@ class Story:
     @property
     def text(self) -> str:
         """The same, in a sentence."""
-        saved = (self.full.price - self.end.price) * HOURS_PER_MONTH
-        return (
-            f"{self.full.pods} pods had {self.full.text}; "
-            f"{self.end.pods} pods have {self.end.text}: {saved:,.0f} per month less."
-        )
+        return f"{self.full.pods} pods had {self.full.text}; {self.end.pods} pods have {self.end.text}."
 
 
 class Screen(Protocol):
@@ -220,7 +214,6 @@ class _Cluster:
         self.informers = informers
         self._nodes = informers.informer(NODES)
         self._pods = informers.informer(PODS)
-        self._prices = _Prices(generated_catalogue())
 
     def seen(self) -> ClusterSeen:
         """The cluster now."""
@@ -240,21 +233,9 @@ class _Cluster:
             labels.get(INSTANCE_TYPE, ""),
             len(pods),
             used / allocatable[CPU],
-            self._prices.of(labels),
+            allocatable[CPU] / 1000,
             any(each.key == DISRUPTED.key for each in node.spec.taints),
         )
-
-
-class _Prices:
-    """Prices per hour."""
-
-    def __init__(self, catalogue: Catalogue) -> None:
-        self._types = {each.name: each for each in catalogue.instance_types}
-
-    def of(self, labels: Mapping[str, str]) -> float:
-        """The price of the node with these labels."""
-        found = self._types.get(labels.get(INSTANCE_TYPE, ""))
-        return found.price_of(labels.get(ZONE, ""), labels.get(CAPACITY_TYPE, "")) if found is not None else 0.0
 
 
 class _Play:
@@ -289,15 +270,15 @@ class _Play:
             await self._cluster.session.request("PATCH", path, change, content_type=MERGE_PATCH)
         self._screen.tell(f"Load goes: {left} pods are left")
         await self._until("pods to go", lambda seen: seen.pods == left)
-        await self._until("nodes to go", lambda seen: seen.price < self._full_price)
+        await self._until("nodes to go", lambda seen: seen.cores < self._full_cores)
         while not await self._quiet(_QUIET_S):
             pass
         seen = self._cluster.seen()
         self._screen.tell(f"Nothing more can go: {seen.text}")
 
     @property
-    def _full_price(self) -> float:
-        return self.full.price if self.full is not None else 0.0
+    def _full_cores(self) -> float:
+        return self.full.cores if self.full is not None else 0.0
 
     async def _until(self, what: str, is_reached: Callable[[ClusterSeen], bool]) -> None:
         self.waits_for = what
@@ -338,8 +319,7 @@ class _Play:
 def _text(nodes: list[NodeSeen]) -> str:
     types = Counter(each.instance_type.removesuffix("-amd64-linux") for each in nodes)
     listed = ", ".join(f"{count} {name}" for name, count in sorted(types.items()))
-    price = math.fsum(each.price for each in nodes)
-    return f"{counted(len(nodes))} ({listed}), {price:.2f} per hour"
+    return f"{counted(len(nodes))} ({listed})"
 
 
 def _deployment(name: str, count: int, cpu: str, memory: str, scheduler_name: str) -> Mapping[str, Any]:

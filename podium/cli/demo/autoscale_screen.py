@@ -90,7 +90,7 @@ def screen(seen: ClusterSeen, *, ascii_only: bool = False) -> Group:
     for justify in ("left", "left", "right", "left", "right"):
         table.add_column(justify=justify, no_wrap=True)
     if seen.nodes:
-        table.add_row("NODE", "TYPE", "PODS", "CPU REQUESTED", "PER HOUR", style="dim")
+        table.add_row("NODE", "TYPE", "PODS", "CPU REQUESTED", "CORES", style="dim")
     for node in seen.nodes[:_NODES_MAX]:
         table.add_row(*_row(node, ascii_only=ascii_only))
     more = len(seen.nodes) - _NODES_MAX
@@ -103,7 +103,7 @@ def _row(node: NodeSeen, *, ascii_only: bool) -> tuple[Text | str, ...]:
     bar = Text(full * filled, style="red" if node.is_leaving else "cyan")
     bar.append(f"{empty * (_BAR - filled)} {node.cpu:4.0%}", style="dim")
     name = Text(node.name, style="red strike" if node.is_leaving and not ascii_only else "")
-    return name, node.instance_type.removesuffix("-linux"), str(node.pods), bar, f"{node.price:.3f}"
+    return name, node.instance_type.removesuffix("-linux"), str(node.pods), bar, f"{node.cores:,.0f}"
 
 
 def _timed(line: str, started_s: float) -> Text:

@@ -61,6 +61,11 @@ def current_time_limit() -> TimeLimit:
     return limit
 
 
+def note_size(nodes: int, pods: int) -> None:
+    """Note how large the cluster is, for the case that there will be no answer."""
+    current_time_limit().note(lambda: f"the cluster has {nodes:,} nodes and {pods:,} pods")
+
+
 def warn_of_time_limit(output: str) -> None:
     """Say that the answer is partial, if it is: on standard error, and for people before the answer, too."""
     if not current_time_limit().is_noticed:

@@ -43,6 +43,7 @@ from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, Scor
 from podium.framework.contract.status import (
     SKIP,
     Code,
+    GateNeededError,
     PluginError,
     ScheduleError,
     Status,
@@ -70,6 +71,7 @@ __all__ = [
     "FilterInterrupted",
     "FilterPlugin",
     "FilteredNodes",
+    "GateNeededError",
     "GroupHelp",
     "Handle",
     "HintFunction",

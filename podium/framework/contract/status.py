@@ -128,6 +128,15 @@ class PluginError(UserFacingError):
     """A failure of a plugin, or of a call to one. The message says what went wrong."""
 
 
+class GateNeededError(PluginError):
+    """A plugin runs only with a feature gate."""
+
+    def __init__(self, plugin: str, gate: str) -> None:
+        super().__init__(f"{plugin} needs the feature gate {gate}")
+        self.plugin = plugin
+        self.gate = gate
+
+
 class ScheduleError(UserFacingError):
     """The scheduling attempt failed for a reason other than that the pod does not fit."""
 

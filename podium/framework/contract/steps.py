@@ -31,12 +31,13 @@ Steps: TypeAlias = Generator[Question | Pause, Answer | None, T]
 """A computation that yields questions to extenders, and pauses if it is long. After a pause it is sent None."""
 
 
-def run_unasked(steps: Steps[T]) -> T:
-    """Run steps that have no extender to call to their end, ignoring pauses."""
+def run_unasked(steps: Steps[T], at_pause: Callable[[], None] = lambda: None) -> T:
+    """Run steps that have no extender to call to their end. Pauses are only told: `at_pause` may end the steps."""
     try:
         while True:
             step = next(steps)
             assert isinstance(step, Pause), f"extenders have to be asked: {step}"
+            at_pause()
     except StopIteration as end:
         result: T = end.value
         return result

@@ -31,7 +31,7 @@ def details_of(cycle: Cycle) -> str:
     if not rejected_by:
         return ""
     for plugin, rows in rejected_by.items():
-        found.update(_asked(framework, plugin, cycle.pod, cycle.snapshot, rows))
+        found.update(details_on(framework, plugin, cycle.pod, cycle.snapshot, rows))
     shown = [f"{text} on {count} node(s)" for text, count in found.most_common(_SHOWN_MAX)]
     if len(found) > _SHOWN_MAX:
         shown.append(f"and {len(found) - _SHOWN_MAX} more")
@@ -40,13 +40,16 @@ def details_of(cycle: Cycle) -> str:
 
 def detail_of_node(framework: Framework, pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:
     """The details of one node's status."""
-    if status.plugin not in framework.detailing:
-        return ""
-    return ", ".join(_asked(framework, status.plugin, pod, snapshot, np.array([row])))
+    return ", ".join(details_on(framework, status.plugin, pod, snapshot, np.array([row])))
 
 
-def _asked(framework: Framework, plugin: str, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
-    """The plugin's details; empty if the plugin fails, because the attempt does not depend on them."""
+def details_on(framework: Framework, plugin: str, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
+    """The plugin's details on these nodes, and on how many each holds; empty if it has none.
+
+    They are empty if the plugin fails, too, because the attempt does not depend on them.
+    """
+    if plugin not in framework.detailing:
+        return {}
     try:
         told = framework.detailing[plugin].rejection_details(pod, snapshot, rows)
         return {str(text): int(count) for text, count in told.items()}

@@ -7,10 +7,11 @@ Extenders are not called.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.post_filter import PostFilterResult
-from podium.framework.contract.status import Status
+from podium.framework.contract.status import Code, Status
 from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
@@ -18,6 +19,11 @@ from podium.framework.cycle.node_dry_runs import AfterFiltering
 from podium.framework.cycle.post_filter import run_post_filter
 from podium.framework.cycle.scoring import Scores, choose, score_nodes
 from podium.framework.cycle.search import FilterResult, filter_all
+from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
+
+_NOT_LOOKED_AT: Final = Status(
+    Code.UNSCHEDULABLE, ("whether preemption helps was not found out: the time limit is over",)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +36,18 @@ class Help:
 
 @dataclass(frozen=True, slots=True)
 class FullEvaluation:
-    """The full result of one attempt. `scores` is set if a node fits, `help` if none does; `state` is the plugins'."""
+    """The full result of one attempt. `scores` is set if a node fits, `help` if none does; `state` is the plugins'.
+
+    Attributes:
+        is_partial: the time was up before PostFilter had ended.
+    """
 
     state: CycleState
     filtered: FilterResult
     diagnosis: Diagnosis
     scores: Scores | None
     help: Help | None
+    is_partial: bool = False
 
     @property
     def winner(self) -> int | None:
@@ -50,8 +61,11 @@ class FullEvaluation:
         return status.message if status is not None else ""
 
 
-def evaluate_all(cycle: Cycle) -> FullEvaluation:
+def evaluate_all(cycle: Cycle, limit: TimeLimit = UNLIMITED) -> FullEvaluation:
     """Make one attempt.
+
+    Args:
+        limit: when to end without the result of PostFilter.
 
     Raises:
         ScheduleError: a plugin failed.
@@ -59,5 +73,10 @@ def evaluate_all(cycle: Cycle) -> FullEvaluation:
     filtered, diagnosis = filter_all(cycle), cycle.diagnosis
     if len(filtered.rows):
         return FullEvaluation(cycle.state, filtered, diagnosis, score_nodes(cycle, filtered.rows), None)
-    result, status = run_unasked(run_post_filter(cycle, AfterFiltering(cycle)))
+    try:
+        limit.check()
+        result, status = run_unasked(run_post_filter(cycle, AfterFiltering(cycle)), limit.check)
+    except TimeIsUpError:
+        limit.is_noticed = True
+        return FullEvaluation(cycle.state, filtered, diagnosis, None, Help(_NOT_LOOKED_AT, None), is_partial=True)
     return FullEvaluation(cycle.state, filtered, diagnosis, None, Help(status, result))

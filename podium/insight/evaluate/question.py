@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from podium.cluster import CacheError
@@ -20,6 +21,8 @@ from podium.engine.store import ObjectStore
 from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import Status
 from podium.framework.cycle.details import detail_of_node
+from podium.framework.profile.runtime import Framework
+from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS, ResourceType
 
@@ -32,6 +35,7 @@ class PodAnswer:
         gates: the statuses of PreEnqueue plugins that gate the pod.
         missed: the resources that the answer depends on and of which the cluster has no objects.
         details: by row, details on why the node does not fit.
+        is_partial: the time was up before the verdict of preemption or all details were found.
     """
 
     pod: Pod
@@ -39,6 +43,7 @@ class PodAnswer:
     gates: tuple[Status, ...] = ()
     missed: tuple[str, ...] = ()
     details: Mapping[int, str] = field(default_factory=dict)
+    is_partial: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as JSON values.
@@ -51,6 +56,8 @@ class PodAnswer:
             members["missing"] = list(self.missed)
         if self.details:
             members["details"] = {self.evaluation.snapshot.name(row): detail for row, detail in self.details.items()}
+        if self.is_partial:
+            members["partial"] = True
         return {"pod": self.pod.key, "node": self.evaluation.node, **members, **self.evaluation.as_dict()}
 
 
@@ -101,12 +108,18 @@ class Question:
         return cls(store, unbound_pod, admission, missing)
 
     def ask(
-        self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]], *, any_scheduler: bool
+        self,
+        config: KubeSchedulerConfiguration,
+        classes: Mapping[str, type[Plugin]],
+        *,
+        any_scheduler: bool,
+        limit: TimeLimit = UNLIMITED,
     ) -> PodAnswer:
         """Make one scheduling attempt for the pod.
 
         Args:
             any_scheduler: use the first profile, whatever scheduler name the pod has.
+            limit: when to end with what was found by then, without details.
 
         Raises:
             ClusterError, ScheduleError: the attempt failed.
@@ -119,17 +132,28 @@ class Question:
             cluster, pod = cluster.asked(self.pod)
         except CacheError as error:
             raise ClusterError(str(error)) from error
-        gates, evaluation = cluster.gates_of(pod), cluster.evaluate(pod)
+        gates, evaluation = cluster.gates_of(pod), cluster.evaluate(pod, limit)
+        limit.note(partial(evaluation.verdict_on, pod))
         missed = {*(resource.plural for resource in cluster.store.missing_kinds()), *self.missing}
-        framework = cluster.framework_for(pod)
-        statuses, snapshot = evaluation.found.diagnosis.statuses(), evaluation.snapshot
-        details = {
-            row: detail
-            for row, status in statuses.items()
-            if (detail := detail_of_node(framework, pod, snapshot, row, status))
-        }
-        refusals = device_refusals(framework, pod, snapshot, statuses.items())
-        details |= {
-            snapshot.row_of[name]: "; ".join((*refusal.reasons, *refusal.details)) for name, refusal in refusals.items()
-        }
-        return PodAnswer(pod, evaluation, gates, tuple(sorted(missed)), details)
+        details: dict[int, str] = {}
+        try:
+            limit.check()
+            _add_details(details, cluster.framework_for(pod), pod, evaluation, limit)
+        except TimeIsUpError:
+            limit.is_noticed = True
+        return PodAnswer(pod, evaluation, gates, tuple(sorted(missed)), details, limit.is_noticed)
+
+
+def _add_details(
+    details: dict[int, str], framework: Framework, pod: Pod, evaluation: Evaluation, limit: TimeLimit
+) -> None:
+    """Add to `details` why the pod does not fit on each node. Raises: `TimeIsUpError`; what was added by then stays."""
+    statuses, snapshot = evaluation.found.diagnosis.statuses(), evaluation.snapshot
+    for row, status in statuses.items():
+        limit.check()
+        if detail := detail_of_node(framework, pod, snapshot, row, status):
+            details[row] = detail
+    refusals = device_refusals(framework, pod, snapshot, statuses.items())
+    details |= {
+        snapshot.row_of[name]: "; ".join((*refusal.reasons, *refusal.details)) for name, refusal in refusals.items()
+    }

@@ -46,6 +46,7 @@ from msgspec.structs import replace
 from podium.engine.cluster import Cluster
 from podium.engine.placement import Placement
 from podium.framework.contract.status import ScheduleError
+from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.amounts import amount_texts
 from podium.objects.core import Pod
 from podium.objects.requests import Requests, whole_amounts
@@ -68,7 +69,7 @@ from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.provisioning.provisioner import pods_of_leaving
 from podium.provisioner.provisioning.reasons import demands_text, in_own_words, unmet_demands
 from podium.provisioner.provisioning.relaxation import without_first_alternative
-from podium.provisioner.provisioning.solve import Solver
+from podium.provisioner.provisioning.solve import NOT_LOOKED_AT, Solver
 from podium.provisioner.provisioning.templates import Template
 from podium.provisioner.scheduling.amounts import less, requests_of, total
 from podium.provisioner.scheduling.device_use import DeviceUse
@@ -95,14 +96,16 @@ profile does not heed requests.
 _NO_ROOM_IN_LIMITS: Final = "its limits leave no room for another node"
 
 
-def plan_with_podium(basis: PlanBasis, cluster: Cluster, now_s: float) -> Plan:
+def plan_with_podium(basis: PlanBasis, cluster: Cluster, now_s: float, limit: TimeLimit = UNLIMITED) -> Plan:
     """The nodes to buy so that podium places as many waiting pods as it can.
 
     Args:
         cluster: the same objects, and the profiles that place the pods. It is not changed.
         now_s: the time, in seconds since the epoch.
+        limit: when to end with the nodes and the placements found by then. The plan is partial then: some pods were not
+            looked at, and nodes that can be left out may not be.
     """
-    return _Search(basis, cluster, Evictions(basis.objects.budgets, now_s)).plan()
+    return _Search(basis, cluster, Evictions(basis.objects.budgets, now_s), limit).plan()
 
 
 def settled_objects(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects:
@@ -128,9 +131,11 @@ class _Trial:
         last: The last attempt at each pod, by its key.
         victims: The attempts that led to a preemption, by the key of each pod that was preempted.
         late: The keys of the pods that had no node before others went.
+        limit: when to place no more pods.
     """
 
     world: Cluster
+    limit: TimeLimit = UNLIMITED
     last: dict[str, Placement] = field(default_factory=dict)
     victims: dict[str, Placement] = field(default_factory=dict)
     late: frozenset[str] = frozenset()
@@ -145,6 +150,10 @@ class _Trial:
         while waiting:
             victims: dict[str, Pod] = {}
             for pod in waiting:
+                if self.limit.is_over():
+                    self.limit.is_noticed = True
+                    self.last.setdefault(pod.key, Placement(pod, None, NOT_LOOKED_AT))
+                    continue
                 placement = self.last[pod.key] = _place(self.world, pod)
                 if preempt:
                     self.world.nominate(placement)
@@ -156,7 +165,7 @@ class _Trial:
                 self.world.drop(PODS, victim)
                 self.last.pop(key, None)
             # The scheduler's queue, too, tries a pod again once others were placed or evicted.
-            waiting = self.pods_left if is_changed else ()
+            waiting = self.pods_left if is_changed and not self.limit.is_noticed else ()
 
     @property
     def pods_left(self) -> Sequence[Pod]:
@@ -178,8 +187,10 @@ class _Trial:
 class _Search:
     """One search over a cluster."""
 
-    def __init__(self, basis: PlanBasis, cluster: Cluster, evictions: Evictions) -> None:
+    def __init__(self, basis: PlanBasis, cluster: Cluster, evictions: Evictions, limit: TimeLimit) -> None:
         self._basis = basis
+        self._limit = limit
+        self._whole_trial: tuple[dict[str, CandidateNode], _Trial] | None = None
         self._world = cluster.fork()
         self._pool_names: dict[str, int] = {}
         pending = [pod for pod in self._world.pods if not pod.node_name]
@@ -218,7 +229,11 @@ class _Search:
     def plan(self) -> Plan:
         """Search."""
         candidates = self._drop_needless(self._add_missing(self._propose()))
+        self._limit.is_noticed |= self._limit.is_over()
         trial = self._trial(candidates, preempt=True)
+        if self._limit.is_noticed and self._whole_trial is not None:
+            # One that was carried out to its end says more than one of more nodes that was not.
+            candidates, trial = self._whole_trial
         pods: dict[str, list[Pod]] = {}
         unschedulable: dict[str, Unschedulable] = {}
         for placement in trial.placements:
@@ -226,7 +241,8 @@ class _Search:
             if placement.node is not None:
                 pods.setdefault(placement.node, []).append(pod)
             else:
-                unschedulable[pod.key] = Unschedulable(pod, placement.message, self._objections(trial, pod, candidates))
+                objections = {} if self._limit.is_over() else self._objections(trial, pod, candidates)
+                unschedulable[pod.key] = Unschedulable(pod, placement.message, objections)
         waiting = {pod.key: pod for pod in self._waiting}
         for key, pod in waiting.items():
             if key in trial.victims:
@@ -254,7 +270,7 @@ class _Search:
         if not basis.templates:
             return {}
         nodes = [node for node in basis.nodes if not node.is_leaving]
-        results = Solver(basis, nodes=nodes, pods=self._waiting).solve()
+        results = Solver(basis, nodes=nodes, pods=self._waiting).solve(self._limit)
         plan = plan_of(results, self._waiting, lower_min_values=basis.settings.lower_min_values)
         return {self._name(node.pool): node.node for node in with_candidates(basis, plan.nodes)}
 
@@ -263,12 +279,14 @@ class _Search:
         for _ in range(ROUNDS_MAX):
             trial = self._trial(candidates, preempt=False)
             additions: dict[str, CandidateNode] = {}
-            for placement in trial.placements:
+            for placement in self._limit.take(trial.placements):
                 if placement.node is None and _place(trial.world, placement.pod).node is None:
                     additions |= self._one_more(trial.world, placement.pod, {**candidates, **additions})
             if not additions:
                 break
             candidates = {**candidates, **additions}
+            if self._limit.is_over():
+                break
         return candidates
 
     def _one_more(self, world: Cluster, pod: Pod, candidates: Mapping[str, CandidateNode]) -> dict[str, CandidateNode]:
@@ -292,7 +310,7 @@ class _Search:
         placements_left = PLACEMENTS_MAX
         untried = deque(sorted(candidates, key=lambda name: (-candidates[name].price, name)))
         needed: list[str] = []
-        while untried:
+        while untried and not self._limit.is_over():
             name = untried.popleft()
             other_candidates = {
                 other_name: candidate for other_name, candidate in candidates.items() if other_name != name
@@ -318,7 +336,7 @@ class _Search:
     # ------------------------------------------------------------ one trial
 
     def _trial(self, candidates: Mapping[str, CandidateNode], *, preempt: bool) -> _Trial:
-        trial = _Trial(self._world.fork())
+        trial = _Trial(self._world.fork(), self._limit)
         for name, candidate in sorted(candidates.items()):
             _add(trial.world, name, candidate)
         trial.settle(self._waiting, preempt=preempt)
@@ -326,6 +344,8 @@ class _Search:
             # They are there, and count, until their pods are placed elsewhere.
             trial.remove(self._leaving)
             trial.settle(trial.pods_left, preempt=preempt)
+        if not self._limit.is_noticed:
+            self._whole_trial = dict(candidates), trial
         return trial
 
     def _options(

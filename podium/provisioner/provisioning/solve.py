@@ -42,7 +42,8 @@ _NEEDS_DEVICES = Refusal.of(
     "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter", is_final=True
 )
 _NO_TEMPLATES = Refusal.of("nodepool requirements filtered out all available instance types")
-_NOT_LOOKED_AT: Final = Refusal.of("was not looked at: the time limit is over", is_final=True)
+NOT_LOOKED_AT: Final = "was not looked at: the time limit is over"
+_NOT_LOOKED_AT: Final = Refusal.of(NOT_LOOKED_AT, is_final=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,6 +128,19 @@ def lines(result: Result) -> list[str]:
     return [" ".join(line.split()) for line in result.stdout.splitlines()]
 
 
+def test_a_pod_is_in_the_namespace_of_the_context_or_where_it_alone_has_the_name(cluster: Cluster) -> None:
+    named = lines(cluster.why("big", "-n", "shop"))
+    # Nothing else has the name; the leader is asked again, as it has to know where it is.
+    assert lines(cluster.why("big")) == named
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["contexts"][0]["context"]["namespace"] = "shop"
+    cluster.kubeconfig.write_text(yaml.safe_dump(config))
+    assert lines(cluster.why("big")) == named
+    assert "default/late fits on 1 of 1 nodes" in cluster.why("late", "-n", "default").stdout
+    result = cluster.why("big", "-n", "default")
+    assert (result.exit_code, "there is no pod default/big" in result.stderr) == (1, True)
+
+
 def test_the_leader_is_asked_without_any_flag_and_the_nodes_are_judged_by_its_configuration(cluster: Cluster) -> None:
     shown = lines(cluster.why("big", "-n", "shop"))
     assert shown[:2] == ["shop/big is pending", "Told by kube-system/podium-0, the running podium that leads"]

@@ -26,6 +26,9 @@ GANGS = (COSCHEDULING, "train"), (UPSTREAM, "tune")
 REQUESTS: list[tuple[str, str]] = []
 REFUSED: set[str] = set()
 """The plurals of kinds that the user may not list."""
+SERVED: dict[str, list[Any]] = {}
+"""The objects of kinds that the sandbox does not serve by itself, by path."""
+NODE_POOLS = "/apis/karpenter.sh/v1/nodepools"
 
 
 @pytest.fixture
@@ -33,12 +36,15 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     """That of a cluster with a node and two pods; the requests that it gets are in REQUESTS."""
     REQUESTS.clear()
     REFUSED.clear()
+    SERVED.clear()
     answer = ApiServer.handle
 
     async def noted(self: ApiServer, request: Any) -> web.StreamResponse:
         REQUESTS.append((request.method, request.path))
         if request.path.rpartition("/")[2] in REFUSED:
             return web.json_response({"kind": "Status", "code": 403, "reason": "Forbidden"}, status=403)
+        if request.path in SERVED:
+            return web.json_response({"metadata": {}, "items": SERVED[request.path]})
         return await answer(self, request)
 
     monkeypatch.setattr(ApiServer, "handle", noted)
@@ -93,6 +99,29 @@ def test_the_library_loads_a_running_cluster_in_a_notebook(kubeconfig: Path) -> 
         return [each.metadata.name for each in podium.Cluster.load(str(kubeconfig), context="podium-sandbox").pods]
 
     assert sorted(anyio.run(cell)) == ["big", "train-0", "tune-0", "web"]
+
+
+def node_pool(name: str) -> Any:
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    return {"metadata": {"name": name}, "spec": {"template": {"spec": {"nodeClassRef": reference, "requirements": []}}}}
+
+
+def test_the_library_plans_with_the_node_pools_of_a_running_cluster(kubeconfig: Path) -> None:
+    SERVED[NODE_POOLS] = [node_pool("general")]
+    plan = podium.Cluster.load(kubeconfig).plan(assume_unschedulable=True).as_dict()
+    assert [each["pool"] for each in plan["new_nodes"]] == ["general"] * len(plan["new_nodes"])
+    assert plan["new_nodes"]
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_cluster_without_node_pools_or_the_right_to_list_them_is_loaded(kubeconfig: Path, *, refused: bool) -> None:
+    if refused:
+        SERVED[NODE_POOLS] = [node_pool("general")]
+        REFUSED.update({"nodepools", "nodeclaims"})
+    cluster = podium.Cluster.load(kubeconfig)
+    assert [each.name for each in cluster.nodes] == ["n1"]
+    with pytest.raises(ClusterError, match="there are no NodePools"):
+        cluster.plan()
 
 
 def test_pod_groups_that_the_user_may_not_list_are_left_out(kubeconfig: Path) -> None:

@@ -100,6 +100,18 @@ def test_a_pending_pod_is_told_what_rejects_it_and_when_it_is_tried_again(ask: A
     assert ask("web", "--exit-code").exit_code == 0
 
 
+def test_a_pending_pod_is_told_what_rejects_it_in_amounts_and_names(ask: Asking) -> None:
+    bench = QueueBench(Rejecter("NodeResourcesFit"))
+    details = {"NodeResourcesFit": "asks for 64, 2.5 free at most (n0)"}
+    pages = recorder_pages(recorded(), bench, detail_of=lambda _, group: details.get(group.plugin, ""))
+    shown = lines(ask("shop/big", "--node", "n0", pages=pages))
+    assert "2 NodeResourcesFit Insufficient cpu: asks for 64, 2.5 free at most (n0) n0, n2" in shown
+    assert shown[-1] == "NodeResourcesFit: Insufficient cpu; asks for 64, 2.5 free at most (n0)"
+    answer = json.loads(ask("shop/big", "-o", "json", pages=pages).stdout)
+    assert answer["why"]["groups"][0]["detail"] == "asks for 64, 2.5 free at most (n0)"
+    assert "2.5 free" not in ask("web", "--node", "n0", pages=pages).stdout
+
+
 def test_a_pod_that_was_not_tried_and_one_on_a_standby_are_told_so(ask: Asking) -> None:
     assert lines(ask("new")) == [
         "default/new is pending",

@@ -124,3 +124,33 @@ def test_whole_gangs_are_counted_whose_group_may_be_in_the_pods_file(tmp_path):
     assert (answer["fits"], answer["gangs"]) == (7, {"gang": "default/train", "size": 3, "fits": 2})
     large = written(tmp_path / "large.yaml", group(COSCHEDULING, 8), member(COSCHEDULING, "train"))
     assert run("capacity", "-f", cluster, "--pod", large, "--exit-code").exit_code == 3
+
+
+def test_whole_gangs_are_counted_among_pods_that_are_placed_together(tmp_path, web):
+    cluster = written(tmp_path / "c.yaml", *NODES, group(COSCHEDULING, 2))
+    train = written(tmp_path / "train.yaml", member(COSCHEDULING, "train", cpu="1"))
+    shown = lines(_run("-f", cluster, "--pod", train, "--pod", web, "--together"))
+    assert shown[0] == "1 more whole gang of 2 pods like default/train fits; pod by pod:"
+    assert shown[-1] == "6 pods fit together"
+
+
+@pytest.mark.parametrize(
+    ("question", "plugin"),
+    [
+        (["capacity", "--pod", "pod.yaml"], "GangScheduling"),
+        (["evaluate", "--pod", "pod.yaml"], "GangScheduling"),
+        (["why", "web"], "TopologyPlacementGenerator"),
+        (["what-if", "--drain", "n1"], "GangScheduling"),
+    ],
+)
+def test_a_plugin_that_needs_a_feature_gate_is_left_to_the_running_podium(
+    tmp_path, cluster, web, monkeypatch, question, plugin
+):
+    monkeypatch.chdir(tmp_path)
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": plugin}]}}}
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    config = written(tmp_path / "config.yaml", {**head, "profiles": [profile]})
+    result = run(*question, "-f", cluster, "--config", config)
+    assert result.exit_code == 1
+    assert f"{plugin} needs the feature gate GenericWorkload, and questions are answered without" in result.stderr
+    assert f"without {plugin}. Leave it out of --config" in result.stderr

@@ -7,8 +7,9 @@ from typing import Any
 
 import podium
 from podium.lib import build
-from podium.recording.entries import DECIDED, SIGNAL
+from podium.recording.entries import DECIDED, PUT, READ, SIGNAL
 from podium.recording.segments import SegmentWriter
+from tests.builders import node
 from tests.unit.cli.commands import run
 from tests.unit.recording.contents import content_of
 
@@ -112,3 +113,13 @@ def test_configuration_that_cannot_be_used_is_told_as_the_recorded_one(tmp_path:
     description["config"]["percentageOfNodesToScore"] = 101
     told = run("replay", str(described(tmp_path, description)))
     assert told.stderr.startswith("the recorded configuration: percentageOfNodesToScore: ")
+
+
+def test_a_replay_that_lacks_an_object_says_that_it_may_end_there(tmp_path: Path) -> None:
+    labels = {f"label-{number}": "x" * 60 for number in range(60_000)}
+    # A decision follows, which nothing can make without the node.
+    content = content_of((PUT, ("/api/v1/nodes", node("evil", labels=labels))), (READ, 1))
+    result = run("replay", described(tmp_path / "a", complete(), content))
+    assert "1 change(s) of objects are left out: Node evil: " in result.stderr
+    assert "the replay may end there" in result.stderr
+    assert "the replay may end there" not in run("replay", described(tmp_path / "b", complete())).stderr

@@ -473,3 +473,24 @@ def test_attempts_that_fail_because_of_a_pool_are_explained(tmp_path):
     answer = json.loads(_run("web", "-f", cluster, "-o", "json").stdout)
     assert answer["error"].endswith(problem)
     assert answer["devices"][0]["nodes"]["n1"]["broken_pools"]
+
+
+def in_namespace(namespace, manifest):
+    return {**manifest, "metadata": {**manifest["metadata"], "namespace": namespace}}
+
+
+def test_a_pod_needs_no_namespace_if_it_is_in_the_default_one_or_alone_has_its_name(tmp_path):
+    pods = pod("web", "1"), in_namespace("shop", pod("web", "1")), in_namespace("shop", pod("report", "1"))
+    twice = in_namespace("a", pod("twin", "1")), in_namespace("b", pod("twin", "1"))
+    asked = partial(run, "why", "-f", written(tmp_path / "c.yaml", *NODES, *pods, *twice))
+    assert lines(asked("web"))[0].startswith("default/web ")
+    assert lines(asked("web", "-n", "shop"))[0].startswith("shop/web ")
+    for words in (["report"], ["shop/report"], ["report", "-n", "shop"], ["shop/report", "-n", "shop"]):
+        assert lines(asked(*words))[0].startswith("shop/report ")
+    assert asked("twin").stderr == "Error: there are 2 pods named twin: give one of a/twin, b/twin\n"
+    assert "there is no pod default/report; did you mean shop/report" in asked("report", "-n", "default").stderr
+    refused = asked("shop/report", "-n", "other")
+    assert (
+        refused.exit_code,
+        "shop/report is in the namespace shop, and --namespace names other" in refused.stderr,
+    ) == (2, True)

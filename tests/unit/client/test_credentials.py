@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.client.credentials import ConnectionConfigError, for_endpoint, in_cluster, kubeconfig_paths, load
+from podium.client.credentials import (
+    ConnectionConfigError,
+    for_endpoint,
+    in_cluster,
+    kubeconfig_paths,
+    load,
+    own_namespace,
+)
 from podium.lib.clock import ManualClock
 from tests.control_plane.credentials import write_key_files
 
@@ -346,3 +353,21 @@ def test_a_file_without_an_end_is_refused_before_it_fills_the_memory(option: str
     given: Any = {option: "/dev/zero"}
     with pytest.raises(ConnectionConfigError, match=f"{called} /dev/zero: File too large"):
         for_endpoint("https://one.test", ManualClock(), **given)
+
+
+def test_the_own_namespace_is_that_of_the_context_or_of_the_pod(tmp_path: Path) -> None:
+    contexts = [
+        {"name": "shop", "context": {"cluster": "c", "namespace": "shop"}},
+        {"name": "plain", "context": {"cluster": "c"}},
+    ]
+    clusters = [{"name": "c", "cluster": {"server": "https://c"}}]
+    file = tmp_path / "config"
+    file.write_text(yaml.safe_dump({"current-context": "shop", "contexts": contexts, "clusters": clusters}))
+    assert own_namespace(str(file)) == "shop"
+    assert own_namespace(str(file), "plain") == "default"
+    assert own_namespace(None, environ={"KUBECONFIG": str(file)}) == "shop"
+    assert own_namespace(str(file), "absent") == "default"
+    (tmp_path / "namespace").write_text("kube-system\n")
+    inside = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    assert own_namespace(None, environ=inside, directory=tmp_path) == "kube-system"
+    assert own_namespace(None, environ={"HOME": str(tmp_path)}, directory=tmp_path) == "default"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from podium.daemon.recorder_pages import RecorderPages
+from podium.engine.explanation import Group
 from podium.engine.flight_recorder import FlightRecorder
 from podium.lib.clock import ManualClock
 from podium.objects.core import Node, Pod
@@ -39,10 +41,23 @@ def recorded() -> FlightRecorder:
 
 
 def recorder_pages(
-    recorder: FlightRecorder | None, bench: QueueBench, leader: str | None = None, profiles: tuple[str, ...] = ()
+    recorder: FlightRecorder | None,
+    bench: QueueBench,
+    leader: str | None = None,
+    profiles: tuple[str, ...] = (),
+    detail_of: Callable[[Pod, Group], str] = lambda *_: "",
 ) -> RecorderPages:
     """The pages of a podium with three nodes and three pods: default/web, shop/big and default/new."""
     pods = Known(pod("web", node="n1"), pod("big", namespace="shop"), pod("new"))
     nodes = Known(*(node(name) for name in ("n0", "n1", "n2")))
     clock = ManualClock(0.0)
-    return RecorderPages(recorder, bench.queue.listing, pods, nodes, clock, lambda: leader, profiles=lambda: profiles)
+    return RecorderPages(
+        recorder,
+        bench.queue.listing,
+        pods,
+        nodes,
+        clock,
+        lambda: leader,
+        profiles=lambda: profiles,
+        detail_of=detail_of,
+    )

@@ -80,6 +80,17 @@ async def test_a_gang_is_bound_once_all_of_it_fits() -> None:
         assert bound(bench) == names(pods)
 
 
+async def test_a_member_that_fits_nowhere_does_not_keep_the_others_if_they_are_enough() -> None:
+    """It comes first in the queue, and each of its attempts rejects its gang."""
+    bench = bench_with()
+    pods = [member("train-0", "train", cpu="64"), *(member(f"train-{at}", "train", cpu="1") for at in (1, 2, 3))]
+    bench.put(node("n1", cpu="4"), group())
+    async with running(bench):
+        bench.put(*pods)
+        await anyio.sleep(60)
+        assert bound(bench) == names(pods[1:])
+
+
 async def test_a_pod_that_comes_last_completes_its_gang() -> None:
     bench, pods = bench_with(), members("train", 3)
     bench.put(node("n1", cpu="8"), group())

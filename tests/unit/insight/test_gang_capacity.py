@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, member, with_coscheduling
-from tests.manifests import ZONE, Json, node
+from tests.manifests import ZONE, Json, node, pod
 from tests.unit.insight.test_gangs import load
 
 
@@ -62,3 +62,22 @@ def test_gangs_of_an_unknown_size_are_not_counted() -> None:
         assert answer.gang is not None
         assert (answer.gang.fits, "PodGroup default/train" in answer.gang.problem) == (0, True)
         assert set(answer.gang.as_dict()) == {"gang", "problem"}
+
+
+@pytest.mark.parametrize("config", [None, with_coscheduling()])
+def test_whole_gangs_are_counted_beside_other_pods(config: Json | None) -> None:
+    cluster = load(*(node(f"n{index}", "4") for index in range(8)), group(COSCHEDULING, 3), config=config)
+    other = pod("web", "4", scheduler=member(COSCHEDULING, "train")["spec"].get("schedulerName"))
+    of_gang, beside = cluster.capacity_together([member(COSCHEDULING, "train"), other])
+    assert of_gang.gang is not None
+    assert (of_gang.fits, beside.fits, of_gang.gang.fits, of_gang.gang.size) == (4, 4, 1, 3)
+    assert beside.gang is None
+    assert cluster.pods == ()
+
+
+def test_gangs_that_lie_in_one_domain_are_not_counted_beside_other_pods() -> None:
+    nodes = [node(f"n{index}", "4", labels={ZONE: f"z{index % 2}"}) for index in range(6)]
+    cluster = load(*nodes, group(UPSTREAM, 2, schedulingConstraints={"topology": [{"key": ZONE}]}))
+    (count,) = cluster.capacity_together([member(UPSTREAM, "train")])
+    assert count.gang is not None
+    assert count.gang.problem == f"all its pods have to lie in one {ZONE}, which is counted only for a pod by itself"

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from podium.insight.json_patch import apply_patch
-from podium.insight.requests import amount_texts, least_request, resize
+from podium.insight.requests import least_request, resize
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
@@ -85,21 +85,6 @@ def test_nothing_can_be_added_where_nothing_is_requested():
 )
 def test_amounts_are_written_as_quantities(resource, amount, text):
     assert amount_text(resource, amount) == text
-
-
-@pytest.mark.parametrize(
-    ("resource", "amounts", "texts"),
-    [
-        ("cpu", (3000, 2500), ["3", "2.5"]),
-        ("cpu", (100, 0), ["0.1", "0"]),
-        ("memory", (2 << 30, 3 << 29), ["2Gi", "1.5Gi"]),
-        ("memory", (1 << 30, (1 << 30) - 1), ["1Gi", "1023.99Mi"]),
-        ("memory", ((1 << 30) + 1, 1 << 30), ["1073741825", "1Gi"]),
-        ("example.com/gpu", (1, 0), ["1", "0"]),
-    ],
-)
-def test_amounts_are_rounded_only_while_they_stay_distinct(resource, amounts, texts):
-    assert amount_texts(resource, *amounts) == texts
 
 
 def test_no_container_is_left_without_a_device():

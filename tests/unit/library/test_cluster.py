@@ -244,3 +244,51 @@ def test_a_notebook_shows_a_table_in_which_names_are_no_markup():
     assert Cluster.load([])._repr_html_().startswith("<div>")
     many = [node(f"n{number}", labels={ZONE: f"zone-{number:02}"}) for number in range(25)]
     assert "and 5 more zones" in Cluster.load(many)._repr_html_()
+
+
+# ---------------------------------------------------------------- schedulers
+
+
+def of_scheduler(name, **more):
+    return {**(manifest := web("web", **more)), "spec": {**manifest["spec"], "schedulerName": name}}
+
+
+def mine(name="mine"):
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    return {**head, "profiles": [{"schedulerName": name}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "warning"),
+    [
+        ("podum", None, "No profile serves spec.schedulerName podum: nothing schedules it; did you mean podium?"),
+        ("mien-scheduler", mine("mine-scheduler"), "nothing schedules it; did you mean mine-scheduler?"),
+        ("volcano", mine(), "nothing schedules it, unless another scheduler does; the cluster's configuration serves"),
+        ("default-scheduler", mine(), "kube-scheduler schedules it"),
+        ("default-scheduler", None, ""),
+        ("podium", None, ""),
+        ("mine", mine(), ""),
+    ],
+)
+def test_why_says_first_who_schedules_a_pod_that_no_profile_serves(name, config, warning):
+    cluster = Cluster.load([node("n1"), of_scheduler(name)], config=config)
+    for asked in ("default/web", of_scheduler(name)):
+        answer = cluster.why(asked)
+        assert (answer.node, answer.pod) == ("n1", "default/web")
+        assert warning in answer.warning
+        assert bool(answer.warning) == bool(warning) == ("warning" in answer.as_dict())
+
+
+def test_why_says_the_same_of_schedulers_as_the_command(tmp_path):
+    items = [node("n1", "1"), of_scheduler("podum", cpu="4")]
+    answer = Cluster.load(items).why("web")
+    said = json.loads(run("why", "web", "-f", written(tmp_path / "c.yaml", *items), "-o", "json").stdout)
+    assert answer.warning == said["scheduler"]["warning"]
+    assert (answer.message, answer.node) == (said["message"], None)
+
+
+def test_other_questions_about_such_a_pod_name_the_profile_that_may_be_meant():
+    cluster = Cluster.load([node("n1"), of_scheduler("defaultscheduler")])
+    for ask in (cluster.evaluate, cluster.capacity, cluster.fixes, cluster.scores):
+        with pytest.raises(ClusterError, match="only default-scheduler; did you mean default-scheduler"):
+            ask("web")

@@ -3,6 +3,7 @@
 import pytest
 
 from podium import Cluster
+from podium.engine import cluster as engine_cluster
 from podium.engine.errors import ManifestError
 from tests.device_manifests import device_class, devices, exactly, resource_slice
 from tests.manifests import node, nodes
@@ -98,3 +99,18 @@ def test_classes_that_were_applied_count_after_another_configuration_decides():
     }
     outcome = cluster.what_if([{"apply": priority_class("urgent", 5)}, {"profile": profile}, {"apply": web}])
     assert (len(outcome.placed), outcome.refused) == (1, ())
+
+
+@pytest.mark.parametrize("ask", ["evaluate", "fixes"])
+def test_claims_are_derived_once_for_a_question(ask, monkeypatch):
+    derived = []
+    whole = engine_cluster.with_claims
+
+    def counting(*args):
+        derived.append(args[0]["metadata"]["name"])
+        return whole(*args)
+
+    monkeypatch.setattr(engine_cluster, "with_claims", counting)
+    cluster = Cluster.load([*nodes(2), *storage("10Gi")])
+    getattr(cluster, ask)(workload("StatefulSet", "db", volumeClaimTemplates=[claim_template()]))
+    assert len(derived) == 1

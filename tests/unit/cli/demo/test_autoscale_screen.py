@@ -13,7 +13,7 @@ from podium.cli.demo.autoscale_screen import LiveScreen, PlainScreen, screen
 
 def seen(nodes: int, *, leaving: int = 0, waiting: int = 0) -> ClusterSeen:
     found = tuple(
-        NodeSeen(f"general-{index:010d}", "c-128x-amd64-linux", 110, index / 10, 0.5, index < leaving)
+        NodeSeen(f"general-{index:010d}", "c-128x-amd64-linux", 110, index / 10, 128.0, index < leaving)
         for index in range(nodes)
     )
     return ClusterSeen(found, 100, 100 - waiting)
@@ -28,8 +28,8 @@ def shown(cluster: ClusterSeen, *, width: int = 80, ascii_only: bool = False) ->
 
 def test_a_cluster_is_a_line_and_a_row_for_each_node() -> None:
     head, names, *rows = shown(seen(3, waiting=7))
-    assert head == "3 nodes, 1.50 per hour, 93 pods bound, 7 waiting"
-    assert names.split() == ["NODE", "TYPE", "PODS", "CPU", "REQUESTED", "PER", "HOUR"]
+    assert head == "3 nodes, 384 cores, 93 pods bound, 7 waiting"
+    assert names.split() == ["NODE", "TYPE", "PODS", "CPU", "REQUESTED", "CORES"]
     assert [row.split()[0] for row in rows] == ["general-0000000000", "general-0000000001", "general-0000000002"]
 
 
@@ -68,16 +68,14 @@ def test_the_last_screen_stays_on_the_terminal() -> None:
 
 def test_the_story_in_a_sentence_and_in_json() -> None:
     story = Story(seen(4), ClusterSeen(seen(1).nodes, 10, 10), 30.04)
-    assert (
-        story.text == "100 pods had 4 nodes, 2.00 per hour; 10 pods have 1 node, 0.50 per hour: 1,095 per month less."
-    )
+    assert story.text == "100 pods had 4 nodes, 512 cores; 10 pods have 1 node, 128 cores."
     assert story.summary() == {
         "pods": 100,
         "nodes": 4,
-        "hourly_cost": 2.0,
+        "cores": 512.0,
         "pods_after": 10,
         "nodes_after": 1,
-        "hourly_cost_after": 0.5,
+        "cores_after": 128.0,
         "bound": 10,
         "duration_s": 30.0,
     }

@@ -80,6 +80,59 @@ def test_a_question_that_hangs_is_interrupted(tmp_path: Path, question: list[str
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
+@pytest.fixture
+def sleeping(tmp_path: Path) -> tuple[str | Path, ...]:
+    """The options of a plugin that never answers."""
+    plugin, config = tmp_path / "sleeps.py", tmp_path / "config.yaml"
+    plugin.write_text(SLEEPS)
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Sleeps"}]}}}
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    config.write_text(json.dumps({**head, "profiles": [profile]}))
+    return "--plugin", f"{plugin}:Sleeps", "--config", config
+
+
+@pytest.mark.parametrize(
+    "question", [["why", "web"], ["evaluate", "--pod", "pod.yaml"], ["plan", "--rules", "podium", "--adopt-nodes"]]
+)
+def test_every_question_that_never_ends_says_how_far_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sleeping: tuple[str | Path, ...], question: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "pod.yaml", web())
+    free = written(tmp_path / "free.yaml", node("n1"), web())
+    result = run(*question, "-f", free, *sleeping, "--time-limit", "500ms", "-o", "json")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["partial"]) == (1, True)
+    assert "facts" not in answer or "the cluster has 1 nodes and 1 pods" in answer["facts"]
+    assert "is over" in result.stderr
+
+
+def test_details_that_were_not_found_in_time_are_left_out(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_limit, "_GRACE_S", 600.0)
+    pod_file = written(cluster.parent / "pod.yaml", web())
+    asked = ("evaluate", "-f", cluster, "--pod", pod_file, "-o", "json", "--time-limit")
+    result = run(*asked, "1ms")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["partial"], "details" in answer) == (1, True, False)
+    assert len(answer["filter"]) == 5
+    assert run(*asked[:-3], "--time-limit", "1ms").stdout.startswith("partial answer, the time limit is over:")
+    whole = run(*asked, "0")
+    assert (whole.exit_code, len(json.loads(whole.stdout)["details"])) == (0, 5)
+
+
+def test_replicas_placed_in_time_are_an_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_limit, "_GRACE_S", 600.0)
+    spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}
+    selector = {"labelSelector": {"matchLabels": {"app": "a"}}}
+    replica = web(labels={"app": "a"}, topologySpreadConstraints=[spread | selector])
+    there = written(tmp_path / "c.yaml", node("n1"), node("n2"))
+    asked = ("estimate", "-f", there, "--workload", written(tmp_path / "w.yaml", replica), "--mode", "accurate")
+    result = run(*asked, "-o", "json", "--time-limit", "1ms")
+    assert (result.exit_code, json.loads(result.stdout)) == (1, {"replicas": 0, "partial": True})
+    assert "at least 0 replicas fit" in run(*asked, "--time-limit", "1ms").stdout
+    assert json.loads(run(*asked, "-o", "json").stdout) == {"replicas": 32}
+
+
 def test_reading_the_cluster_counts(tmp_path: Path) -> None:
     nodes = [node("n", labels={f"label-{number}": "x" for number in range(20_000)})]
     result = run("why", "web", "-f", written(tmp_path / "c.yaml", *nodes * 20), "--time-limit", "1ms", "-o", "json")

@@ -2,6 +2,7 @@ import copy
 from collections.abc import Mapping
 
 from podium.engine.cluster import Cluster
+from podium.lib.time_limit import UNLIMITED
 from podium.objects.core import Pod
 from podium.provisioner.planners.placed_plans import plan_with_podium, settled_objects
 from podium.provisioner.provisioning.candidate_nodes import CandidateNode
@@ -9,6 +10,7 @@ from podium.provisioner.provisioning.plan import Plan
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.state.reading import read_objects
 from podium.provisioner.state.settings import Settings
+from tests.looks import after_looks
 from tests.unit.provisioner.clusters import (
     CAPACITY_TYPE,
     HOSTNAME,
@@ -30,13 +32,13 @@ from tests.unit.provisioner.clusters import (
 _APART = {"app": "web"}
 
 
-def _plan(*objects, types=TYPES) -> Plan:
+def _plan(*objects, types=TYPES, limit=UNLIMITED) -> Plan:
     if not any(each["kind"] == "NodePool" for each in objects):
         objects = (*objects, node_pool())
     before = copy.deepcopy(objects)
     basis = PlanBasis(read_objects(objects), catalogue(*types), Settings())
     cluster = Cluster.load([{"apiVersion": "v1", **each} for each in objects])
-    found = plan_with_podium(basis, cluster, NOW)
+    found = plan_with_podium(basis, cluster, NOW, limit)
     assert objects == before
     return found
 
@@ -202,3 +204,18 @@ def test_the_example_of_the_module_holds():
     plan = _plan(node("old", cpu="4"), pod("big", cpu="3", priority=0), *smaller, types=types)
     assert _bought(plan) == ["c-4"]
     assert _keys_by_node(plan) == {"old": ["default/a", "default/big"], "pool-new-0002": ["default/b"]}
+
+
+def test_a_plan_whose_time_is_up_says_what_was_placed_by_then_and_what_was_not_looked_at():
+    objects = [node(), *(pod(f"p-{number}", cpu="900m") for number in range(4))]
+    counts = set()
+    for looks in range(60):
+        limit = after_looks(looks)
+        plan = _plan(*objects, limit=limit)
+        pods = [*_keys(placed for on_node in plan.existing.values() for placed in on_node)]
+        pods += [placed.key for bought in plan.nodes for placed in bought.pods]
+        assert {*pods} | plan.reasons.keys() == {f"default/p-{number}" for number in range(4)}
+        assert limit.is_noticed or not plan.reasons
+        counts.add(len(pods))
+    assert {0, 4} <= counts
+    assert set(_plan(*objects, limit=after_looks(0)).reasons.values()) == {"was not looked at: the time limit is over"}
