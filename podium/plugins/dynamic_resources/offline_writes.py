@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from podium.devices.reservations import ReservationError, has_allocation, protected, reserved
+from podium.devices.reservations import ReservationError, has_allocation, with_finalizer, with_reservation
 from podium.framework.contract.status import PluginError
 from podium.framework.contract.writing import ObjectWrite
 from podium.objects.claims import ResourceClaim
@@ -47,8 +47,8 @@ def written_claims(
             claim = replace(on_node.special, metadata=replace(own, name=name))
         try:
             allocation = decided or claim.status.allocation
-            after = reserved(claim, allocation, pod, now_s, is_new=decided is not None)
+            after = with_reservation(claim, allocation, pod, now_s, is_new=decided is not None)
         except ReservationError as error:
             raise PluginError(str(error)) from error
-        writes.append(ObjectWrite(RESOURCE_CLAIMS, before, after if decided is None else protected(after)))
+        writes.append(ObjectWrite(RESOURCE_CLAIMS, before, after if decided is None else with_finalizer(after)))
     return writes
