@@ -20,49 +20,49 @@ class DomainMap(NativeMap):
         return {}
 
 
-def select(held: Any, key: Any) -> Any:
-    """The value under a key, wrapped if `held` is optional.
+def select(container: Any, key: Any) -> Any:
+    """Return the value under a key, wrapped if `held` is optional.
 
     Raises: EvaluationError: the key is missing, or `held` is not a map or list.
     """
-    if type(held) is Optional:
-        return select_optional(held, key)
-    value, found = _look_up(held, key)
-    if not found:
-        raise EvaluationError(f"{'index out of bounds' if type(held) is list else 'no such key'}: {key}")
+    if type(container) is Optional:
+        return select_optional(container, key)
+    value, present = _look_up(container, key)
+    if not present:
+        raise EvaluationError(f"{'index out of bounds' if type(container) is list else 'no such key'}: {key}")
     return value
 
 
-def select_optional(held: Any, key: Any) -> Optional:
-    """The value under a key as an optional value, absent if the key is missing.
+def select_optional(container: Any, key: Any) -> Optional:
+    """Return the value under a key as an optional value, absent if the key is missing.
 
     Raises: EvaluationError: the type of the key is not valid for a list.
     """
-    if type(held) is Optional:
-        if not held.present:
+    if type(container) is Optional:
+        if not container.present:
             return NONE
-        held = held.value
-    value, found = _look_up(held, key)
-    return Optional(value) if found else NONE
+        container = container.value
+    value, present = _look_up(container, key)
+    return Optional(value) if present else NONE
 
 
-def is_present(held: Any, key: str) -> bool:
-    """Whether a map has the key, or an optional contains such a map."""
-    if type(held) is Optional:
-        return bool(held.present) and is_present(held.value, key)
-    if type(held) is list:
-        return bool(_look_up(held, key)[1])
-    return type(held) is DomainMap or (isinstance(held, dict) and key in held)
+def is_present(container: Any, key: str) -> bool:
+    """Tell whether a map has the key, or an optional contains such a map."""
+    if type(container) is Optional:
+        return bool(container.present) and is_present(container.value, key)
+    if type(container) is list:
+        return bool(_look_up(container, key)[1])
+    return type(container) is DomainMap or (isinstance(container, dict) and key in container)
 
 
-def _look_up(held: Any, key: Any) -> tuple[Any, bool]:
-    if isinstance(held, dict):
-        if type(held) is DomainMap:
-            return held[key] if type(key) is str else {}, True
-        return (held[key_of(key)], True) if has_key(held, key) else (None, False)
-    if type(held) is list:
+def _look_up(container: Any, key: Any) -> tuple[Any, bool]:
+    if isinstance(container, dict):
+        if type(container) is DomainMap:
+            return container[key] if type(key) is str else {}, True
+        return (container[key_of(key)], True) if has_key(container, key) else (None, False)
+    if type(container) is list:
         index = _index(key)
-        return (held[index], True) if 0 <= index < len(held) else (None, False)
+        return (container[index], True) if 0 <= index < len(container) else (None, False)
     return None, False
 
 
@@ -88,22 +88,22 @@ _UNREADABLE = Optional(Unreadable())
 
 
 def as_read(value: Any) -> Any:
-    """The value in the form that it has after being read from a variable or a conditional."""
+    """Return the value in the form that it has after being read from a variable or a conditional."""
     if type(value) is not Optional or not value.present:
         return value
-    held = value.value
-    if isinstance(held, Opaque) and not held.IS_NATIVE:
+    content = value.value
+    if isinstance(content, Opaque) and not content.IS_NATIVE:
         return _UNREADABLE
-    if type(held) is DomainMap:
-        return Optional(NativeMap(held))
-    return held if type(held) is Optional else value
+    if type(content) is DomainMap:
+        return Optional(NativeMap(content))
+    return content if type(content) is Optional else value
 
 
-def read_value(held: Optional) -> Any:
-    """The value of a present optional.
+def read_value(optional: Optional) -> Any:
+    """Return the value of a present optional.
 
     Raises: EvaluationError: it was read from a variable, and upstream cannot convert it back.
     """
-    if type(held.value) is Unreadable:
+    if type(optional.value) is Unreadable:
         raise EvaluationError("unsupported conversion of an optional value")
-    return held.value
+    return optional.value

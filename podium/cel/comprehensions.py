@@ -7,7 +7,7 @@ from typing import Any
 
 from podium.cel.errors import EvaluationError, no_such_overload
 from podium.cel.frame import COST_SLOT, Frame, Run, charge
-from podium.cel.values import bounded, from_key, key_of, type_name
+from podium.cel.values import check_size, from_key, key_of, type_name
 
 _ALL_COSTS, _EXISTS_COSTS = (2, 1), (3, 1)
 
@@ -24,63 +24,63 @@ class _Failure:
 _UNSET = object()
 
 
-def elements(held: Any) -> Iterable[Any]:
-    """The values that a loop with one variable iterates over: the elements of a list or the keys of a map.
+def elements(iterable: Any) -> Iterable[Any]:
+    """Return the values that a loop with one variable iterates over: the elements of a list or the keys of a map.
 
     Raises: EvaluationError.
     """
-    if type(held) is list:
-        return held
-    if isinstance(held, dict):
-        return [from_key(key) for key in held]
-    raise EvaluationError(f"got '{type_name(held)}', expected iterable type")
+    if type(iterable) is list:
+        return iterable
+    if isinstance(iterable, dict):
+        return [from_key(key) for key in iterable]
+    raise EvaluationError(f"got '{type_name(iterable)}', expected iterable type")
 
 
-def pairs(held: Any) -> Iterable[tuple[Any, Any]]:
-    """The pairs that a loop with two variables iterates over: indexes and elements, or keys and values.
+def pairs(iterable: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the pairs that a loop with two variables iterates over: indexes and elements, or keys and values.
 
     Raises: EvaluationError.
     """
-    if type(held) is list:
-        return enumerate(held)
-    if isinstance(held, dict):
-        return [(from_key(key), value) for key, value in held.items()]
-    raise EvaluationError(f"unsupported comprehension range type: {type_name(held)}")
+    if type(iterable) is list:
+        return enumerate(iterable)
+    if isinstance(iterable, dict):
+        return [(from_key(key), value) for key, value in iterable.items()]
+    raise EvaluationError(f"unsupported comprehension range type: {type_name(iterable)}")
 
 
 class Loop:
     """The common part of all loops: the range and the iteration variables."""
 
-    __slots__ = ("first", "iterated", "second", "tracked")
+    __slots__ = ("counts_costs", "first", "iterable", "second")
 
-    def __init__(self, iterated: Run, first: int, second: int | None, *, tracked: bool) -> None:
-        self.iterated = iterated
+    def __init__(self, iterable: Run, first: int, second: int | None, *, counts_costs: bool) -> None:
+        self.iterable = iterable
         self.first = first
         self.second = second
-        self.tracked = tracked
+        self.counts_costs = counts_costs
 
-    def each(self, frame: Frame) -> Iterator[None]:
+    def iterate(self, frame: Frame) -> Iterator[None]:
         """Iterate over the range and set the variables."""
-        held = self.iterated(frame)
+        values = self.iterable(frame)
         first, second = self.first, self.second
         if second is None:
-            for value in elements(held):
+            for value in elements(values):
                 frame[first] = value
                 yield
             return
-        for frame[first], frame[second] in pairs(held):
+        for frame[first], frame[second] in pairs(values):
             yield
 
 
 def quantifier(loop: Loop, predicate: Run, deciding: bool) -> Run:
-    """`exists` (deciding: True) or `all` (False): the first deciding iteration ends it and absorbs earlier errors."""
+    """Compile `exists` (deciding: True) or `all` (False): the first deciding iteration absorbs earlier errors."""
     per_check, per_turn = _EXISTS_COSTS if deciding else _ALL_COSTS
 
     def run(frame: Frame) -> Any:
         failure: EvaluationError | None = None
-        turns = loop.each(frame)
+        turns = loop.iterate(frame)
         for _ in turns:
-            if loop.tracked:
+            if loop.counts_costs:
                 charge(frame, per_check + per_turn)
             try:
                 value = predicate(frame)
@@ -88,12 +88,12 @@ def quantifier(loop: Loop, predicate: Run, deciding: bool) -> Run:
                 failure = failure or error
                 continue
             if value is deciding:
-                if loop.tracked:
+                if loop.counts_costs:
                     _charge_exit(frame, turns, per_check)
                 return deciding
             if value is not (not deciding):
                 failure = failure or no_such_overload("_||_" if deciding else "_&&_")
-        if loop.tracked:
+        if loop.counts_costs:
             charge(frame, 1)
         if failure is not None:
             raise failure
@@ -108,84 +108,84 @@ def _charge_exit(frame: Frame, turns: Iterator[None], per_check: int) -> None:
 
 
 def exactly_one(loop: Loop, predicate: Run) -> Run:
-    """`exists_one`: whether the predicate holds for exactly one element."""
+    """Compile `exists_one`, which is true if the predicate holds for exactly one element."""
 
     def run(frame: Frame) -> bool:
         count = 0
-        for _ in loop.each(frame):
-            if _decided(predicate(frame)):
+        for _ in loop.iterate(frame):
+            if _as_bool(predicate(frame)):
                 count += 1
-                if loop.tracked:
+                if loop.counts_costs:
                     charge(frame, 2)
         return count == 1
 
     return run
 
 
-def collected(loop: Loop, predicate: Run | None, element: Run, cost: int) -> Run:
-    """`map`, `filter` and `transformList`: a new list."""
+def collect(loop: Loop, predicate: Run | None, element: Run, cost: int) -> Run:
+    """Compile `map`, `filter` and `transformList`, which build a list."""
 
     def run(frame: Frame) -> list[Any]:
-        found: list[Any] = []
-        for _ in loop.each(frame):
-            if predicate is not None and not _decided(predicate(frame)):
+        result: list[Any] = []
+        for _ in loop.iterate(frame):
+            if predicate is not None and not _as_bool(predicate(frame)):
                 continue
-            found.append(element(frame))
-            if loop.tracked:
+            result.append(element(frame))
+            if loop.counts_costs:
                 charge(frame, cost)
-        return list(bounded(found))
+        return list(check_size(result))
 
     return run
 
 
-def inserted_entries(loop: Loop, predicate: Run | None, key: Run, value: Run) -> Run:
-    """`transformMap`: a new map. Each iteration adds a value under a key."""
+def insert_entries(loop: Loop, predicate: Run | None, key: Run, value: Run) -> Run:
+    """Compile `transformMap`: each iteration adds a value under a key to a new map."""
 
     def run(frame: Frame) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
-        for _ in _chosen(loop, predicate, frame):
+        entries: dict[Any, Any] = {}
+        for _ in _iterate_if(loop, predicate, frame):
             place = key_of(key(frame))
             if place is None:
                 raise EvaluationError("unsupported key type")
-            _insert(found, place, value(frame))
-        return found
+            _insert(entries, place, value(frame))
+        return entries
 
     return run
 
 
-def inserted_maps(loop: Loop, predicate: Run | None, entries: Run) -> Run:
-    """`transformMapEntry`: a new map. Each iteration adds the entries of another map."""
+def insert_maps(loop: Loop, predicate: Run | None, entries: Run) -> Run:
+    """Compile `transformMapEntry`: each iteration adds the entries of another map to a new map."""
 
     def run(frame: Frame) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
-        for _ in _chosen(loop, predicate, frame):
-            added = entries(frame)
-            if not isinstance(added, dict):
+        result: dict[Any, Any] = {}
+        for _ in _iterate_if(loop, predicate, frame):
+            insertion = entries(frame)
+            if not isinstance(insertion, dict):
                 raise no_such_overload("cel.@mapInsert")
-            for key, value in added.items():
-                _insert(found, key, value)
-        return found
+            for key, value in insertion.items():
+                _insert(result, key, value)
+        return result
 
     return run
 
 
-def _chosen(loop: Loop, predicate: Run | None, frame: Frame) -> Iterable[None]:
-    """The iterations of a loop for which its predicate holds."""
-    for _ in loop.each(frame):
-        if loop.tracked:
+def _iterate_if(loop: Loop, predicate: Run | None, frame: Frame) -> Iterable[None]:
+    """Return the iterations of a loop for which its predicate holds."""
+    for _ in loop.iterate(frame):
+        if loop.counts_costs:
             charge(frame, 2)
-        if predicate is None or _decided(predicate(frame)):
+        if predicate is None or _as_bool(predicate(frame)):
             yield
 
 
-def _insert(found: dict[Any, Any], key: Any, value: Any) -> None:
-    if key in found:
+def _insert(entries: dict[Any, Any], key: Any, value: Any) -> None:
+    if key in entries:
         raise EvaluationError(f"insert failed: key {from_key(key)} already exists")
-    found[key] = value
+    entries[key] = value
 
 
-def bound(slot: int, result: Run) -> Run:
-    """`cel.bind`: an expression with a bound name, whose value is computed on its first read."""
+def bind(slot: int, result: Run) -> Run:
+    """Compile `cel.bind`. The value of the bound name is computed on its first read."""
 
     def run(frame: Frame) -> Any:
         frame[slot] = _UNSET
@@ -195,41 +195,41 @@ def bound(slot: int, result: Run) -> Run:
 
 
 def bound_name(slot: int, value: Run) -> Run:
-    """A read of a name that `cel.bind` has bound."""
+    """Return a read of a name that `cel.bind` has bound."""
 
     def run(frame: Frame) -> Any:
-        held = frame[slot]
-        if held is _UNSET:
+        state = frame[slot]
+        if state is _UNSET:
             try:
-                held = value(frame)
+                state = value(frame)
             except EvaluationError as error:
                 frame[slot] = _Failure(error)
                 raise
-            frame[slot] = held
-        elif type(held) is _Failure:
-            raise held.error
-        return held
+            frame[slot] = state
+        elif type(state) is _Failure:
+            raise state.error
+        return state
 
     return run
 
 
 def repeated_name(slot: int, value: Run) -> Run:
-    """A read of the target of `optMap`. It is computed once, and charged for on every read."""
+    """Return a read of the target of `optMap`. It is computed once, and charged for on every read."""
 
     def run(frame: Frame) -> Any:
         if frame[slot] is _UNSET:
-            before = frame[COST_SLOT]
-            held = value(frame)
-            frame[slot] = held, frame[COST_SLOT] - before
-            return held
-        held, cost = frame[slot]
+            cost_before = frame[COST_SLOT]
+            target = value(frame)
+            frame[slot] = target, frame[COST_SLOT] - cost_before
+            return target
+        target, cost = frame[slot]
         charge(frame, cost)
-        return held
+        return target
 
     return run
 
 
-def _decided(value: Any) -> bool:
+def _as_bool(value: Any) -> bool:
     if value is True or value is False:
         return bool(value)
     raise no_such_overload("_?_:_")

@@ -6,10 +6,13 @@ expressions, with the default feature gates.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
+from podium.cel import types
 from podium.cel.functions import Function, Overload, table
 from podium.cel.libraries import (
     addresses,
@@ -27,71 +30,34 @@ from podium.cel.libraries import (
     urls,
     versions,
 )  # fmt: skip
-from podium.cel.types import (
-    ANY,
-    BOOL,
-    BYTES,
-    CIDR,
-    DEVICE,
-    DOUBLE,
-    DURATION,
-    DYN,
-    INT,
-    IP,
-    NULL,
-    QUANTITY,
-    STRING,
-    TIMESTAMP,
-    TYPE,
-    UINT,
-    Type,
-    list_of,
-    map_of,
-    optional_of,
-)  # fmt: skip
+from podium.cel.types import Type
 
-VARIABLES: Final[Mapping[str, Type]] = MappingProxyType({"device": DEVICE})
+VARIABLES: Final[Mapping[str, Type]] = MappingProxyType({"device": types.DEVICE})
 
 FIELDS: Final[Mapping[Type, Mapping[str, Type]]] = MappingProxyType(
     {
-        DEVICE: MappingProxyType(
+        types.DEVICE: MappingProxyType(
             {
-                "driver": STRING,
-                "allowMultipleAllocations": BOOL,
-                "attributes": map_of(STRING, map_of(STRING, ANY)),
-                "capacity": map_of(STRING, map_of(STRING, QUANTITY)),
+                "driver": types.STRING,
+                "allowMultipleAllocations": types.BOOL,
+                "attributes": types.map_of(types.STRING, types.map_of(types.STRING, types.ANY)),
+                "capacity": types.map_of(types.STRING, types.map_of(types.STRING, types.QUANTITY)),
             }
         )
     }
 )
 
-TYPE_NAMES: Final[Mapping[str, Type]] = MappingProxyType(
-    {
-        each.name: each
-        for each in (
-            BOOL,
-            BYTES,
-            DOUBLE,
-            DURATION,
-            INT,
-            NULL,
-            STRING,
-            TIMESTAMP,
-            TYPE,
-            UINT,
-            IP,
-            CIDR,
-            list_of(DYN),
-            map_of(DYN, DYN),
-            optional_of(DYN),
-        )
-    }
-)
+_NAMED_TYPES = (
+    types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING, types.TIMESTAMP,
+    types.TYPE, types.UINT, types.IP, types.CIDR, types.list_of(types.DYN), types.map_of(types.DYN, types.DYN),
+    types.optional_of(types.DYN),
+)  # fmt: skip
+TYPE_NAMES: Final[Mapping[str, Type]] = MappingProxyType({kind.name: kind for kind in _NAMED_TYPES})
 """The types that expressions can name."""
 
 
 def _control(name: str, signature: str) -> Overload:
-    """A function that the planner compiles to something other than a call."""
+    """Declare a function that the planner compiles to something other than a call."""
     return Overload(name, signature, lambda *_values: None)
 
 
@@ -114,24 +80,17 @@ _CONTROL = (
     _control("optional_map_optindex_optional_value", "_[?_](optional(map(K, V)), K) -> optional(V)"),
 )
 
+_LIBRARIES = (
+    arithmetic, comparisons, conversions, times, strings, regexes, lists, optionals, quantities, versions, addresses,
+    urls, formats, authorization,
+)  # fmt: skip
 FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
-    table(
-        (
-            *_CONTROL,
-            *arithmetic.OVERLOADS,
-            *comparisons.OVERLOADS,
-            *conversions.OVERLOADS,
-            *times.OVERLOADS,
-            *strings.OVERLOADS,
-            *regexes.OVERLOADS,
-            *lists.OVERLOADS,
-            *optionals.OVERLOADS,
-            *quantities.OVERLOADS,
-            *versions.OVERLOADS,
-            *addresses.OVERLOADS,
-            *urls.OVERLOADS,
-            *formats.OVERLOADS,
-            *authorization.OVERLOADS,
-        )
-    )
+    table((*_CONTROL, *chain.from_iterable(library.OVERLOADS for library in _LIBRARIES)))
 )
+"""The functions that need no parser of quantities."""
+
+
+@functools.lru_cache
+def functions_with(parse_quantity: quantities.ParseQuantity) -> Mapping[str, Function]:
+    """Return all functions, of which some parse quantities."""
+    return MappingProxyType({**FUNCTIONS, **table(quantities.parsing_overloads(parse_quantity))})

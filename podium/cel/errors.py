@@ -16,5 +16,5 @@ class CostLimitError(Exception):
 
 
 def no_such_overload(function: str) -> EvaluationError:
-    """The error of a function that is not defined for values of these types."""
+    """Return the error of a function that is not defined for values of these types."""
     return EvaluationError(f"no such overload: {function}")

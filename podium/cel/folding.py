@@ -14,28 +14,25 @@ from podium.cel.values import key_of
 _INDEXING = frozenset({"_[_]", "_[?_]"})
 
 
-def folded(node: Expr) -> Expr:
-    """The expression with its constant parts replaced by literals.
-
-    Raises: CompileError.
-    """
+def fold(node: Expr) -> Expr:
+    """Return the expression with its constant parts replaced by literals. Raises: CompileError."""
     match node:
         case Ident() | Select() if node.constant is not None:
             return _literal(node.position, node.constant, node.type)
         case Select():
-            node.operand = folded(node.operand)
+            node.operand = fold(node.operand)
         case Call():
-            return _folded_call(node)
+            return _fold_call(node)
         case ListLiteral():
-            node.elements = [folded(each) for each in node.elements]
-            if not node.optional and all(isinstance(each, Literal) for each in node.elements):
-                values = [each.value for each in node.elements if isinstance(each, Literal)]
+            node.elements = [fold(element) for element in node.elements]
+            if not node.optional and all(isinstance(element, Literal) for element in node.elements):
+                values = [element.value for element in node.elements if isinstance(element, Literal)]
                 return _literal(node.position, values, node.type)
         case MapLiteral():
-            return _folded_map(node)
+            return _fold_map(node)
         case Comprehension():
-            node.iterated, node.initial = folded(node.iterated), folded(node.initial)
-            node.step, node.result = folded(node.step), folded(node.result)
+            node.iterated, node.initial = fold(node.iterated), fold(node.initial)
+            node.step, node.result = fold(node.step), fold(node.result)
     return node
 
 
@@ -45,10 +42,10 @@ def _literal(position: int, value: object, of_type: Type) -> Literal:
     return literal
 
 
-def _folded_call(node: Call) -> Expr:
+def _fold_call(node: Call) -> Expr:
     if node.target is not None:
-        node.target = folded(node.target)
-    node.arguments = [folded(each) for each in node.arguments]
+        node.target = fold(node.target)
+    node.arguments = [fold(argument) for argument in node.arguments]
     if node.function == "@in" and node.overloads == ["in_list"] and _is_empty(node.arguments[1]):
         return _literal(node.position, False, node.type)
     if node.function in _INDEXING and not _may_index(node.arguments[1]):
@@ -73,9 +70,9 @@ def _is_empty(node: Expr) -> bool:
     return isinstance(node, Literal) and node.value == []
 
 
-def _folded_map(node: MapLiteral) -> Expr:
+def _fold_map(node: MapLiteral) -> Expr:
     for entry in node.entries:
-        entry.key, entry.value = folded(entry.key), folded(entry.value)
+        entry.key, entry.value = fold(entry.key), fold(entry.value)
     values = {}
     for entry in node.entries:
         key = key_of(entry.key.value) if isinstance(entry.key, Literal) else None

@@ -15,15 +15,12 @@ DEVICE_SLOT, COST_SLOT, LIMIT_SLOT, FIRST_SLOT = 0, 1, 2, 3
 
 
 def new_frame(device: Any, limit: int, slots: int) -> Frame:
-    """The frame of one evaluation."""
+    """Return the frame of one evaluation."""
     return [device, 0, limit, *(None,) * (slots - FIRST_SLOT)]
 
 
 def charge(frame: Frame, cost: int) -> None:
-    """Add to the cost.
-
-    Raises: CostLimitError.
-    """
+    """Add to the cost. Raises: CostLimitError."""
     total = frame[COST_SLOT] = frame[COST_SLOT] + cost
     if total > frame[LIMIT_SLOT]:
         raise CostLimitError("operation cancelled: actual cost limit exceeded")

@@ -12,7 +12,7 @@ from podium.cel.values import UInt, size_of, type_of
 
 Implementation: TypeAlias = Callable[..., Any]
 Matcher: TypeAlias = Callable[[Any], bool] | None
-"""Whether a value has a type; None if every value has it."""
+"""Tells whether a value has a type; None if every value has it."""
 CallCost: TypeAlias = Callable[[tuple[Any, ...], Any], int]
 """The cost of a call, given its arguments and its result."""
 
@@ -22,7 +22,7 @@ _SIGNATURE = re.compile(r"(?:(?P<target>[\w(), ]+?)\.)?(?P<name>[^\s(]+)\((?P<ar
 
 
 def unit_cost(_arguments: tuple[Any, ...], _result: Any) -> int:
-    """The cost of a call that takes constant time."""
+    """Return the cost of a call that takes constant time."""
     return 1
 
 
@@ -34,9 +34,9 @@ class Overload:
         signature: `target.name(argument, argument) -> result`, or without a target. `a::b` is the function `a.b`.
         run: the implementation; takes the target and the arguments, and raises EvaluationError.
         cost: the cost of a call.
-        postpaid: whether the cost depends on the result. Other calls are charged before they run, so that no call
+        postpaid: the cost depends on the result. Other calls are charged before they run, so that no call
             beyond the limit runs.
-        loose: whether at run time any list is accepted for a typed list of the signature.
+        loose: at run time, any list is accepted for a typed list of the signature.
     """
 
     __slots__ = ("arguments", "cost", "id", "is_member", "matchers", "name", "postpaid", "result", "run")
@@ -56,16 +56,16 @@ class Overload:
         self.id = id
         self.name = match["name"].replace("::", ".")
         self.is_member = match["target"] is not None
-        written = ([match["target"]] if self.is_member else []) + _split(match["arguments"])
-        self.arguments: tuple[Type, ...] = tuple(map(read_type, written))
+        texts = ([match["target"]] if self.is_member else []) + _split(match["arguments"])
+        self.arguments: tuple[Type, ...] = tuple(map(read_type, texts))
         self.result = read_type(match["result"])
         self.run = run
         self.cost = cost
         self.postpaid = postpaid
-        self.matchers = tuple(_matcher(_ANY_LIST if loose and each.kind == "list" else each) for each in self.arguments)
+        self.matchers = tuple(_matcher(_ANY_LIST if loose and kind.kind == "list" else kind) for kind in self.arguments)
 
     def accepts(self, values: tuple[Any, ...]) -> bool:
-        """Whether the overload is defined for these values."""
+        """Tell whether the overload is defined for these values."""
         return len(values) == len(self.matchers) and all(
             match is None or match(value) for match, value in zip(self.matchers, values, strict=True)
         )
@@ -81,10 +81,10 @@ class Function:
         self.overloads = tuple(overloads)
         # Operators choose the overload by the values alone and ignore the checker's result.
         self.by_value = name[0] in "_@!-" or name == "size"
-        self.by_id = {each.id: each for each in self.overloads}
+        self.by_id = {overload.id: overload for overload in self.overloads}
 
     def for_values(self, values: tuple[Any, ...]) -> Overload:
-        """The first overload that is defined for these values.
+        """Return the first overload that is defined for these values.
 
         Raises: EvaluationError: no overload is defined for them.
         """
@@ -95,7 +95,7 @@ class Function:
 
 
 def table(overloads: Iterable[Overload]) -> dict[str, Function]:
-    """The functions by name."""
+    """Return the functions by name."""
     grouped: dict[str, list[Overload]] = {}
     for overload in overloads:
         grouped.setdefault(overload.name, []).append(overload)
@@ -110,45 +110,45 @@ def _split(arguments: str) -> list[str]:
         if character == "," and depth == 0:
             parts.append(arguments[start:i])
             start = i + 1
-    return [each.strip() for each in [*parts, arguments[start:]] if each.strip()]
+    return [part.strip() for part in [*parts, arguments[start:]] if part.strip()]
 
 
-def _matcher(expected: Type) -> Matcher:
-    """A function that tests values for a type; None if all match. Lists and maps are tested by their first element."""
-    if expected.kind in ("dyn", "parameter"):
+def _matcher(expected_type: Type) -> Matcher:
+    """Return a function that tests values for a type; None if all match. Lists are tested by their first element."""
+    if expected_type.kind in ("dyn", "parameter"):
         return None
-    name = expected.name
+    name = expected_type.name
     if name in _CLASSES:
-        wanted = _CLASSES[name]
-        return lambda value: type(value) is wanted
-    if expected.kind == "struct":
-        return lambda value: getattr(value, "TYPE", None) is expected
-    if expected.kind == "list":
-        element = _matcher(expected.parameters[0])
+        value_class = _CLASSES[name]
+        return lambda value: type(value) is value_class
+    if expected_type.kind == "struct":
+        return lambda value: getattr(value, "TYPE", None) is expected_type
+    if expected_type.kind == "list":
+        element = _matcher(expected_type.parameters[0])
         if element is None:
             return lambda value: type(value) is list
         return lambda value: type(value) is list and (not value or element(value[0]))
-    if expected.kind == "map":
+    if expected_type.kind == "map":
         return lambda value: isinstance(value, dict)
     return lambda value: type_of(value).name == name
 
 
-def per_size(factor: float, *which: int) -> CallCost:
-    """The cost of a call that is linear in the size of some arguments.
+def per_size(factor: float, *indexes: int) -> CallCost:
+    """Return the cost of a call that is linear in the size of some arguments.
 
     Args:
         factor: the cost of a character or an element.
-        which: the indexes of these arguments.
+        indexes: the indexes of these arguments.
     """
-    (first, *others) = which
+    (first, *tail) = indexes
 
     def cost(arguments: tuple[Any, ...], _result: Any) -> int:
-        total = size_of(arguments[first]) + sum(size_of(arguments[each]) for each in others)
+        total = size_of(arguments[first]) + sum(size_of(arguments[index]) for index in tail)
         return ceiling(total * factor)
 
     return cost
 
 
 def ceiling(number: float) -> int:
-    """The number rounded up."""
+    """Return the number rounded up."""
     return -int(-number // 1)

@@ -38,11 +38,8 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """Split an expression into tokens, followed by one for its end.
-
-    Raises: CompileError.
-    """
-    found = []
+    """Split an expression into tokens, followed by one for its end. Raises: CompileError."""
+    result = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -52,13 +49,13 @@ def tokens(text: str) -> list[Token]:
         if kind == "symbol" or (kind == "name" and token in _KEYWORDS):
             kind = token
         if kind != "space":
-            found.append(Token(kind, token, position))
+            result.append(Token(kind, token, position))
         position = match.end()
-    found.append(Token(END, "", position))
-    return found
+    result.append(Token(END, "", position))
+    return result
 
 
 def place(text: str, position: int) -> str:
-    """The line and the column of a position, both counted from 1."""
+    """Return the line and the column of a position, both counted from 1."""
     line_start = text.rfind("\n", 0, position) + 1
     return f"{text.count(chr(10), 0, position) + 1}:{position - line_start + 1}"

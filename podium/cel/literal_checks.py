@@ -19,10 +19,7 @@ _READERS: dict[str, Callable[[str], object]] = {"duration": times.parse_duration
 
 
 def check_literals(root: Expr, checker: Checker, text: str) -> None:
-    """Check a whole expression after type checking.
-
-    Raises: CompileError.
-    """
+    """Check a whole expression after type checking. Raises: CompileError."""
     pending = [(root, False)]
     while pending:
         node, in_format = pending.pop()
@@ -31,17 +28,17 @@ def check_literals(root: Expr, checker: Checker, text: str) -> None:
         except EvaluationError as error:
             raise CompileError(f"{place(text, node.position)}: {error}") from error
         in_format = in_format or _is_format(node)
-        pending.extend((each, in_format) for each in children(node))
+        pending.extend((child, in_format) for child in children(node))
 
 
 def _check(node: Expr, checker: Checker, *, in_format: bool) -> None:
     match node:
         case ListLiteral() if not in_format:
             _check_alike(
-                _element_type(checker, each, optional=i in node.optional) for i, each in enumerate(node.elements)
+                _element_type(checker, element, optional=i in node.optional) for i, element in enumerate(node.elements)
             )
         case MapLiteral() if not in_format:
-            _check_alike(checker.resolved(entry.key) for entry in node.entries)
+            _check_alike(checker.resolve(entry.key) for entry in node.entries)
             _check_alike(_element_type(checker, entry.value, optional=entry.optional) for entry in node.entries)
         case Call():
             _check_call(node, checker)
@@ -49,7 +46,7 @@ def _check(node: Expr, checker: Checker, *, in_format: bool) -> None:
 
 def _check_call(node: Call, checker: Checker) -> None:
     values = ([] if node.target is None else [node.target]) + node.arguments
-    constants = [each.value if isinstance(each, Literal) else None for each in values]
+    constants = [argument.value if isinstance(argument, Literal) else None for argument in values]
     if node.function in _READERS and len(values) == 1 and isinstance(constants[0], str):
         _READERS[node.function](constants[0])
     elif node.function == "matches" and node.target is None and isinstance(constants[0], str):
@@ -66,36 +63,36 @@ def _is_format(node: Expr) -> bool:
 
 
 def _element_type(checker: Checker, element: Expr, *, optional: bool) -> Type:
-    found = checker.resolved(element)
-    return found.parameters[0] if optional and is_optional(found) else found
+    element_type = checker.resolve(element)
+    return element_type.parameters[0] if optional and is_optional(element_type) else element_type
 
 
 def _check_alike(types: Iterable[Type]) -> None:
     first: Type | None = None
-    for found in types:
-        first = first or found
-        if found != first:
-            raise EvaluationError(f"expected type '{first}' but found '{found}'")
+    for element_type in types:
+        first = first or element_type
+        if element_type != first:
+            raise EvaluationError(f"expected type '{first}' but found '{element_type}'")
 
 
 def _check_format(template: str, arguments: list[Expr], checker: Checker) -> None:
     verbs = [clause.verb for clause in clauses(template) if clause.verb]
     for verb, argument in zip(verbs, arguments, strict=False):
-        refused = _refused(verb, argument, checker)
-        if refused is not None:
-            raise EvaluationError(f"error during formatting: %{verb} does not take {refused}")
+        mismatch = _mismatch(verb, argument, checker)
+        if mismatch is not None:
+            raise EvaluationError(f"error during formatting: %{verb} does not take {mismatch}")
     if len(verbs) != len(arguments):
         raise EvaluationError(f"string.format takes {len(verbs)} arguments here, got {len(arguments)}")
 
 
-def _refused(verb: str, argument: Expr, checker: Checker) -> Type | None:
-    """The argument's type if the verb does not accept it, else None. For %s also the elements of literals count."""
-    found = checker.resolved(argument)
-    if not takes(verb, found):
-        return found
+def _mismatch(verb: str, argument: Expr, checker: Checker) -> Type | None:
+    """Return the argument's type if the verb refuses it, else None. `%s` also checks the elements of literals."""
+    argument_type = checker.resolve(argument)
+    if not takes(verb, argument_type):
+        return argument_type
     if verb == "s" and isinstance(argument, (ListLiteral, MapLiteral)):
-        for each in children(argument):
-            refused = _refused(verb, each, checker)
-            if refused is not None:
-                return refused
+        for child in children(argument):
+            mismatch = _mismatch(verb, child, checker)
+            if mismatch is not None:
+                return mismatch
     return None

@@ -17,10 +17,7 @@ class LiteralError(Exception):
 
 
 def read_int(text: str) -> int:
-    """Parse a literal such as `12` or `-0x1F`.
-
-    Raises: LiteralError.
-    """
+    """Parse a literal such as `12` or `-0x1F`. Raises: LiteralError."""
     number = _integer(text)
     if not INT_MIN <= number <= INT_MAX:
         raise LiteralError("invalid int literal")
@@ -28,10 +25,7 @@ def read_int(text: str) -> int:
 
 
 def read_uint(text: str) -> UInt:
-    """Parse a literal such as `12u`.
-
-    Raises: LiteralError.
-    """
+    """Parse a literal such as `12u`. Raises: LiteralError."""
     number = _integer(text[:-1])
     if number > UINT_MAX:
         raise LiteralError("invalid uint literal")
@@ -45,10 +39,7 @@ def _integer(text: str) -> int:
 
 
 def read_float(text: str) -> float:
-    """Parse a literal such as `1.5e3`.
-
-    Raises: LiteralError.
-    """
+    """Parse a literal such as `1.5e3`. Raises: LiteralError."""
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise LiteralError("invalid double literal")
@@ -56,10 +47,7 @@ def read_float(text: str) -> float:
 
 
 def read_string(text: str) -> str:
-    """Parse a string literal with any kind of quotes.
-
-    Raises: LiteralError.
-    """
+    """Parse a string literal with any kind of quotes. Raises: LiteralError."""
     body, raw = _body(text)
     return body if raw or "\\" not in body else _ESCAPE.sub(_character, body)
 

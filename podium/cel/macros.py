@@ -37,14 +37,11 @@ class MacroError(Exception):
 Macro: TypeAlias = Callable[[Call], Expr | None]
 
 
-def expanded(call: Call) -> Expr:
-    """The expansion of a call. A call that is not a macro is returned unchanged.
-
-    Raises: MacroError.
-    """
+def expand(call: Call) -> Expr:
+    """Return the expansion of a call. A call that is not a macro is returned unchanged. Raises: MacroError."""
     macro = _MACROS.get((call.function, len(call.arguments), call.target is not None))
-    found = macro(call) if macro is not None else None
-    return call if found is None else found
+    expansion = macro(call) if macro is not None else None
+    return call if expansion is None else expansion
 
 
 def _name(argument: Expr) -> str:
@@ -54,8 +51,8 @@ def _name(argument: Expr) -> str:
 
 
 def _variables(call: Call, body: int) -> tuple[str, str | None]:
-    """The one or two iteration variables before the `body` last arguments."""
-    names = [_name(each) for each in call.arguments[:-body]]
+    """Return the one or two iteration variables before the `body` last arguments."""
+    names = [_name(argument) for argument in call.arguments[:-body]]
     for name in names:
         if name in (ACCUMULATOR, _OLD_ACCUMULATOR):
             raise MacroError(call.position, "iteration variable overwrites accumulator variable")
@@ -99,8 +96,8 @@ def _exists(call: Call) -> Expr:
 
 
 def _exists_one(call: Call) -> Expr:
-    one = _operator(call, "_+_", _accumulator(call), Literal(call.position, 1))
-    step = _operator(call, "_?_:_", call.arguments[-1], one, _accumulator(call))
+    increment = _operator(call, "_+_", _accumulator(call), Literal(call.position, 1))
+    step = _operator(call, "_?_:_", call.arguments[-1], increment, _accumulator(call))
     result = _operator(call, "_==_", _accumulator(call), Literal(call.position, 1))
     return _collecting(call, _variables(call, 1), Literal(call.position, 0), step, result)
 
@@ -134,10 +131,10 @@ def _filter(call: Call) -> Expr:
 
 
 def _transform(call: Call, initial: Expr, step: Expr) -> Expr:
-    filtered = len(call.arguments) == 4
-    if filtered:
+    has_filter = len(call.arguments) == 4
+    if has_filter:
         step = _when(call, call.arguments[2], step)
-    return _collecting(call, _variables(call, 2 if filtered else 1), initial, step)
+    return _collecting(call, _variables(call, 2 if has_filter else 1), initial, step)
 
 
 def _transform_list(call: Call) -> Expr:
@@ -156,7 +153,7 @@ def _transform_map_entry(call: Call) -> Expr:
 
 
 def _binding(call: Call, name: str, value: Expr, result: Expr) -> Comprehension:
-    """A loop over an empty list whose accumulator is the bound name."""
+    """Return a loop over an empty list whose accumulator is the bound name."""
     nothing = ListLiteral(call.position, [], frozenset())
     false = Literal(call.position, False)
     return Comprehension(call.position, nothing, UNUSED, None, name, value, false, Ident(call.position, name), result)
@@ -172,14 +169,14 @@ def _bind(call: Call) -> Expr | None:
 
 
 def _optional_map(call: Call) -> Expr:
-    return _on_value(call, lambda bound: _operator(call, "optional.of", bound))
+    return _on_value(call, lambda binding: _operator(call, "optional.of", binding))
 
 
 def _optional_flat_map(call: Call) -> Expr:
-    return _on_value(call, lambda bound: bound)
+    return _on_value(call, lambda binding: binding)
 
 
-def _on_value(call: Call, wrapped: Callable[[Expr], Expr]) -> Expr:
+def _on_value(call: Call, wrap: Callable[[Expr], Expr]) -> Expr:
     """Bind the target to a name. Upstream repeats the target, so that a chain of n calls gives 2^n expressions."""
     name, body = call.arguments
     if not isinstance(name, Ident):
@@ -188,8 +185,8 @@ def _on_value(call: Call, wrapped: Callable[[Expr], Expr]) -> Expr:
     target = Ident(call.position, TARGET)
     present = Call(call.position, "hasValue", target, [])
     value = Call(call.position, "value", Ident(call.position, TARGET), [])
-    bound = _binding(call, name.name, value, body)
-    result = _operator(call, "_?_:_", present, wrapped(bound), _operator(call, "optional.none"))
+    binding = _binding(call, name.name, value, body)
+    result = _operator(call, "_?_:_", present, wrap(binding), _operator(call, "optional.none"))
     return _binding(call, TARGET, call.target, result)
 
 

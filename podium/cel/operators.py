@@ -17,7 +17,7 @@ _MEMBERS = frozenset({str, int, UInt, bool, float})
 
 
 def logical(terms: list[Run], deciding: bool) -> Run:
-    """`||` (deciding: True) or `&&` (False). A deciding term absorbs the errors of all other terms."""
+    """Compile `||` (deciding: True) or `&&` (False). A deciding term absorbs the errors of all other terms."""
     if len(terms) == 2:
         return _logical_pair(terms[0], terms[1], deciding)
     name = _name_of(deciding)
@@ -81,80 +81,82 @@ def conditional(condition: Run, when_true: Run, when_false: Run) -> Run:
     return run
 
 
-def equal(left: Run, right: Run, constant: Any, *, tracked: bool) -> Run:
-    """Compile `left == right`. `constant` is the value of the right side if it is a constant."""
+def equal(lhs: Run, rhs: Run, constant: Any, *, counts_costs: bool) -> Run:
+    """Compile `lhs == rhs`. `constant` is the value of the right side if it is a constant."""
 
     def run(frame: Frame) -> bool:
-        found = equals(left(frame), right(frame))
-        if found is None:
+        is_equal = equals(lhs(frame), rhs(frame))
+        if is_equal is None:
             raise no_such_overload("_==_")
-        return found
+        return is_equal
 
     def run_constant(frame: Frame) -> bool:
-        value = left(frame)
+        value = lhs(frame)
         if type(value) is kind:
             return bool(value == constant)
-        found = equals(value, constant)
-        if found is None:
+        is_equal = equals(value, constant)
+        if is_equal is None:
             raise no_such_overload("_==_")
-        return found
+        return is_equal
 
-    def run_tracked(frame: Frame) -> bool:
-        values = (left(frame), right(frame))
+    def run_and_charge(frame: Frame) -> bool:
+        values = (lhs(frame), rhs(frame))
         charge(frame, 1 if isinstance(values[0], Opaque) else smaller_size(values, None))
-        found = equals(*values)
-        if found is None:
+        is_equal = equals(*values)
+        if is_equal is None:
             raise no_such_overload("_==_")
-        return found
+        return is_equal
 
-    if tracked:
-        return run_tracked
+    if counts_costs:
+        return run_and_charge
     kind = type(constant)
     return run_constant if kind in _SCALARS else run
 
 
-def not_equal(left: Run, right: Run, *, tracked: bool) -> Run:
-    """Compile `left != right`, which is true if equality is not defined."""
+def not_equal(lhs: Run, rhs: Run, *, counts_costs: bool) -> Run:
+    """Compile `lhs != rhs`, which is true if equality is not defined."""
 
     def run(frame: Frame) -> bool:
-        values = (left(frame), right(frame))
-        if tracked:
+        values = (lhs(frame), rhs(frame))
+        if counts_costs:
             charge(frame, smaller_size(values, None))
         return equals(*values) is not True
 
     return run
 
 
-def optional_or(held: Run, other: Run, *, unwrap: bool) -> Run:
-    """`held.or(other)` or, with `unwrap`, `held.orValue(other)`. `other` is evaluated only if needed."""
+def optional_or(optional: Run, alternative: Run, *, unwrap: bool) -> Run:
+    """Compile `optional.or(alternative)` or, with `unwrap`, `optional.orValue(alternative)`."""
 
     def run(frame: Frame) -> Any:
-        value = held(frame)
+        value = optional(frame)
         if type(value) is not Optional:
             return value
         if value.present:
             return read_value(value) if unwrap else value
-        return other(frame)
+        return alternative(frame)
 
     return run
 
 
-def call(function: Function, ids: list[str], arguments: list[Run], known: list[bool], *, tracked: bool) -> Run:
+def call(
+    function: Function, ids: list[str], arguments: list[Run], type_is_certain: list[bool], *, counts_costs: bool
+) -> Run:
     """Compile a call.
 
     Args:
         ids: the overloads that are possible for the types.
-        known: for each argument whether every value of its static type has exactly that type at run time.
-        tracked: whether costs are counted.
+        type_is_certain: for each argument, True if all values of its static type have exactly that type at run time.
+        counts_costs: the closure counts costs.
     """
-    overload = function.by_id[ids[0]] if len(ids) == 1 and (all(known) or not function.by_value) else None
-    if tracked:
-        return _tracked_call(function, overload, arguments)
+    overload = function.by_id[ids[0]] if len(ids) == 1 and (all(type_is_certain) or not function.by_value) else None
+    if counts_costs:
+        return _charged_call(function, overload, arguments)
     if overload is None or len(arguments) > 2:
         return _checked_call(function, overload, arguments)
-    if all(known):
+    if all(type_is_certain):
         return _plain_call(overload.run, arguments)
-    matchers = [None if sure else match for sure, match in zip(known, overload.matchers, strict=True)]
+    matchers = [None if sure else match for sure, match in zip(type_is_certain, overload.matchers, strict=True)]
     return _matched_call(overload, arguments, matchers)
 
 
@@ -164,12 +166,12 @@ def _plain_call(run: Callable[..., Any], arguments: list[Run]) -> Run:
             return lambda frame: run(only(frame))
         case [first, second]:
             return lambda frame: run(first(frame), second(frame))
-    return lambda frame: run(*[each(frame) for each in arguments])
+    return lambda frame: run(*[argument(frame) for argument in arguments])
 
 
 def _matched_call(overload: Overload, arguments: list[Run], matchers: list[Matcher]) -> Run:
-    """A call with one or two arguments. Only the arguments that have a matcher are tested."""
-    first, *others = arguments
+    """Return a call with one or two arguments. Only the arguments that have a matcher are tested."""
+    first, *tail = arguments
     match_first, *other_matchers = matchers
     run, name = overload.run, overload.name
 
@@ -179,15 +181,15 @@ def _matched_call(overload: Overload, arguments: list[Run], matchers: list[Match
             return run(value)
         raise no_such_overload(name)
 
-    if not others:
+    if not tail:
         return run_one
-    (second,) = others
+    (second,) = tail
     (match_second,) = other_matchers
 
     def run_two(frame: Frame) -> Any:
-        left, right = first(frame), second(frame)
-        if (match_first is None or match_first(left)) and (match_second is None or match_second(right)):
-            return run(left, right)
+        lhs, rhs = first(frame), second(frame)
+        if (match_first is None or match_first(lhs)) and (match_second is None or match_second(rhs)):
+            return run(lhs, rhs)
         raise no_such_overload(name)
 
     return run_two
@@ -203,38 +205,38 @@ def _applicable(function: Function, overload: Overload | None, values: tuple[Any
 
 def _checked_call(function: Function, overload: Overload | None, arguments: list[Run]) -> Run:
     def run(frame: Frame) -> Any:
-        values = tuple([each(frame) for each in arguments])
+        values = tuple([argument(frame) for argument in arguments])
         return _applicable(function, overload, values).run(*values)
 
     return run
 
 
-def _tracked_call(function: Function, overload: Overload | None, arguments: list[Run]) -> Run:
+def _charged_call(function: Function, overload: Overload | None, arguments: list[Run]) -> Run:
     def run(frame: Frame) -> Any:
-        values = tuple([each(frame) for each in arguments])
-        found = _applicable(function, overload, values)
-        if not found.postpaid:
-            charge(frame, found.cost(values, None))
-            return found.run(*values)
-        result = found.run(*values)
-        charge(frame, found.cost(values, result))
+        values = tuple([argument(frame) for argument in arguments])
+        choice = _applicable(function, overload, values)
+        if not choice.postpaid:
+            charge(frame, choice.cost(values, None))
+            return choice.run(*values)
+        result = choice.run(*values)
+        charge(frame, choice.cost(values, result))
         return result
 
     return run
 
 
 def is_member(value: Run, members: list[Any]) -> Run | None:
-    """`value in [1, 2]` for constants of a simple type, which has no cost; None for other constants."""
-    if any(type(each) not in _MEMBERS for each in members):
+    """Compile `value in [1, 2]` for constants of simple types, which has no cost; None for other constants."""
+    if any(type(member) not in _MEMBERS for member in members):
         return None
-    wanted = frozenset(each for each in members if type(each) is str)
+    texts = frozenset(member for member in members if type(member) is str)
 
     def run(frame: Frame) -> bool:
-        held = value(frame)
-        if type(held) is str:
-            return held in wanted
-        assert_hashable(held)
-        return any(equals(held, each) is True for each in members)
+        candidate = value(frame)
+        if type(candidate) is str:
+            return candidate in texts
+        assert_hashable(candidate)
+        return any(equals(candidate, member) is True for member in members)
 
     return run
 
@@ -242,19 +244,19 @@ def is_member(value: Run, members: list[Any]) -> Run | None:
 def list_literal(elements: list[Run], optional: frozenset[int]) -> Run:
     """Compile a list literal such as `[a, ?b]`."""
     if not optional:
-        return lambda frame: [each(frame) for each in elements]
+        return lambda frame: [element(frame) for element in elements]
 
     def run(frame: Frame) -> list[Any]:
-        found = []
+        result = []
         for i, element in enumerate(elements):
             value = element(frame)
             if i in optional:
-                held = _optional(value)
-                if held.present:
-                    found.append(held.value)
+                element_value = _optional(value)
+                if element_value.present:
+                    result.append(element_value.value)
             else:
-                found.append(value)
-        return found
+                result.append(value)
+        return result
 
     return run
 
@@ -269,18 +271,18 @@ def map_literal(entries: list[tuple[Run, Run, bool]]) -> Run:
     """Compile a map literal such as `{key: value, ?key: value}`."""
 
     def run(frame: Frame) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        result: dict[Any, Any] = {}
         for key, value, optional in entries:
-            place, held = key_of(key(frame)), value(frame)
+            place, content = key_of(key(frame)), value(frame)
             if place is None:
                 raise EvaluationError("unsupported key type")
             if optional:
-                held = _optional(held)
-                if not held.present:
-                    found.pop(place, None)
+                content = _optional(content)
+                if not content.present:
+                    result.pop(place, None)
                     continue
-                held = held.value
-            found[place] = held
-        return found
+                content = content.value
+            result[place] = content
+        return result
 
     return run

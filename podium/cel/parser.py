@@ -1,4 +1,4 @@
-"""Parse an expression to its syntax tree, with macros expanded.
+"""Parse an expression to its syntax tree, with macros expand.
 
 Differs: upstream limits the depth of each grammar rule. podium limits nested expressions and chains of operators and
 members, which differs for expressions more than 100 levels deep.
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from podium.cel.errors import CompileError
 from podium.cel.lexer import END, Token, place, tokens
 from podium.cel.literals import LiteralError, read_bytes, read_float, read_int, read_string, read_uint
-from podium.cel.macros import MacroError, expanded
+from podium.cel.macros import MacroError, expand
 from podium.cel.syntax import Call, Entry, Expr, Ident, ListLiteral, Literal, MapLiteral, MessageLiteral, Select
 
 DEPTH_MAX = 250
@@ -37,10 +37,7 @@ _READERS: dict[str, Callable[[str], object]] = {
 
 
 def parse(text: str) -> Expr:
-    """Parse an expression.
-
-    Raises: CompileError.
-    """
+    """Parse an expression. Raises: CompileError."""
     if len(text) > LENGTH_MAX:
         raise CompileError(f"the expression has {len(text)} characters, more than the limit of {LENGTH_MAX}")
     parser = _Parser(text)
@@ -70,10 +67,7 @@ class _Parser:
         return tree
 
     def expect(self, kind: str) -> Token:
-        """Consume the next token.
-
-        Raises: CompileError: the token has another kind.
-        """
+        """Consume the next token. Raises: CompileError: the token has another kind."""
         token = self._take()
         if token.kind != kind:
             raise self._fail(token.position, f"expected {kind}, found {token.text or END}")
@@ -111,22 +105,22 @@ class _Parser:
             if precedence < lowest or not precedence:
                 return tree
             self._next += 1
-            right = self._binary(precedence + 1)
+            rhs = self._binary(precedence + 1)
             if token.kind in _LOGICAL:
-                tree = self._logical(token, tree, right, continued=chained == precedence)
+                tree = self._logical(token, tree, rhs, continued=chained == precedence)
                 chained = precedence
                 continue
             chained = 0
             self._deepen(tree, token)
             name = "@in" if token.kind == "in" else f"_{token.kind}_"
-            tree = Call(token.position, name, None, [tree, right])
+            tree = Call(token.position, name, None, [tree, rhs])
 
-    def _logical(self, token: Token, left: Expr, right: Expr, *, continued: bool) -> Expr:
+    def _logical(self, token: Token, lhs: Expr, rhs: Expr, *, continued: bool) -> Expr:
         """Make `a && b && c` one call, so that long chains do not nest."""
-        if continued and isinstance(left, Call):
-            left.arguments.append(right)
-            return left
-        return Call(token.position, f"_{token.kind}_", None, [left, right])
+        if continued and isinstance(lhs, Call):
+            lhs.arguments.append(rhs)
+            return lhs
+        return Call(token.position, f"_{token.kind}_", None, [lhs, rhs])
 
     def _deepen(self, tree: Expr, token: Token) -> None:
         """Refuse chains of operators that nest too deeply to the left."""
@@ -142,7 +136,7 @@ class _Parser:
         """Parse an expression without operators. Parentheses are parsed here, to save levels of Python's stack."""
         token = self._peek()
         if token.kind in ("!", "-"):
-            return self._signed(token)
+            return self._sign(token)
         if self._accept("("):
             tree = self.expression()
             self.expect(")")
@@ -157,7 +151,7 @@ class _Parser:
             tree = self._index(tree, token) if token.kind == "[" else self._selection(tree, token)
         return tree
 
-    def _signed(self, sign: Token) -> Expr:
+    def _sign(self, sign: Token) -> Expr:
         """Parse `!!a` and `--1`: pairs of signs cancel out, and the last minus belongs to the number."""
         count = 0
         while self._accept(sign.kind):
@@ -188,19 +182,19 @@ class _Parser:
     def _call(self, position: int, name: str, target: Expr | None) -> Expr:
         call = Call(position, name, target, self._expressions(")"))
         try:
-            return expanded(call)
+            return expand(call)
         except MacroError as error:
             raise self._fail(error.position, str(error)) from error
 
     def _expressions(self, closing: str) -> list[Expr]:
-        found: list[Expr] = []
+        expressions: list[Expr] = []
         if self._accept(closing):
-            return found
+            return expressions
         while True:
-            found.append(self.expression())
+            expressions.append(self.expression())
             if not self._accept(","):
                 self.expect(closing)
-                return found
+                return expressions
 
     def _primary(self) -> Expr:
         token = self._take()
@@ -210,7 +204,7 @@ class _Parser:
         if kind in _CONSTANTS:
             return Literal(token.position, _CONSTANTS[kind])
         if kind == "name" or (kind == "." and self._peek().kind == "name"):
-            return self._named(token)
+            return self._name(token)
         if kind == "[":
             return self._list(token)
         if kind == "{":
@@ -224,7 +218,7 @@ class _Parser:
         except LiteralError as error:
             raise self._fail(token.position, str(error)) from error
 
-    def _named(self, token: Token) -> Expr:
+    def _name(self, token: Token) -> Expr:
         dot = "." if token.kind == "." else ""
         name = self._take() if dot else token
         if self._is_message():
@@ -236,7 +230,7 @@ class _Parser:
         return Ident(token.position, dot + name.text)
 
     def _is_message(self) -> bool:
-        """Whether a name is the start of a message literal, such as `a.b.c{`."""
+        """Tell whether a name is the start of a message literal, such as `a.b.c{`."""
         ahead = self._next
         while self._tokens[ahead].kind == "." and self._tokens[ahead + 1].kind == "name":
             ahead += 2

@@ -6,13 +6,14 @@ Source: the costs are those of cel-go 0.26.0's cost tracker as Kubernetes config
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from podium.cel import comprehensions, operators
 from podium.cel.access import as_read, is_present, select, select_optional
-from podium.cel.environment import FUNCTIONS
 from podium.cel.errors import EvaluationError, no_such_overload
 from podium.cel.frame import DEVICE_SLOT, FIRST_SLOT, Frame, Run, charge
+from podium.cel.functions import Function
 from podium.cel.libraries import regexes
 from podium.cel.syntax import (
     TARGET,
@@ -41,12 +42,14 @@ class Planner:
     """Compiles one expression.
 
     Args:
-        tracked: whether the closures count costs.
-        distrusts: whether values may have other types than the checker determined.
+        functions: the functions of the environment, by name.
+        counts_costs: the closures count costs.
+        distrusts: values may have other types than the checker determined.
     """
 
-    def __init__(self, *, tracked: bool, distrusts: bool) -> None:
-        self._tracked = tracked
+    def __init__(self, functions: Mapping[str, Function], *, counts_costs: bool, distrusts: bool) -> None:
+        self._functions = functions
+        self._counts_costs = counts_costs
         self._distrusts = distrusts
         self._scope: dict[str, Run] = {"device": _DEVICE}
         self._next_slot = FIRST_SLOT
@@ -58,17 +61,17 @@ class Planner:
             case Literal(value=value):
                 return lambda _frame: value
             case Ident():
-                return self._charged(self._name(node), 0 if node.name == TARGET else 1)
+                return self._with_cost(self._name(node), 0 if node.name == TARGET else 1)
             case Select():
                 return self._select(node)
             case Call():
                 return self._call(node)
             case ListLiteral():
-                elements = [self.plan(each) for each in node.elements]
-                return self._charged(operators.list_literal(elements, node.optional), _LIST_COST)
+                elements = [self.plan(element) for element in node.elements]
+                return self._with_cost(operators.list_literal(elements, node.optional), _LIST_COST)
             case MapLiteral():
-                entries = [(self.plan(each.key), self.plan(each.value), each.optional) for each in node.entries]
-                return self._charged(operators.map_literal(entries), _MAP_COST)
+                entries = [(self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in node.entries]
+                return self._with_cost(operators.map_literal(entries), _MAP_COST)
             case Comprehension():
                 return self._comprehension(node)
         raise AssertionError(node)
@@ -79,57 +82,59 @@ class Planner:
             return run
         return lambda frame: as_read(run(frame))
 
-    def _charged(self, run: Run, cost: int) -> Run:
-        if not self._tracked or not cost:
+    def _with_cost(self, run: Run, cost: int) -> Run:
+        if not self._counts_costs or not cost:
             return run
 
-        def tracked(frame: Frame) -> Any:
+        def run_and_charge(frame: Frame) -> Any:
             value = run(frame)
             charge(frame, cost)
             return value
 
-        return tracked
+        return run_and_charge
 
     def _select(self, node: Select) -> Run:
-        path = None if self._tracked else _device_path(node, self._scope)
+        path = None if self._counts_costs else _device_path(node, self._scope)
         if path is not None:
             return _device_value(*path)
         operand, field = self.plan(node.operand), node.name
         relative = 0 if _is_attribute(node.operand) else 1
         if node.test_only:
-            return self._charged(lambda frame: is_present(operand(frame), field), relative)
-        run = self._charged(_selection(operand, field), relative)
-        return self._charged_if_present(run, node.type)
+            return self._with_cost(lambda frame: is_present(operand(frame), field), relative)
+        run = self._with_cost(_selection(operand, field), relative)
+        return self._with_cost_if_present(run, node.type)
 
     def _call(self, node: Call) -> Run:
         special = self._special(node) or self._constant(node) or self._search(node)
         if special is not None:
             return special
         values = ([] if node.target is None else [node.target]) + node.arguments
-        arguments = [self.plan(each) for each in values]
+        arguments = [self.plan(value) for value in values]
         if node.overloads == ["in_list"] and isinstance(values[1], Literal):
             member = operators.is_member(arguments[0], values[1].value)
             if member is not None:
                 return member
-        known = [not self._distrusts and _is_known(each.type) for each in values]
-        return operators.call(FUNCTIONS[node.function], node.overloads, arguments, known, tracked=self._tracked)
+        type_is_certain = [not self._distrusts and _is_known(value.type) for value in values]
+        return operators.call(
+            self._functions[node.function], node.overloads, arguments, type_is_certain, counts_costs=self._counts_costs
+        )
 
     def _constant(self, node: Call) -> Run | None:
         """Evaluate a constant call such as `quantity("1Gi")` once, at compile time. A failing call stays in place."""
-        if self._tracked or node.function not in _CONSTRUCTORS or node.target is not None:
+        if self._counts_costs or node.function not in _CONSTRUCTORS or node.target is not None:
             return None
-        values = tuple(each.value for each in node.arguments if isinstance(each, Literal))
+        values = tuple(argument.value for argument in node.arguments if isinstance(argument, Literal))
         if len(values) < len(node.arguments):
             return None
         try:
-            value = FUNCTIONS[node.function].for_values(values).run(*values)
+            value = self._functions[node.function].for_values(values).run(*values)
         except EvaluationError:
             return None
         return lambda _frame: value
 
     def _search(self, node: Call) -> Run | None:
-        """`text.matches("pattern")` with the pattern compiled once."""
-        if self._tracked or node.function != "matches" or node.target is None:
+        """Compile `text.matches("pattern")`, with the pattern compiled once."""
+        if self._counts_costs or node.function != "matches" or node.target is None:
             return None
         (pattern,) = node.arguments
         if not isinstance(pattern, Literal) or type(pattern.value) is not str:
@@ -137,9 +142,9 @@ class Planner:
         text, search = self.plan(node.target), regexes.pattern(pattern.value).search
 
         def run(frame: Frame) -> bool:
-            held = text(frame)
-            if type(held) is str:
-                return search(held)
+            value = text(frame)
+            if type(value) is str:
+                return search(value)
             raise no_such_overload("matches")
 
         return run
@@ -148,62 +153,62 @@ class Planner:
         """Compile calls that do not evaluate all of their arguments, or evaluate them in a special way."""
         name = node.function
         if name in ("_&&_", "_||_"):
-            return operators.logical([self.plan(each) for each in node.arguments], name == "_||_")
+            return operators.logical([self.plan(term) for term in node.arguments], name == "_||_")
         if name == "_?_:_":
             condition, *branches = node.arguments
-            return operators.conditional(self.plan(condition), *(self._branch(each) for each in branches))
+            return operators.conditional(self.plan(condition), *(self._branch(branch) for branch in branches))
         if name in ("_==_", "_!=_"):
             return self._equality(node)
         if name in ("_[_]", "_[?_]", "_?._"):
             return self._index(node)
         if name in ("or", "orValue") and node.target is not None:
-            held, other = self.plan(node.target), self.plan(node.arguments[0])
-            return self._charged(operators.optional_or(held, other, unwrap=name == "orValue"), 0)
+            optional, alternative = self.plan(node.target), self.plan(node.arguments[0])
+            return self._with_cost(operators.optional_or(optional, alternative, unwrap=name == "orValue"), 0)
         return None
 
     def _branch(self, node: Expr) -> Run:
         """Compile a branch of a conditional. Reading a name there has no cost."""
         run = self.plan(node)
-        return self._charged(run, -1) if _is_attribute(node) and not _is_choice(node) else run
+        return self._with_cost(run, -1) if _is_attribute(node) and not _is_choice(node) else run
 
     def _equality(self, node: Call) -> Run:
-        left, right = (self.plan(each) for each in node.arguments)
+        lhs, rhs = (self.plan(side) for side in node.arguments)
         if node.function == "_!=_":
-            return operators.not_equal(left, right, tracked=self._tracked)
+            return operators.not_equal(lhs, rhs, counts_costs=self._counts_costs)
         second = node.arguments[1]
         constant = second.value if isinstance(second, Literal) else None
-        return operators.equal(left, right, constant, tracked=self._tracked)
+        return operators.equal(lhs, rhs, constant, counts_costs=self._counts_costs)
 
     def _index(self, node: Call) -> Run:
-        path = None if self._tracked else _device_path(node, self._scope)
+        path = None if self._counts_costs else _device_path(node, self._scope)
         if path is not None:
             return _device_value(*path)
         operand, key = node.arguments
         cost = 0 if _is_attribute(operand) else 1
         cost -= 1 if _is_attribute(key) else 0
-        held = self.plan(operand)
+        container = self.plan(operand)
         place = self.plan(key)
         run: Run
         if isinstance(key, Literal) and type(key.value) is str and node.function == "_[_]":
-            run = _selection(held, key.value)
+            run = _selection(container, key.value)
         elif node.function == "_[_]":
-            run = lambda frame: select(held(frame), place(frame))  # noqa: E731
+            run = lambda frame: select(container(frame), place(frame))  # noqa: E731
         else:
-            run = lambda frame: select_optional(held(frame), place(frame))  # noqa: E731
-        return self._charged_if_present(self._charged(run, cost), node.type)
+            run = lambda frame: select_optional(container(frame), place(frame))  # noqa: E731
+        return self._with_cost_if_present(self._with_cost(run, cost), node.type)
 
-    def _charged_if_present(self, run: Run, of_type: Type) -> Run:
+    def _with_cost_if_present(self, run: Run, of_type: Type) -> Run:
         """Charge for a selection, unless it is optional and the value is absent."""
-        if not self._tracked or not is_optional(of_type):
-            return self._charged(run, 1)
+        if not self._counts_costs or not is_optional(of_type):
+            return self._with_cost(run, 1)
 
-        def tracked(frame: Frame) -> Any:
+        def run_and_charge(frame: Frame) -> Any:
             value = run(frame)
             if type(value) is not Optional or value.present:
                 charge(frame, 1)
             return value
 
-        return tracked
+        return run_and_charge
 
     def _slot(self) -> int:
         slot = self._next_slot
@@ -224,16 +229,16 @@ class Planner:
             if node.second_variable is not None:
                 second = self._slot()
                 self._scope[node.second_variable] = _variable(second)
-            return self._loop(node, comprehensions.Loop(iterated, first, second, tracked=self._tracked))
+            return self._loop(node, comprehensions.Loop(iterated, first, second, counts_costs=self._counts_costs))
         finally:
             self._scope, self._next_slot = outer, first_slot
 
     def _binding(self, node: Comprehension) -> Run:
         value = self.plan(node.initial)
         slot = self._slot()
-        named = comprehensions.repeated_name if node.accumulator == TARGET else comprehensions.bound_name
-        self._scope = {**self._scope, node.accumulator: named(slot, value)}
-        return comprehensions.bound(slot, self.plan(node.result))
+        read_name = comprehensions.repeated_name if node.accumulator == TARGET else comprehensions.bound_name
+        self._scope = {**self._scope, node.accumulator: read_name(slot, value)}
+        return comprehensions.bind(slot, self.plan(node.result))
 
     def _loop(self, node: Comprehension, loop: comprehensions.Loop) -> Run:
         """Compile the loop of a macro, recognized by its accumulator step."""
@@ -243,23 +248,23 @@ class Planner:
             return comprehensions.quantifier(loop, self.plan(step.arguments[1]), step.function == "_||_")
         predicate: Expr | None = None
         if step.function == "_?_:_":
-            predicate, chosen, _ = step.arguments
-            assert isinstance(chosen, Call)
-            step = chosen
+            predicate, insertion, _ = step.arguments
+            assert isinstance(insertion, Call)
+            step = insertion
         test = self.plan(predicate) if predicate is not None else None
         if step.function == "cel.@mapInsert":
-            added = [self.plan(each) for each in step.arguments[1:]]
-            if len(added) == 1:
-                return self._charged(comprehensions.inserted_maps(loop, test, *added), 1)
-            return self._charged(comprehensions.inserted_entries(loop, test, *added), 1)
+            arguments = [self.plan(argument) for argument in step.arguments[1:]]
+            if len(arguments) == 1:
+                return self._with_cost(comprehensions.insert_maps(loop, test, *arguments), 1)
+            return self._with_cost(comprehensions.insert_entries(loop, test, *arguments), 1)
         if isinstance(node.result, Call):
             assert test is not None
-            return self._charged(comprehensions.exactly_one(loop, test), 2)
+            return self._with_cost(comprehensions.exactly_one(loop, test), 2)
         element, cost = self._element(step.arguments[1])
-        return self._charged(comprehensions.collected(loop, test, element, cost), 1)
+        return self._with_cost(comprehensions.collect(loop, test, element, cost), 1)
 
     def _element(self, appended: Expr) -> tuple[Run, int]:
-        """The value that an iteration appends to a list, and the cost of appending it."""
+        """Return the value that an iteration appends to a list, and the cost of appending it."""
         if isinstance(appended, ListLiteral):
             return self.plan(appended.elements[0]), _LIST_COST + 2
         assert isinstance(appended, Literal)
@@ -273,17 +278,17 @@ def _variable(slot: int) -> Run:
 
 def _selection(operand: Run, field: str) -> Run:
     def run(frame: Frame) -> Any:
-        held = operand(frame)
+        container = operand(frame)
         try:
-            return held[field]
+            return container[field]
         except (KeyError, TypeError, IndexError):
-            return select(held, field)
+            return select(container, field)
 
     return run
 
 
 def _is_attribute(node: Expr) -> bool:
-    """Whether the expression is a name or a selection. A chain of these is charged once."""
+    """Tell whether the expression is a name or a selection. A chain of these is charged once."""
     match node:
         case Ident():
             return True
@@ -298,13 +303,13 @@ def _is_choice(node: Expr) -> bool:
     return isinstance(node, Call) and node.function == "_?_:_"
 
 
-def _is_known(found: Type) -> bool:
-    """Whether every value of this static type has exactly this type at run time."""
-    return found.kind not in _DYNAMIC and all(map(_is_known, found.parameters))
+def _is_known(static_type: Type) -> bool:
+    """Tell whether every value of this static type has exactly this type at run time."""
+    return static_type.kind not in _DYNAMIC and all(map(_is_known, static_type.parameters))
 
 
 def _device_path(node: Expr, scope: dict[str, Run]) -> tuple[str, ...] | None:
-    """The keys of `device.attributes["domain"].name`; None for anything else."""
+    """Return the keys of `device.attributes["domain"].name`; None for anything else."""
     keys: list[str] = []
     while len(keys) <= _DEVICE_PATH_MAX:
         match node:

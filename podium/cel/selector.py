@@ -7,13 +7,17 @@ a value is limited by `values.SIZE_MAX`, and the work on nested values by `value
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Final
 
 from podium.cel.checker import Checker
 from podium.cel.devices import BoundDevice
+from podium.cel.environment import functions_with
 from podium.cel.errors import CompileError, CostLimitError, EvaluationError
-from podium.cel.folding import folded
+from podium.cel.folding import fold
 from podium.cel.frame import COST_SLOT, Run, new_frame
+from podium.cel.functions import Function
+from podium.cel.libraries.quantities import ParseQuantity
 from podium.cel.literal_checks import check_literals
 from podium.cel.parser import parse
 from podium.cel.planner import Planner
@@ -28,7 +32,7 @@ _SOON_STEPS_MAX: Final = 20_000
 """An evaluation of this cost, or with regular expressions of so many steps, takes a few milliseconds."""
 _STEPS_PER_COST: Final = 10
 _CHARACTERS_PER_COST: Final = 10
-"""About what text is evaluated for a cost of 1, where costs are not counted."""
+"""The length of an expression that is evaluated for about a cost of 1, where costs are not counted."""
 _CACHED_MAX = 1024
 _WEIGHT_MAX, _TEXT_WEIGHT = 200, 64
 _GROWING = frozenset({"replace", "join", "format", "lists.range", "flatten"})
@@ -41,53 +45,57 @@ class Selector:
 
     Args:
         text: the expression.
+        parse_quantity: the parser of quantities in the expression.
 
     Attributes:
-        driver: the only driver of which it selects devices, if it says so by a comparison; None if it does not.
+        driver: the only driver whose devices it can select, if a comparison says so; else None.
 
     Raises: CompileError.
     """
 
-    __slots__ = ("_dear", "_planned", "_tree", "driver", "text")
+    __slots__ = ("_functions", "_is_expensive", "_plans", "_tree", "driver", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, parse_quantity: ParseQuantity) -> None:
         self.text = text
-        self._tree = _compiled(text)
-        self._dear = _may_be_dear(self._tree)
+        self._functions = functions_with(parse_quantity)
+        self._tree = _compile(text, self._functions)
+        self._is_expensive = _may_be_expensive(self._tree)
         self.driver = _only_driver(self._tree)
-        self._planned: dict[bool, tuple[Run, int]] = {}
+        self._plans: dict[bool, tuple[Run, int]] = {}
         try:
-            self._plan(tracked=self._dear)
+            self._plan(counts_costs=self._is_expensive)
         except RecursionError:
             raise CompileError("the expression nests too deeply") from None
 
-    def _plan(self, *, tracked: bool) -> tuple[Run, int]:
+    def _plan(self, *, counts_costs: bool) -> tuple[Run, int]:
         """Compile the expression to a closure, with or without costs. Also returns the size of its frames."""
-        found = self._planned.get(tracked)
-        if found is None:
-            found = self._planned[tracked] = _planned(self._tree, tracked=tracked)
-        return found
+        plan = self._plans.get(counts_costs)
+        if plan is None:
+            distrusts = any(map(_may_lie, walk(self._tree)))
+            planner = Planner(self._functions, counts_costs=counts_costs, distrusts=distrusts)
+            plan = self._plans[counts_costs] = planner.plan(self._tree), planner.slots
+        return plan
 
     def reads(self) -> tuple[tuple[str, str], ...]:
-        """What it reads of a device, in order: `attributes` or `capacity`, each with the full name, or `driver`."""
-        return tuple(dict.fromkeys(each for node in walk(self._tree) if (each := _read(node)) is not None))
+        """Return the fields that it reads, in order: `attributes` or `capacity` with the full name, or `driver`."""
+        return tuple(dict.fromkeys(field for node in walk(self._tree) if (field := _field(node)) is not None))
 
     def matches(self, device: BoundDevice) -> bool:
-        """Whether the selector selects a device.
+        """Tell whether the selector selects a device.
 
         Raises: EvaluationError: the expression fails, gives a value other than a bool, or exceeds the cost limit.
         """
         return self.answer(device)[0]
 
     def answer(self, device: BoundDevice) -> tuple[bool, int]:
-        """As `matches`, and about what it has cost to find out, with what costs do not count."""
+        """Tell whether the selector selects a device, and estimate the work, which costs alone do not cover."""
         try:
             return self._answer(device, COST_LIMIT, NO_LIMIT)
         except CostLimitError as error:
             raise EvaluationError(str(error)) from None
 
     def answer_soon(self, device: BoundDevice) -> tuple[bool | None, int]:
-        """As `answer`; None if that takes longer than a few milliseconds."""
+        """Answer as `answer` does; None if that takes longer than a few milliseconds."""
         try:
             return self._answer(device, _SOON_COST_MAX, _SOON_STEPS_MAX)
         except CostLimitError:
@@ -95,24 +103,21 @@ class Selector:
 
     def _answer(self, device: BoundDevice, cost_limit: int, steps_max: int) -> tuple[bool, int]:
         limit_steps(steps_max)
-        answer, cost = self._run(device, cost_limit, tracked=self._dear or not device.is_small)
+        answer, cost = self._run(device, cost_limit, counts_costs=self._is_expensive or not device.is_small)
         steps = steps_max - steps_left()
         return answer, cost + steps // _STEPS_PER_COST + len(self.text) // _CHARACTERS_PER_COST
 
     def evaluate(self, device: BoundDevice, cost_limit: int = COST_LIMIT) -> tuple[bool, int]:
-        """Whether the selector selects a device, and the cost of the evaluation.
-
-        Raises: EvaluationError.
-        """
+        """Tell whether the selector selects a device, and the cost of the evaluation. Raises: EvaluationError."""
         limit_steps(NO_LIMIT)
         try:
-            return self._run(device, cost_limit, tracked=True)
+            return self._run(device, cost_limit, counts_costs=True)
         except CostLimitError as error:
             raise EvaluationError(str(error)) from None
 
-    def _run(self, device: BoundDevice, cost_limit: int, *, tracked: bool) -> tuple[bool, int]:
+    def _run(self, device: BoundDevice, cost_limit: int, *, counts_costs: bool) -> tuple[bool, int]:
         try:
-            run, slots = self._plan(tracked=tracked)
+            run, slots = self._plan(counts_costs=counts_costs)
             start_walk()
             frame = new_frame(device.variables, cost_limit, slots)
             value = run(frame)
@@ -124,41 +129,32 @@ class Selector:
 
 
 @functools.lru_cache(maxsize=_CACHED_MAX)
-def compile_selector(text: str) -> Selector:
-    """Compile a selector. Results are cached.
-
-    Raises: CompileError: errors are not cached.
-    """
-    return Selector(text)
+def compile_selector(text: str, parse_quantity: ParseQuantity) -> Selector:
+    """Compile a selector. Results are cached. Raises: CompileError: errors are not cached."""
+    return Selector(text, parse_quantity)
 
 
-def _compiled(text: str) -> Expr:
+def _compile(text: str, functions: Mapping[str, Function]) -> Expr:
     if not text.isascii():
         # Upstream's JSON decoder replaces lone surrogates by the replacement character.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
         tree = parse(text)
-        checker = Checker(text)
+        checker = Checker(text, functions)
         checker.check(tree)
         check_literals(tree, checker, text)
-        result = checker.resolved(tree)
+        result = checker.resolve(tree)
         for node in walk(tree):
-            node.type = checker.resolved(node)
+            node.type = checker.resolve(node)
         if result not in (BOOL, ANY):
             raise CompileError(f"must evaluate to bool or the unknown type, not {result}")
-        return folded(tree)
+        return fold(tree)
     except RecursionError:
         raise CompileError("the expression nests too deeply") from None
 
 
-def _planned(tree: Expr, *, tracked: bool) -> tuple[Run, int]:
-    planner = Planner(tracked=tracked, distrusts=any(map(_may_lie, walk(tree))))
-    run = planner.plan(tree)
-    return run, planner.slots
-
-
 def _may_lie(node: Expr) -> bool:
-    """Whether the value may have another type than the checker determined.
+    """Tell whether the value may have another type than the checker determined.
 
     `dyn(1).orValue("a")` is 1, and an optional of an optional loses one level when it is read from a variable.
     """
@@ -170,20 +166,20 @@ def _may_lie(node: Expr) -> bool:
 
 
 def _only_driver(tree: Expr) -> str | None:
-    """The driver that `device.driver` is compared with in what must all be true."""
+    """Return the driver that a conjunct compares `device.driver` with."""
     match tree:
         case Call(function="_&&_"):
             return next((driver for part in tree.arguments if (driver := _only_driver(part)) is not None), None)
-        case Call(function="_==_", arguments=[left, right]):
-            for variable, literal in ((left, right), (right, left)):
+        case Call(function="_==_", arguments=[lhs, rhs]):
+            for variable, literal in ((lhs, rhs), (rhs, lhs)):
                 match variable, literal:
                     case Select(operand=Ident(name="device"), name="driver"), Literal(value=str() as driver):
                         return driver
     return None
 
 
-def _read(node: Expr) -> tuple[str, str] | None:
-    """The field of the device that a node is, given as in `Selector.reads`."""
+def _field(node: Expr) -> tuple[str, str] | None:
+    """Return the field of the device that a node reads, in the form of `Selector.reads`."""
     member = _member(node)
     if member is None:
         return None
@@ -198,7 +194,7 @@ def _read(node: Expr) -> tuple[str, str] | None:
 
 
 def _member(node: Expr) -> tuple[Expr, str] | None:
-    """What a node looks up, and by which constant name."""
+    """Return the operand and the constant name of a lookup."""
     match node:
         case Select():
             return node.operand, node.name
@@ -207,23 +203,23 @@ def _member(node: Expr) -> tuple[Expr, str] | None:
     return None
 
 
-def _may_be_dear(tree: Expr) -> bool:
-    """Whether an evaluation may reach the cost limit with a device of the size that the API allows."""
+def _may_be_expensive(tree: Expr) -> bool:
+    """Tell whether an evaluation may reach the cost limit with a device of the size that the API allows."""
     nodes = walk(tree)
     return sum(map(_weight, nodes)) > _WEIGHT_MAX or any(map(_repeats_or_grows, nodes))
 
 
 def _weight(node: Expr) -> int:
-    """The weight of a node in the cost estimate: 1, and more for large constants."""
+    """Return the weight of a node in the cost estimate: 1, and more for large constants."""
     if not isinstance(node, Literal):
         return 1
-    return 1 + (len(node.value) // _TEXT_WEIGHT if isinstance(node.value, (str, bytes)) else _held(node.value))
+    return 1 + (len(node.value) // _TEXT_WEIGHT if isinstance(node.value, (str, bytes)) else _content_count(node.value))
 
 
-def _held(value: object) -> int:
-    """The number of values in a constant list or map."""
-    held = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
-    return sum(1 + _held(each) for each in held)
+def _content_count(value: object) -> int:
+    """Count the values in a constant list or map, at all depths."""
+    content = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+    return sum(1 + _content_count(part) for part in content)
 
 
 def _repeats_or_grows(node: Expr) -> bool:

@@ -109,7 +109,7 @@ Expr: TypeAlias = Literal | Ident | Select | Call | ListLiteral | MapLiteral | M
 
 
 def children(node: Expr) -> list[Expr]:
-    """The expressions right below a node, in order of evaluation."""
+    """Return the expressions right below a node, in order of evaluation."""
     match node:
         case Select():
             return [node.operand]
@@ -126,10 +126,10 @@ def children(node: Expr) -> list[Expr]:
 
 
 def walk(root: Expr) -> list[Expr]:
-    """The node and everything below it, parents first."""
-    found, pending = [], [root]
+    """Return the node and everything below it, parents first."""
+    nodes, pending = [], [root]
     while pending:
         node = pending.pop()
-        found.append(node)
+        nodes.append(node)
         pending.extend(reversed(children(node)))
-    return found
+    return nodes

@@ -40,32 +40,32 @@ AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION = (
 
 
 def list_of(element: Type) -> Type:
-    """The type of lists of an element type."""
+    """Return the type of lists of an element type."""
     return Type("list", "list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """The type of maps with these types of keys and values."""
+    """Return the type of maps with these types of keys and values."""
     return Type("map", "map", (key, value))
 
 
 def optional_of(value: Type) -> Type:
-    """The type of values that may be absent."""
+    """Return the type of values that may be absent."""
     return Type("opaque", "optional_type", (value,))
 
 
-def type_of(named: Type) -> Type:
-    """The type of a type."""
-    return Type("type", "type", (named,))
+def type_of(instance_type: Type) -> Type:
+    """Return the type of a type."""
+    return Type("type", "type", (instance_type,))
 
 
 def parameter(name: str) -> Type:
-    """A type variable."""
+    """Return a type variable."""
     return Type("parameter", name)
 
 
 def is_optional(candidate: Type) -> bool:
-    """Whether this is an optional type."""
+    """Tell whether this is an optional type."""
     return candidate.kind == "opaque" and candidate.name == "optional_type"
 
 
@@ -82,9 +82,9 @@ _TOKEN = re.compile(r"\w+|[(),]")
 def read_type(text: str) -> Type:
     """Parse a type of a signature, such as `map(K, list(int))`. A single capital letter is a type variable."""
     tokens = _TOKEN.findall(text)
-    found = _read(tokens)
+    result = _read(tokens)
     assert not tokens, f"{text}: not a type"
-    return found
+    return result
 
 
 def _read(tokens: list[str]) -> Type:
@@ -100,7 +100,7 @@ def _read(tokens: list[str]) -> Type:
             return map_of(key, value)
         case "optional", [value]:
             return optional_of(value)
-        case "type", [named]:
-            return type_of(named)
+        case "type", [instance_type]:
+            return type_of(instance_type)
         case _:
             return _WRITTEN[name] if name in _WRITTEN else parameter(name)

@@ -11,7 +11,7 @@ _PARAMETRIC = frozenset({"opaque", "list", "map"})
 
 
 def is_dynamic(candidate: Type) -> bool:
-    """Whether values of this static type may have any type at run time."""
+    """Tell whether values of this static type may have any type at run time."""
     return candidate.kind in _DYNAMIC
 
 
@@ -27,87 +27,87 @@ class Substitutions:
         self._variables = 0
 
     def fresh(self) -> Type:
-        """A new type variable."""
+        """Return a new type variable."""
         self._variables += 1
         return Type("parameter", f"_var{self._variables}")
 
-    def assignable(self, left: Type, right: Type) -> bool:
-        """Whether the types are compatible. If so, their type variables are bound accordingly."""
-        return self.all_assignable((left,), (right,))
+    def assignable(self, lhs: Type, rhs: Type) -> bool:
+        """Tell whether the types are compatible. If so, their type variables are bound accordingly."""
+        return self.all_assignable((lhs,), (rhs,))
 
-    def all_assignable(self, left: tuple[Type, ...], right: tuple[Type, ...]) -> bool:
-        """Whether the types are compatible pair by pair."""
+    def all_assignable(self, lhs: tuple[Type, ...], rhs: tuple[Type, ...]) -> bool:
+        """Tell whether the types are compatible pair by pair."""
         self._journal.clear()
-        if self._all(left, right):
+        if self._all(lhs, rhs):
             return True
-        for variable, before in reversed(self._journal):
-            if before is None:
+        for variable, previous in reversed(self._journal):
+            if previous is None:
                 del self._bound[variable]
             else:
-                self._bound[variable] = before
+                self._bound[variable] = previous
         return False
 
     def resolve(self, target: Type, *, unbound: Type | None = None) -> Type:
-        """The type with its variables replaced. Unbound variables are replaced by `unbound`, if given."""
-        bound = self._bound.get(target)
-        if bound is not None:
-            return self.resolve(bound, unbound=unbound)
+        """Return the type with its variables replaced. Unbound variables are replaced by `unbound`, if given."""
+        binding = self._bound.get(target)
+        if binding is not None:
+            return self.resolve(binding, unbound=unbound)
         if target.kind == "parameter" and unbound is not None:
             return unbound
         if not target.parameters:
             return target
-        return target._replace(parameters=tuple(self.resolve(each, unbound=unbound) for each in target.parameters))
+        return target._replace(parameters=tuple(self.resolve(part, unbound=unbound) for part in target.parameters))
 
-    def instantiated(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
-        """The types of a signature with fresh type variables."""
+    def instantiate(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
+        """Return the types of a signature with fresh type variables."""
         names: dict[Type, Type] = {}
-        return tuple(self._renamed(each, names) for each in types)
+        return tuple(self._rename(part, names) for part in types)
 
-    def _renamed(self, target: Type, names: dict[Type, Type]) -> Type:
+    def _rename(self, target: Type, names: dict[Type, Type]) -> Type:
         if target.kind == "parameter":
             if target not in names:
                 names[target] = self.fresh()
             return names[target]
         if not target.parameters:
             return target
-        return target._replace(parameters=tuple(self._renamed(each, names) for each in target.parameters))
+        return target._replace(parameters=tuple(self._rename(part, names) for part in target.parameters))
 
-    def _all(self, left: tuple[Type, ...], right: tuple[Type, ...]) -> bool:
-        return len(left) == len(right) and all(self._assignable(a, b) for a, b in zip(left, right, strict=True))
+    def _all(self, lhs: tuple[Type, ...], rhs: tuple[Type, ...]) -> bool:
+        return len(lhs) == len(rhs) and all(self._assignable(a, b) for a, b in zip(lhs, rhs, strict=True))
 
-    def _assignable(self, left: Type, right: Type) -> bool:
-        if right.kind == "parameter":
-            valid, had_one = self._substitutes(left, right)
+    def _assignable(self, lhs: Type, rhs: Type) -> bool:
+        if rhs.kind == "parameter":
+            valid, had_one = self._substitutes(lhs, rhs)
             if valid or had_one:
                 return valid
-        if left.kind == "parameter":
-            return self._substitutes(right, left)[0]
-        if left.kind in _TOP or right.kind in _TOP:
+        if lhs.kind == "parameter":
+            return self._substitutes(rhs, lhs)[0]
+        if lhs.kind in _TOP or rhs.kind in _TOP:
             return True
-        if left.kind == "null" or right.kind == "null":
-            other = right if left.kind == "null" else left
-            return other.kind in _NULLABLE or other.kind == "null"
-        if left.kind == "type":
-            return right.kind == "type"
-        if left.kind in _PARAMETRIC:
-            return left[:2] == right[:2] and self._all(left.parameters, right.parameters)
-        return left == right
+        if lhs.kind == "null" or rhs.kind == "null":
+            non_null = rhs if lhs.kind == "null" else lhs
+            return non_null.kind in _NULLABLE or non_null.kind == "null"
+        if lhs.kind == "type":
+            return rhs.kind == "type"
+        if lhs.kind in _PARAMETRIC:
+            return lhs[:2] == rhs[:2] and self._all(lhs.parameters, rhs.parameters)
+        return lhs == rhs
 
     def _substitutes(self, candidate: Type, variable: Type) -> tuple[bool, bool]:
-        """Whether the variable can be bound to the candidate, and whether it was bound before."""
+        """Tell whether the variable can be bound to the candidate, and whether it was bound before."""
         if candidate == variable:
             return True, True
-        bound = self._bound.get(variable)
-        if bound is None:
+        binding = self._bound.get(variable)
+        if binding is None:
             if not self._free_of(variable, candidate):
                 return False, False
             self._bind(variable, candidate)
             return True, False
-        if candidate == bound:
+        if candidate == binding:
             return True, True
-        if not self._assignable(candidate, bound):
+        if not self._assignable(candidate, binding):
             return False, True
-        general = most_general(candidate, bound)
+        general = most_general(candidate, binding)
         if self._free_of(variable, general):
             self._bind(variable, general)
         return True, True
@@ -117,36 +117,36 @@ class Substitutions:
         self._bound[variable] = target
 
     def _free_of(self, variable: Type, target: Type) -> bool:
-        """Whether the variable does not occur in the type."""
+        """Tell whether the variable does not occur in the type."""
         if variable == target:
             return False
         if target.kind == "parameter":
-            bound = self._bound.get(target)
-            return bound is None or self._free_of(variable, bound)
-        return all(self._free_of(variable, each) for each in target.parameters)
+            binding = self._bound.get(target)
+            return binding is None or self._free_of(variable, binding)
+        return all(self._free_of(variable, part) for part in target.parameters)
 
 
-def most_general(left: Type, right: Type) -> Type:
-    """The more general of two compatible types."""
-    return left if _less_specific(left, right) else right
+def most_general(lhs: Type, rhs: Type) -> Type:
+    """Return the more general of two compatible types."""
+    return lhs if _less_specific(lhs, rhs) else rhs
 
 
-def _less_specific(left: Type, right: Type) -> bool:
-    if is_dynamic(left) or left.kind == "parameter":
+def _less_specific(lhs: Type, rhs: Type) -> bool:
+    if is_dynamic(lhs) or lhs.kind == "parameter":
         return True
-    if is_dynamic(right) or right.kind == "parameter" or left.kind != right.kind:
+    if is_dynamic(rhs) or rhs.kind == "parameter" or lhs.kind != rhs.kind:
         return False
-    if left.kind == "type":
+    if lhs.kind == "type":
         return True
-    if left.kind in _PARAMETRIC:
+    if lhs.kind in _PARAMETRIC:
         return (
-            left.name == right.name
-            and len(left.parameters) == len(right.parameters)
-            and all(_less_specific(a, b) for a, b in zip(left.parameters, right.parameters, strict=True))
+            lhs.name == rhs.name
+            and len(lhs.parameters) == len(rhs.parameters)
+            and all(_less_specific(a, b) for a, b in zip(lhs.parameters, rhs.parameters, strict=True))
         )
-    return left == right
+    return lhs == rhs
 
 
-def unwrapped(candidate: Type) -> tuple[Type, bool]:
-    """The value type of an optional type, and whether the type is optional."""
+def unwrap(candidate: Type) -> tuple[Type, bool]:
+    """Return the value type of an optional type, and whether the type is optional."""
     return (candidate.parameters[0], True) if is_optional(candidate) else (candidate, False)

@@ -12,28 +12,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from podium.cel import types
 from podium.cel.errors import EvaluationError
-from podium.cel.types import (
-    BOOL,
-    BYTES,
-    DOUBLE,
-    DURATION,
-    INT,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    TYPE,
-    UINT,
-    Type,
-    read_type,
-)  # fmt: skip
+from podium.cel.types import Type
 
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 NANOSECONDS = 10**9
 SIZE_MAX = 1_000_000
 """The largest string or list that an expression may build."""
 WALK_MAX = 30_000
-"""How many elements of lists and maps an evaluation may compare and write out, beside what that costs."""
+"""The most elements of lists and maps that an evaluation may compare and write out, whatever their cost."""
 _TEXT_LENGTH: Final = 256
 """A text of this length counts as one more element."""
 
@@ -62,7 +50,7 @@ class Timestamp:
 
     ns: int
     offset_s: int = field(default=0, compare=False)
-    TYPE: ClassVar[Type] = TIMESTAMP
+    TYPE: ClassVar[Type] = types.TIMESTAMP
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +58,22 @@ class Duration:
     """A duration in nanoseconds."""
 
     ns: int
-    TYPE: ClassVar[Type] = DURATION
+    TYPE: ClassVar[Type] = types.DURATION
 
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
     """A type as a value, the result of `type(x)`."""
 
-    named: Type
-    TYPE: ClassVar[Type] = TYPE
+    type: Type
+    TYPE: ClassVar[Type] = types.TYPE
 
 
 class Optional:
     """A value that may be absent."""
 
     __slots__ = ("present", "value")
-    TYPE: ClassVar[Type] = read_type("optional(dyn)")
+    TYPE: ClassVar[Type] = types.read_type("optional(dyn)")
 
     def __init__(self, value: Any, *, present: bool = True) -> None:
         self.value = value
@@ -107,105 +95,106 @@ class Opaque:
     __slots__ = ()
     TYPE: ClassVar[Type]
     IS_HASHABLE: ClassVar[bool] = True
-    """Whether upstream can use it as a map key."""
+    """Upstream can use it as a map key."""
     IS_NATIVE: ClassVar[bool] = False
-    """Whether upstream can read an optional value of this type from a variable."""
+    """Upstream can read an optional value of this type from a variable."""
 
-    def equals(self, other: Any) -> bool:
-        """Whether a value of the same class is equal to this one."""
-        return bool(self == other)
+    def equals(self, value: Any) -> bool:
+        """Tell whether a value of the same class is equal to this one."""
+        return bool(self == value)
 
 
 _TYPES: dict[type, Type] = {
-    bool: BOOL, int: INT, UInt: UINT, float: DOUBLE, str: STRING, bytes: BYTES, type(None): NULL,
-    list: read_type("list(dyn)"),
+    bool: types.BOOL, int: types.INT, UInt: types.UINT, float: types.DOUBLE, str: types.STRING,
+    bytes: types.BYTES, type(None): types.NULL, list: types.read_type("list(dyn)"),
 }  # fmt: skip
-_MAP_TYPE = read_type("map(dyn, dyn)")
+_MAP_TYPE = types.read_type("map(dyn, dyn)")
 
 
 def type_of(value: Any) -> Type:
-    """The type of a value. For lists, maps and optionals without the types of their content."""
-    found = _TYPES.get(type(value))
-    if found is not None:
-        return found
+    """Return the type of a value. For lists, maps and optionals without the types of their content."""
+    kind = _TYPES.get(type(value))
+    if kind is not None:
+        return kind
     return _MAP_TYPE if isinstance(value, dict) else value.TYPE
 
 
 def type_name(value: Any) -> str:
-    """The name of a value's type, for errors."""
+    """Return the name of a value's type, for errors."""
     return type_of(value).name
 
 
-def equals(left: Any, right: Any) -> bool | None:
-    """Whether two values are equal; None if their types do not define equality. Values of different types differ."""
-    kind = type(left)
+def equals(lhs: Any, rhs: Any) -> bool | None:
+    """Tell whether two values are equal; None if equality is undefined. Values of different types differ."""
+    kind = type(lhs)
     if kind is str or kind is bool or kind is bytes or kind is Timestamp or kind is Duration:
-        return type(right) is kind and bool(left == right)
-    if left is None or right is None:
-        return left is right
+        return type(rhs) is kind and bool(lhs == rhs)
+    if lhs is None or rhs is None:
+        return lhs is rhs
     if kind is int or kind is UInt or kind is float:
-        return equal_numbers(left, right)
+        return equal_numbers(lhs, rhs)
     if kind is list:
-        return type(right) is list and _equal_lists(left, right)
-    if isinstance(left, dict):
-        return isinstance(right, dict) and _equal_maps(left, right)
+        return type(rhs) is list and _equal_lists(lhs, rhs)
+    if isinstance(lhs, dict):
+        return isinstance(rhs, dict) and _equal_maps(lhs, rhs)
     if kind is Optional:
-        return _equal_optionals(left, right)
+        return _equal_optionals(lhs, rhs)
     if kind is TypeValue:
-        return type(right) is TypeValue and left.named.name == right.named.name
-    if type(right) is not kind or getattr(right, "is_sum", False):
+        return type(rhs) is TypeValue and lhs.type.name == rhs.type.name
+    if type(rhs) is not kind or getattr(rhs, "is_sum", False):
         return None
-    return bool(left.equals(right))
+    return bool(lhs.equals(rhs))
 
 
-def equal_numbers(left: float, right: Any) -> bool:
-    """Whether a number equals a value. Integers and doubles are compared as doubles."""
-    if type(right) is float:
-        return bool(right == left) if type(left) is float else float(left) == right
-    if type(right) is int or type(right) is UInt:
-        return bool(left == right) if type(left) is not float else left == float(right)
+def equal_numbers(lhs: float, rhs: Any) -> bool:
+    """Tell whether a number equals a value. Integers and doubles are compared as doubles."""
+    if type(rhs) is float:
+        return bool(rhs == lhs) if type(lhs) is float else float(lhs) == rhs
+    if type(rhs) is int or type(rhs) is UInt:
+        return bool(lhs == rhs) if type(lhs) is not float else lhs == float(rhs)
     return False
 
 
-def _equal_lists(left: list[Any], right: list[Any]) -> bool:
-    if len(left) != len(right):
+def _equal_lists(lhs: list[Any], rhs: list[Any]) -> bool:
+    if len(lhs) != len(rhs):
         return False
-    walk(left)
-    return all(equals(a, b) is not False for a, b in zip(left, right, strict=True))
+    walk(lhs)
+    return all(equals(a, b) is not False for a, b in zip(lhs, rhs, strict=True))
 
 
-def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
-    if len(left) != len(right):
+def _equal_maps(lhs: dict[Any, Any], rhs: dict[Any, Any]) -> bool:
+    if len(lhs) != len(rhs):
         return False
-    walk(left.values())
-    return all(key in right and equals(value, right[key]) is not False for key, value in left.items())
+    walk(lhs.values())
+    return all(key in rhs and equals(value, rhs[key]) is not False for key, value in lhs.items())
 
 
-def _equal_optionals(left: Optional, right: Any) -> bool | None:
-    if type(right) is not Optional or left.present != right.present:
+def _equal_optionals(lhs: Optional, rhs: Any) -> bool | None:
+    if type(rhs) is not Optional or lhs.present != rhs.present:
         return False
-    return not left.present or equals(left.value, right.value)
+    return not lhs.present or equals(lhs.value, rhs.value)
 
 
 _walk_left: ContextVar[int] = ContextVar("walk_left", default=WALK_MAX)
 
 
 def start_walk() -> None:
-    """Begin to count the elements that an evaluation looks at."""
+    """Reset the count of elements that an evaluation visits."""
     _walk_left.set(WALK_MAX)
 
 
 def walk(values: Collection[Any]) -> None:
-    """Count elements that are about to be looked at with all that they contain.
+    """Count elements that are about to be visited.
 
-    `[x, x]` contains twice what x contains, which thirty times over is more than anybody can wait for. Its cost is 2.
+    The cost does not bound the visits: `[x, x]` has cost 2 and twice the content of x, and thirty nested ones have a
+    billion elements.
 
-    Raises: EvaluationError: the evaluation has looked at too many.
+    Raises: EvaluationError: the evaluation visits too many.
     """
-    left = _walk_left.get() - len(values)
-    left -= sum(len(each) for each in values if type(each) in _TEXTS) // _TEXT_LENGTH
-    _walk_left.set(left)
-    if left < 0:
+    budget = _walk_left.get() - len(values)
+    budget -= sum(len(value) for value in values if type(value) in _TEXTS) // _TEXT_LENGTH
+    _walk_left.set(budget)
+    if budget < 0:
         raise EvaluationError(f"nested values have more than {WALK_MAX} elements")
 
 
@@ -213,7 +202,7 @@ _TEXTS = frozenset({str, bytes})
 
 
 def key_of(value: Any) -> Any:
-    """The dict key for a value; None if it cannot be a key."""
+    """Return the dict key for a value; None if it cannot be a key."""
     kind = type(value)
     if kind is str or kind is int or kind is UInt:
         return value
@@ -222,35 +211,29 @@ def key_of(value: Any) -> Any:
     return int(value) if kind is float and value.is_integer() else None
 
 
-def has_key(held: dict[Any, Any], value: Any) -> bool:
-    """Whether a map has a key.
-
-    Raises: EvaluationError: upstream cannot look up values of this type.
-    """
+def has_key(mapping: dict[Any, Any], value: Any) -> bool:
+    """Tell whether a map has a key. Raises: EvaluationError: upstream cannot look up values of this type."""
     place = key_of(value)
     if place is not None:
-        return place in held
-    if held and not isinstance(held, NativeMap):
+        return place in mapping
+    if mapping and not isinstance(mapping, NativeMap):
         assert_hashable(value)
     return False
 
 
 def assert_hashable(value: Any) -> None:
-    """Refuse a value that upstream cannot look up in a map or a set.
-
-    Raises: EvaluationError.
-    """
+    """Refuse a value that upstream cannot look up in a map or a set. Raises: EvaluationError."""
     if type(value) is bytes or (isinstance(value, Opaque) and not value.IS_HASHABLE):
         raise EvaluationError(f"hash of unhashable type {type_name(value)}")
 
 
 def from_key(key: Any) -> Any:
-    """The value for a dict key."""
+    """Return the value for a dict key."""
     return key.value if type(key) is BoolKey else key
 
 
 def is_zero(value: Any) -> bool:
-    """Whether this is the zero value of its type, which `optional.ofNonZeroValue` makes absent."""
+    """Tell whether this is the zero value of its type, which `optional.ofNonZeroValue` makes absent."""
     kind = type(value)
     if kind is Timestamp:
         return bool(value.ns == YEAR_ONE_S * NANOSECONDS)
@@ -262,7 +245,7 @@ def is_zero(value: Any) -> bool:
 
 
 def size_of(value: Any) -> int:
-    """The size of a value for the cost of functions: its length if it has one, else 1."""
+    """Return the size of a value for the cost of functions: its length if it has one, else 1."""
     if isinstance(value, (str, bytes, list, dict)):
         return len(value)
     if type(value) is Optional and value.present:
@@ -271,20 +254,14 @@ def size_of(value: Any) -> int:
 
 
 def int64(number: int) -> int:
-    """Check that a number is in the range of int.
-
-    Raises: EvaluationError.
-    """
+    """Check that a number is in the range of int. Raises: EvaluationError."""
     if INT_MIN <= number <= INT_MAX:
         return number
     raise EvaluationError("integer overflow")
 
 
 def uint64(number: int) -> UInt:
-    """Convert a number to uint.
-
-    Raises: EvaluationError.
-    """
+    """Convert a number to uint. Raises: EvaluationError."""
     if 0 <= number <= UINT_MAX:
         return UInt(number)
     raise EvaluationError("unsigned integer overflow")
@@ -294,36 +271,27 @@ YEAR_ONE_S, YEAR_9999_S = -62135596800, 253402300799
 
 
 def timestamp(ns: int, offset_s: int = 0) -> Timestamp:
-    """Create a timestamp of the years 1 to 9999.
-
-    Raises: EvaluationError.
-    """
+    """Create a timestamp of the years 1 to 9999. Raises: EvaluationError."""
     if YEAR_ONE_S <= ns // NANOSECONDS <= YEAR_9999_S:
         return Timestamp(ns, offset_s)
     raise EvaluationError("timestamp overflow")
 
 
 def duration(ns: int) -> Duration:
-    """Create a duration of at most 2^63 nanoseconds.
-
-    Raises: EvaluationError.
-    """
+    """Create a duration of at most 2^63 nanoseconds. Raises: EvaluationError."""
     if INT_MIN <= ns <= INT_MAX:
         return Duration(ns)
     raise EvaluationError("duration overflow")
 
 
 def double_to_int(number: float) -> int:
-    """The integer part of a double.
-
-    Raises: EvaluationError.
-    """
+    """Return the integer part of a double. Raises: EvaluationError."""
     if not math.isfinite(number) or not float(INT_MIN) < number < float(INT_MAX):
         raise EvaluationError("integer overflow")
     return int(number)
 
 
-def bounded(value: Any) -> Any:
+def check_size(value: Any) -> Any:
     """Check the size of a string or list that an expression has built.
 
     Raises: EvaluationError: the value is larger than `SIZE_MAX`.

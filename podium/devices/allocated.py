@@ -36,11 +36,11 @@ class ConsumedCapacity:
         self._base = base
 
     def __contains__(self, device: DeviceID) -> bool:
-        """Whether some of the device has been taken."""
+        """Tell whether some of the device has been taken."""
         return device in self._amounts or (self._base is not None and device in self._base)
 
     def of(self, device: DeviceID) -> Mapping[str, int]:
-        """What has been taken of a device, by capacity."""
+        """Return the consumed amounts of a device, by capacity."""
         own = self._amounts.get(device, {})
         if self._base is None:
             return own
@@ -85,20 +85,20 @@ class AllocatedDevices:
         self.consumed: ConsumedCapacity = ConsumedCapacity(None if base is None else base.consumed)
 
     def version(self, pools: Iterable[tuple[str, str]]) -> int:
-        """How often devices of these pools, given by driver and name, were allocated or freed, the base's included."""
+        """Count the allocations and releases in these pools, given by driver and name, the base's included."""
         count = self._changes.get(_ANY_POOL, 0)
         for pool in pools:
             count += self._changes.get(pool, 0)
         return count
 
     def is_dedicated(self, device: DeviceID) -> bool:
-        """Whether a claim has the device for itself."""
+        """Tell whether a claim has the device for itself."""
         if device in self._dedicated or (self._unclear and self._may_be_held(device)):
             return True
         return self._base is not None and self._base.is_dedicated(device)
 
     def is_allocated(self, device: DeviceID) -> bool:
-        """Whether any claim has the device or a share of it."""
+        """Tell whether any claim has the device or a share of it."""
         if device in self._dedicated or device in self._shares or device in self.consumed:
             return True
         if self._unclear and self._may_be_held(device):
@@ -106,8 +106,8 @@ class AllocatedDevices:
         return self._base is not None and self._base.is_allocated(device)
 
     def add(self, allocation: AllocationResult) -> None:
-        """A claim got these devices."""
-        for device, result in _counted(allocation):
+        """Note that a claim got these devices."""
+        for device, result in _exclusive_results(allocation):
             self._note_change(device)
             if not all(device):
                 self._unclear[device] += 1
@@ -121,8 +121,8 @@ class AllocatedDevices:
                 self.consumed.add(device, amounts)
 
     def remove(self, allocation: AllocationResult) -> None:
-        """A claim no longer has these devices."""
-        for device, result in _counted(allocation):
+        """Note that a claim no longer has these devices."""
+        for device, result in _exclusive_results(allocation):
             self._note_change(device)
             if not all(device):
                 self._unclear[device] -= 1
@@ -142,23 +142,25 @@ class AllocatedDevices:
                 self.consumed.remove(device, amounts)
 
     def _may_be_held(self, device: DeviceID) -> bool:
-        """Whether it may be one of the devices of which not all can be read."""
-        return any(all(part in ("", name) for part, name in zip(known, device, strict=True)) for known in self._unclear)
+        """Tell whether it may be one of the devices of which not all can be read."""
+        return any(
+            all(part in ("", name) for part, name in zip(pattern, device, strict=True)) for pattern in self._unclear
+        )
 
     def _note_change(self, device: DeviceID) -> None:
         pool = (device.driver, device.pool) if device.driver and device.pool else _ANY_POOL
         self._changes[pool] = self._changes.get(pool, 0) + 1
 
 
-def _counted(allocation: AllocationResult) -> Iterator[tuple[DeviceID, DeviceRequestAllocationResult]]:
-    """The results that keep a device from others: administrators' access does not."""
+def _exclusive_results(allocation: AllocationResult) -> Iterator[tuple[DeviceID, DeviceRequestAllocationResult]]:
+    """Return the results that keep a device from others: administrators' access does not."""
     for result in allocation.devices.results:
         if not result.admin_access:
             yield DeviceID(result.driver, result.pool, result.device), result
 
 
 def _amounts(result: DeviceRequestAllocationResult) -> dict[str, int] | None:
-    """The amounts in billionths; None if one cannot be parsed, so that nobody knows how much is left."""
+    """Return the amounts in billionths; None if one cannot be parsed, so that the remaining amount is unknown."""
     try:
         return {name: parse(raw).nano_value for name, raw in result.consumed_capacity.items()}
     except QuantityError:

@@ -13,7 +13,7 @@ from typing import Final
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.choices import Choices
 from podium.devices.counters import AvailableCounters
-from podium.devices.interruptible import Interruptible, uninterrupted
+from podium.devices.interruptible import Interruptible, run_uninterrupted
 from podium.devices.inventory import DeviceID, Inventory
 from podium.devices.pools import NodePools, pools_of_node
 from podium.devices.questions import Question, Questions
@@ -62,18 +62,18 @@ class Allocator:
         self._steps_max = steps_max
         self._budget = StepBudget(steps_max)
         self._questions = questions
-        self._asked: tuple[Sequence[ResourceClaim], Question] | None = None
+        self._query: tuple[Sequence[ResourceClaim], Question] | None = None
 
     def allocate(
         self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
     ) -> tuple[AllocationResult, ...] | Refusal:
-        """As `allocate_interruptibly`, without interruption."""
-        return uninterrupted(self.allocate_interruptibly(node_name, labels, claims))
+        """Run `allocate_interruptibly` without interruption."""
+        return run_uninterrupted(self.allocate_interruptibly(node_name, labels, claims))
 
     def allocate_interruptibly(
         self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
     ) -> Interruptible[tuple[AllocationResult, ...] | Refusal]:
-        """The allocations of the claims on a node, in their order, or why there are none.
+        """Return the allocations of the claims on a node, in their order, or why there are none.
 
         Yields where it can be interrupted. If devices are allocated or freed meanwhile, it may miss that.
 
@@ -84,24 +84,24 @@ class Allocator:
         pools = pools_of_node(self._inventory, node_name, labels)
         if self._questions is None or not pools.is_repeatable:
             return (yield from self._search(pools, node_name, labels, claims))
-        asked = self._asked
-        if asked is None or asked[0] is not claims:
-            asked = self._asked = claims, self._questions.of(claims, self._class_of, self._steps_max)
-        question, version = asked[1], self._allocated.version(pools.names)
-        known = pools.answers.get(question)
-        if known is not None and known[0] == version:
-            found: tuple[AllocationResult, ...] | Refusal = known[1]
-            return found
-        if known is None and len(pools.answers) >= _ANSWERS_MAX:
+        query = self._query
+        if query is None or query[0] is not claims:
+            query = self._query = claims, self._questions.of(claims, self._class_of, self._steps_max)
+        question, version = query[1], self._allocated.version(pools.names)
+        cache = pools.answers.get(question)
+        if cache is not None and cache[0] == version:
+            answer: tuple[AllocationResult, ...] | Refusal = cache[1]
+            return answer
+        if cache is None and len(pools.answers) >= _ANSWERS_MAX:
             pools.answers.clear()
-        found = yield from self._search(pools, node_name, labels, claims)
-        pools.answers[question] = version, found
-        return found
+        answer = yield from self._search(pools, node_name, labels, claims)
+        pools.answers[question] = version, answer
+        return answer
 
     def allocations(
         self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim], count_max: int
     ) -> Interruptible[list[tuple[AllocationResult, ...]]]:
-        """All that `allocate` could find on a node, up to that many: each set of devices for each claim once.
+        """Return all that `allocate` could find on a node, up to that many: each set of devices for each claim once.
 
         Unlike `allocate`, this misses nothing for counters that upstream does not give back. Yields where it can be
         interrupted.
@@ -110,45 +110,45 @@ class Allocator:
         """
         pools = pools_of_node(self._inventory, node_name, labels)
         reader = self._reader(pools, node_name, labels)
-        wanted = yield from reader.read(claims)
-        choices = Choices(wanted, self._allocated, self._available, undoes_all=True)
-        found: dict[tuple[frozenset[DeviceID], ...], tuple[AllocationResult, ...]] = {}
+        claim_data = yield from reader.read(claims)
+        choices = Choices(claim_data, self._allocated, self._available, undoes_all=True)
+        result: dict[tuple[frozenset[DeviceID], ...], tuple[AllocationResult, ...]] = {}
 
         def keep() -> bool:
-            key = tuple(frozenset(choice.device.id for choice in chosen) for chosen in choices.by_claim)
-            if key not in found:
-                found[key] = self._result(wanted, search, choices, node_name)
-            return len(found) >= count_max
+            key = tuple(frozenset(choice.device.id for choice in choice_list) for choice_list in choices.by_claim)
+            if key not in result:
+                result[key] = self._result(claim_data, search, choices, node_name)
+            return len(result) >= count_max
 
-        search = Search(wanted, pools.pools, reader, choices, keep)
+        search = Search(claim_data, pools.pools, reader, choices, keep)
         yield from search.run()
-        return list(found.values())
+        return list(result.values())
 
     def _search(
         self, pools: NodePools, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
     ) -> Interruptible[tuple[AllocationResult, ...] | Refusal]:
         reader = self._reader(pools, node_name, labels)
-        wanted = yield from reader.read(claims)
-        choices = Choices(wanted, self._allocated, self._available)
-        search = Search(wanted, pools.pools, reader, choices)
+        claim_data = yield from reader.read(claims)
+        choices = Choices(claim_data, self._allocated, self._available)
+        search = Search(claim_data, pools.pools, reader, choices)
         if not (yield from search.run()):
             return Refusal.INVALID_POOLS if any(pool.is_invalid for pool in pools.pools) else Refusal.NOT_FOUND
-        return self._result(wanted, search, choices, node_name)
+        return self._result(claim_data, search, choices, node_name)
 
     def _reader(self, pools: NodePools, node_name: str, labels: Mapping[str, str]) -> RequestReader:
         self._budget.start_search()
         return RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of, self._budget)
 
     def _result(
-        self, wanted: Sequence[ClaimData], search: Search, choices: Choices, node_name: str
+        self, claim_data: Sequence[ClaimData], search: Search, choices: Choices, node_name: str
     ) -> tuple[AllocationResult, ...]:
         return tuple(
             allocation_of(
-                each.claim,
-                [alternatives[search.selected[index, i]] for i, alternatives in enumerate(each.requests)],
+                data.claim,
+                [alternatives[search.selected[index, i]] for i, alternatives in enumerate(data.requests)],
                 choices.by_claim[index],
                 node_name,
                 self._random,
             )
-            for index, each in enumerate(wanted)
+            for index, data in enumerate(claim_data)
         )

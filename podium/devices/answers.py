@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from podium.cel import BoundDevice, CompileError, EvaluationError, compile_selector
+from podium.cel import BoundDevice, CompileError, EvaluationError
 from podium.devices.interruptible import Interruptible
+from podium.devices.selectors import bind_device, compile_selector
 from podium.devices.step_budget import StepBudget
 from podium.objects.devices import Device
 
@@ -24,7 +25,7 @@ _Outcome: TypeAlias = bool | CompileError | EvaluationError
 
 
 class Answers:
-    """What selectors say of all devices that look alike to them.
+    """The answers of selectors for all devices that look alike to them.
 
     Args:
         compiled: the long selectors that have been compiled.
@@ -32,13 +33,13 @@ class Answers:
 
     __slots__ = ("_by_expression", "_compiled", "_device")
 
-    def __init__(self, device: BoundDevice, compiled: set[str]) -> None:
+    def __init__(self, device: BoundDevice, long_expressions: set[str]) -> None:
         self._device = device
-        self._compiled = compiled
+        self._compiled = long_expressions
         self._by_expression: dict[str, _Outcome] = {}
 
     def soon(self, expression: str, budget: StepBudget) -> bool | None:
-        """The answer; None if it is an error, takes longer than a few milliseconds to find, or the turn is over."""
+        """Return the answer; None if it is an error, takes more than a few milliseconds, or the turn is over."""
         outcome: _Outcome | None = self._by_expression.get(expression)
         if outcome is None:
             if budget.is_turn_over or (len(expression) > SHORT_MAX and expression not in self._compiled):
@@ -54,10 +55,7 @@ class Answers:
         return outcome if outcome is True or outcome is False else None
 
     def find(self, expression: str, budget: StepBudget) -> Interruptible[bool]:
-        """The answer, however long it takes to find: that is yielded as work.
-
-        Raises: CompileError, EvaluationError.
-        """
+        """Return the answer, and yield the work to find it. Raises: CompileError, EvaluationError."""
         if budget.is_turn_over:
             yield None
             budget.start_turn()
@@ -100,7 +98,7 @@ class _Evaluation:
             self._result = error, 0
 
     def result(self) -> tuple[_Outcome, int]:
-        """The answer and its cost."""
+        """Return the answer and its cost."""
         if self._result is None:
             self()
             assert self._result is not None
@@ -124,11 +122,11 @@ class Looks:
         Raises: EvaluationError: an attribute or a capacity cannot be read.
         """
         attributes, capacity = device.attributes or {}, device.capacity or {}
-        amounts = ((name, str(each.value)) for name, each in capacity.items())
+        amounts = ((name, str(amount.value)) for name, amount in capacity.items())
         look = (driver, device.allow_multiple_allocations, tuple(attributes.items()), *amounts)
-        found = self._answers.get(look)
-        if found is None:
+        answers = self._answers.get(look)
+        if answers is None:
             if len(self._answers) >= _LOOKS_MAX:
                 self._answers.clear()
-            found = self._answers[look] = Answers(BoundDevice(driver, device), self._compiled)
-        return found
+            answers = self._answers[look] = Answers(bind_device(driver, device), self._compiled)
+        return answers

@@ -25,8 +25,11 @@ class Binding(enum.Enum):
 
 
 def binding_of(claim: ResourceClaim) -> Binding:
-    """The state of the claim's devices. The first device that is not ready decides."""
-    devices = {(each.driver, each.pool, each.device): each for each in claim.status.devices}
+    """Return the state of the claim's devices. The first device that is not ready decides."""
+    devices = {
+        (device_status.driver, device_status.pool, device_status.device): device_status
+        for device_status in claim.status.devices
+    }
     for result in _results(claim):
         if result.binding_conditions:
             state = _state(result, devices.get((result.driver, result.pool, result.device)))
@@ -36,8 +39,11 @@ def binding_of(claim: ResourceClaim) -> Binding:
 
 
 def failure_of(claim: ResourceClaim) -> str:
-    """Why the first device that failed has failed, in the words that users see; "" if none has."""
-    devices = {(each.driver, each.pool, each.device): each for each in claim.status.devices}
+    """Return why the first failed device failed, in words for users; "" if none failed."""
+    devices = {
+        (device_status.driver, device_status.pool, device_status.device): device_status
+        for device_status in claim.status.devices
+    }
     for result in _results(claim):
         status = devices.get((result.driver, result.pool, result.device))
         if not result.binding_conditions or status is None:
@@ -52,7 +58,7 @@ def failure_of(claim: ResourceClaim) -> str:
 
 
 def has_timed_out(claim: ResourceClaim, now_s: float, timeout_s: float) -> bool:
-    """Whether the claim's devices have had more than the timeout to fulfil their binding conditions."""
+    """Tell whether the claim's devices have had more than the timeout to fulfil their binding conditions."""
     allocation = claim.status.allocation
     if allocation is None or allocation.allocation_timestamp is None:
         return False
@@ -62,7 +68,7 @@ def has_timed_out(claim: ResourceClaim, now_s: float, timeout_s: float) -> bool:
 
 
 def is_bound_or_may_be(claim: ResourceClaim, now_s: float, timeout_s: float) -> bool:
-    """Whether the claim's devices are ready, or there is time left for that."""
+    """Tell whether the claim's devices are ready, or there is time left for that."""
     state = binding_of(claim)
     return state is Binding.READY or (state is Binding.PENDING and not has_timed_out(claim, now_s, timeout_s))
 
@@ -74,7 +80,7 @@ def _results(claim: ResourceClaim) -> tuple[DeviceRequestAllocationResult, ...]:
 def _state(result: DeviceRequestAllocationResult, status: AllocatedDeviceStatus | None) -> Binding:
     if status is None:
         return Binding.PENDING
-    conditions: Mapping[str, str] = {each.type: each.status for each in reversed(status.conditions)}
+    conditions: Mapping[str, str] = {condition.type: condition.status for condition in reversed(status.conditions)}
     if any(conditions.get(name) == _TRUE for name in result.binding_failure_conditions):
         return Binding.FAILED
     is_ready = all(conditions.get(name) == _TRUE for name in result.binding_conditions)

@@ -26,64 +26,66 @@ class Amount:
 
     @classmethod
     def of(cls, raw: RawQuantity) -> Amount:
-        """The quantity as it is on the wire."""
+        """Return the quantity as it is on the wire."""
         return cls(canonical_text(raw), parse(raw).nano_value, raw)
 
     @classmethod
-    def computed(cls, number: int) -> Amount:
-        """An integer that upstream holds in the binary format."""
+    def from_int(cls, number: int) -> Amount:
+        """Return an integer that upstream holds in the binary format."""
         if abs(number) < _KIBI:
             return cls(canonical_text(str(number)), parse(str(number)).nano_value)
         text = canonical_text(f"{number // _KIBI}Ki") if number % _KIBI == 0 else str(number)
         return cls(text, parse(text).nano_value)
 
 
-def consumption(requested: Mapping[str, RawQuantity], capacities: Mapping[str, DeviceCapacity]) -> dict[str, Amount]:
-    """How much a request consumes of each capacity of a device."""
-    return {name: _consumed(requested.get(name), capacity) for name, capacity in capacities.items()}
+def consumption(amounts: Mapping[str, RawQuantity], capacities: Mapping[str, DeviceCapacity]) -> dict[str, Amount]:
+    """Return what a request consumes of each capacity of a device."""
+    return {name: _consumption_of(amounts.get(name), capacity) for name, capacity in capacities.items()}
 
 
-def has_room(
-    requested: Mapping[str, RawQuantity], capacities: Mapping[str, DeviceCapacity], *taken: Mapping[str, int]
+def has_capacity(
+    amounts_requested: Mapping[str, RawQuantity],
+    capacities: Mapping[str, DeviceCapacity],
+    *consumptions: Mapping[str, int],
 ) -> bool:
-    """Whether the device has every requested capacity, the policies allow the amounts, and that much is left.
+    """Tell whether the device has every requested capacity, the policies allow the amounts, and that much is left.
 
     Args:
         taken: what has been consumed already, in billionths.
     """
-    if not requested.keys() <= capacities.keys():
+    if not amounts_requested.keys() <= capacities.keys():
         return False
     for name, capacity in capacities.items():
-        amount = _consumed(requested.get(name), capacity)
+        amount = _consumption_of(amounts_requested.get(name), capacity)
         if capacity.request_policy is not None and _violates(amount, capacity.request_policy):
             return False
-        if amount.nano + sum(each.get(name, 0) for each in taken) > parse(capacity.value).nano_value:
+        if amount.nano + sum(amounts.get(name, 0) for amounts in consumptions) > parse(capacity.value).nano_value:
             return False
     return True
 
 
-def _consumed(requested: RawQuantity | None, capacity: DeviceCapacity) -> Amount:
+def _consumption_of(request: RawQuantity | None, capacity: DeviceCapacity) -> Amount:
     policy = capacity.request_policy
-    if requested is None:
+    if request is None:
         is_full = policy is None or policy.default is None
         return Amount.of(capacity.value if is_full else policy.default)  # type: ignore[union-attr,arg-type]
     if policy is None:
-        return Amount.of(requested)
+        return Amount.of(request)
     if policy.valid_range is not None and policy.valid_range.min is not None:
-        return _rounded_up(requested, policy.valid_range.min, policy.valid_range.step)
-    exact = parse(requested).nano_value
-    valid = (each for each in policy.valid_values if exact <= parse(each).nano_value)
-    return Amount.of(next(valid, requested))
+        return _rounded_up(request, policy.valid_range.min, policy.valid_range.step)
+    exact = parse(request).nano_value
+    valid = (value for value in policy.valid_values if exact <= parse(value).nano_value)
+    return Amount.of(next(valid, request))
 
 
-def _rounded_up(requested: RawQuantity, minimum: RawQuantity, step: RawQuantity | None) -> Amount:
-    if parse(requested).nano_value < parse(minimum).nano_value:
+def _rounded_up(request: RawQuantity, minimum: RawQuantity, step: RawQuantity | None) -> Amount:
+    if parse(request).nano_value < parse(minimum).nano_value:
         return Amount.of(minimum)
     size = 0 if step is None else parse(step).value
     if not size:
-        return Amount.of(requested)
+        return Amount.of(request)
     least = parse(minimum).value
-    return Amount.computed(least + size * -((least - parse(requested).value) // size))
+    return Amount.from_int(least + size * -((least - parse(request).value) // size))
 
 
 def _violates(amount: Amount, policy: CapacityRequestPolicy) -> bool:
@@ -92,15 +94,15 @@ def _violates(amount: Amount, policy: CapacityRequestPolicy) -> bool:
         return False
     if policy.valid_range is not None:
         return _is_outside(amount, policy.valid_range)
-    exact = (parse(each).nano_value for each in policy.valid_values)
+    exact = (parse(value).nano_value for value in policy.valid_values)
     return bool(policy.valid_values) and amount.nano not in exact
 
 
-def _is_outside(amount: Amount, allowed: CapacityRequestPolicyRange) -> bool:
-    if allowed.max is not None and amount.nano > parse(allowed.max).nano_value:
+def _is_outside(amount: Amount, valid_range: CapacityRequestPolicyRange) -> bool:
+    if valid_range.max is not None and amount.nano > parse(valid_range.max).nano_value:
         return True
-    size = 0 if allowed.step is None else parse(allowed.step).value
-    least = 0 if allowed.min is None else parse(allowed.min).value
+    size = 0 if valid_range.step is None else parse(valid_range.step).value
+    least = 0 if valid_range.min is None else parse(valid_range.min).value
     return bool(size) and (_whole(amount) - least) % size != 0
 
 

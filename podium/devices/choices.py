@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from podium.devices.allocated import AllocatedDevices, ConsumedCapacity
-from podium.devices.capacity import Amount, consumption, has_room
+from podium.devices.capacity import Amount, consumption, has_capacity
 from podium.devices.counters import AvailableCounters, ConsumedCounters
 from podium.devices.errors import AllocationError
 from podium.devices.interruptible import Interruptible
@@ -30,14 +30,14 @@ class Choice:
     """A device that was chosen for a request.
 
     Attributes:
-        consumed: how much of its capacities it takes, if the device is shared.
-        is_charged: whether its counters are consumed by this choice.
+        consumption: the consumed amounts of its capacities, if the device is shared.
+        is_charged: this choice consumes the device's counters.
     """
 
     data: RequestData
     device: SliceDevice
     pool: Pool
-    consumed: Mapping[str, Amount] = field(default_factory=dict)
+    consumption: Mapping[str, Amount] = field(default_factory=dict)
     is_charged: bool = False
 
 
@@ -68,18 +68,18 @@ class Choices:
         self._claims_of: dict[DeviceID, set[int]] = {}
 
     def is_in_use(self, claim: int, data: RequestData, device: DeviceID) -> bool:
-        """Whether the request cannot have the device because a claim has it. Shared devices are never in use."""
-        chosen = self._claims_of.get(device)
+        """Tell whether the request cannot have the device because a claim has it. Shared devices are never in use."""
+        claims = self._claims_of.get(device)
         if data.has_admin_access:
-            return chosen is not None and claim in chosen
-        return bool(chosen) or self._allocated.is_dedicated(device)
+            return claims is not None and claim in claims
+        return bool(claims) or self._allocated.is_dedicated(device)
 
-    def has_room(self, data: RequestData, device: SliceDevice) -> bool:
-        """Whether the device has the capacities that the request asks for."""
+    def has_capacity(self, data: RequestData, device: SliceDevice) -> bool:
+        """Tell whether the device has the capacities that the request asks for."""
         if not (device.is_shared or device.has_policies or data.capacities or device.id in self._allocated.consumed):
             return True  # The request consumes all of each capacity, and nobody else has any of it.
-        taken = self._allocated.consumed.of(device.id), self._capacity.of(device.id)
-        return has_room(data.capacities, device.device.capacity or {}, *taken)
+        consumed_amounts = self._allocated.consumed.of(device.id), self._capacity.of(device.id)
+        return has_capacity(data.capacities, device.device.capacity or {}, *consumed_amounts)
 
     def prepare(self, claim: int, data: RequestData, candidate: Candidate) -> Interruptible[None]:
         """Read the counters that `take` needs for the device, which would otherwise do that without interruption.
@@ -108,13 +108,13 @@ class Choices:
             return False
         if not device.is_shared:
             self._claims_of.setdefault(device.id, set()).add(claim)
-        if not self.has_room(data, device):
+        if not self.has_capacity(data, device):
             return False
         choice = Choice(data, device, pool, is_charged=is_charged)
         if device.is_shared:
-            consumed = consumption(data.capacities, device.device.capacity or {})
-            self._capacity.add(device.id, _nano(consumed))
-            choice = Choice(data, device, pool, consumed, is_charged)
+            amounts = consumption(data.capacities, device.device.capacity or {})
+            self._capacity.add(device.id, _nano(amounts))
+            choice = Choice(data, device, pool, amounts, is_charged)
         self.by_claim[claim].append(choice)
         return True
 
@@ -125,8 +125,8 @@ class Choices:
         for constraint in self._claims[claim].constraints:
             constraint.remove(*choice.data.base_and_subrequest)
         if device.is_shared:
-            if choice.consumed:
-                self._capacity.remove(device.id, _nano(choice.consumed))
+            if choice.consumption:
+                self._capacity.remove(device.id, _nano(choice.consumption))
             if choice.is_charged and self._undoes_all:
                 self._counters.give_back(device, choice.pool)
             return
@@ -135,7 +135,7 @@ class Choices:
             self._counters.give_back(device, choice.pool)
 
     def _is_paid_for(self, device: SliceDevice) -> bool:
-        """Whether the device is shared and consumes its counters already."""
+        """Tell whether the device is shared and consumes its counters already."""
         return device.is_shared and (device.id in self._allocated.consumed or device.id in self._capacity)
 
     def _satisfies_constraints(self, claim: int, data: RequestData, device: SliceDevice) -> bool:
@@ -160,9 +160,9 @@ def _tolerates(data: RequestData, device: SliceDevice) -> bool:
 
 
 def is_borne(data: RequestData, taint: Taint) -> bool:
-    """Whether a device with the taint may be allocated to the request."""
+    """Tell whether a device with the taint may be allocated to the request."""
     return taint.effect not in _EFFECTS or is_tolerated(data.request.tolerations, taint)
 
 
-def _nano(consumed: Mapping[str, Amount]) -> dict[str, int]:
-    return {name: amount.nano for name, amount in consumed.items()}
+def _nano(amounts: Mapping[str, Amount]) -> dict[str, int]:
+    return {name: amount.nano for name, amount in amounts.items()}

@@ -26,14 +26,14 @@ class ClassTable:
         self._classes: dict[str, DeviceClass] = {}
 
     def get(self, resource: str) -> DeviceClass | None:
-        """The class that provides the resource; None if there is none."""
+        """Return the class that provides the resource; None if there is none."""
         return self._classes.get(resource)
 
     def add(self, new: DeviceClass, old: DeviceClass | None = None) -> None:
-        """A class is there, or has replaced an older state of itself."""
+        """Add a class, or replace its older state."""
         explicit = new.spec.extended_resource_name
-        other = None if explicit is None else self._classes.get(explicit)
-        if other is not None and not _goes_before(new, other):
+        rival = None if explicit is None else self._classes.get(explicit)
+        if rival is not None and not _goes_before(new, rival):
             return
         if old is not None:
             self.remove(old)
@@ -42,21 +42,21 @@ class ClassTable:
         self._classes[f"{IMPLICIT_PREFIX}{new.key}"] = new
 
     def remove(self, old: DeviceClass) -> None:
-        """A class is gone, and with it the resource that it named, even if another class provides that."""
+        """Remove a class, and with it the resource that it named, even if another class provides that."""
         self._classes.pop(f"{IMPLICIT_PREFIX}{old.key}", None)
         if old.spec.extended_resource_name is not None:
             self._classes.pop(old.spec.extended_resource_name, None)
 
 
-def _goes_before(new: DeviceClass, other: DeviceClass) -> bool:
-    if _created_s(new) != _created_s(other):
-        return _created_s(new) > _created_s(other)
-    return new.key < other.key
+def _goes_before(new: DeviceClass, rival: DeviceClass) -> bool:
+    if _created_s(new) != _created_s(rival):
+        return _created_s(new) > _created_s(rival)
+    return new.key < rival.key
 
 
 def _created_s(device_class: DeviceClass) -> float:
-    created = device_class.metadata.creation_timestamp
+    creation_time = device_class.metadata.creation_timestamp
     try:
-        return float("-inf") if created is None else parse_time(created)
+        return float("-inf") if creation_time is None else parse_time(creation_time)
     except ValueError:
         return float("-inf")

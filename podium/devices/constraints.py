@@ -96,7 +96,7 @@ class DistinctAttribute(Constraint):
 
 
 def new_constraint(constraint: DeviceConstraint) -> Constraint | None:
-    """The constraint without any device; None if its kind is unknown."""
+    """Return the constraint without any device; None if its kind is unknown."""
     if constraint.match_attribute is not None:
         return MatchAttribute(constraint.match_attribute, constraint.requests)
     if constraint.distinct_attribute is not None:
@@ -105,17 +105,17 @@ def new_constraint(constraint: DeviceConstraint) -> Constraint | None:
 
 
 def attribute_of(device: SliceDevice, name: str) -> DeviceAttribute | None:
-    """The attribute by its full name, or by its id alone if the domain is the driver's."""
+    """Return the attribute by its full name, or by its id alone if the domain is the driver's."""
     attributes = device.device.attributes or {}
     domain, slash, identifier = name.partition("/")
-    found = attributes.get(name)
-    if found is None and slash and domain == device.id.driver:
-        found = attributes.get(identifier)
-    return found
+    attribute = attributes.get(name)
+    if attribute is None and slash and domain == device.id.driver:
+        attribute = attributes.get(identifier)
+    return attribute
 
 
 def value_of(attribute: DeviceAttribute) -> Value | None:
-    """The value with its type; None if there is none."""
+    """Return the value with its type; None if there is none."""
     if attribute.string is not None:
         return "string", attribute.string
     if attribute.int_value is not None:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from podium.devices.allocated import AllocatedDevices
-from podium.devices.interruptible import Interruptible, uninterrupted
+from podium.devices.interruptible import Interruptible, run_uninterrupted
 from podium.devices.inventory import Counters, SliceDevice
 from podium.devices.pools import Pool
 
@@ -23,27 +23,27 @@ class AvailableCounters:
 
     __slots__ = ("_allocated", "_by_pool")
 
-    def __init__(self, allocated: AllocatedDevices) -> None:
-        self._allocated = allocated
+    def __init__(self, devices_in_use: AllocatedDevices) -> None:
+        self._allocated = devices_in_use
         self._by_pool: dict[tuple[str, str], Counters] = {}
 
     def of(self, pool: Pool) -> Counters:
-        """The counters of the pool."""
-        uninterrupted(self.read(pool))
+        """Return the counters of the pool."""
+        run_uninterrupted(self.read(pool))
         return self._by_pool[pool.id]
 
     def read(self, pool: Pool) -> Interruptible[None]:
         """Compute what `of` returns. Yields where it can be interrupted."""
         if pool.id in self._by_pool:
             return
-        left = {name: dict(counters) for name, counters in pool.counters.items()}
-        for number, device in enumerate(chain(pool.devices, pool.others), 1):
+        counters_left = {name: dict(counters) for name, counters in pool.counters.items()}
+        for number, device in enumerate(chain(pool.devices, pool.unreachable_devices), 1):
             if not number % _DEVICES_PER_TURN:
                 yield None
             if device.consumes and self._allocated.is_allocated(device.id):
                 for counter_set, counter, amount in device.consumes:
-                    left[counter_set][counter] -= amount
-        self._by_pool[pool.id] = left
+                    counters_left[counter_set][counter] -= amount
+        self._by_pool[pool.id] = counters_left
 
 
 class ConsumedCounters:
@@ -57,12 +57,12 @@ class ConsumedCounters:
 
     def charge(self, device: SliceDevice, pool: Pool) -> bool:
         """Consume what the device needs. If any counter of the pool would not suffice, charge nothing: False."""
-        consumed = self._by_pool.setdefault(pool.id, {})
-        self._add(consumed, device, 1)
+        usage = self._by_pool.setdefault(pool.id, {})
+        self._add(usage, device, 1)
         for counter_set, counters in self.available.of(pool).items():
             for counter, available in counters.items():
-                if available < consumed.get((counter_set, counter), 0):
-                    self._add(consumed, device, -1)
+                if available < usage.get((counter_set, counter), 0):
+                    self._add(usage, device, -1)
                     return False
         return True
 
@@ -71,7 +71,7 @@ class ConsumedCounters:
         self._add(self._by_pool.setdefault(pool.id, {}), device, -1)
 
     @staticmethod
-    def _add(consumed: dict[tuple[str, str], int], device: SliceDevice, factor: int) -> None:
+    def _add(usage: dict[tuple[str, str], int], device: SliceDevice, factor: int) -> None:
         for counter_set, counter, amount in device.consumes:
             key = counter_set, counter
-            consumed[key] = consumed.get(key, 0) + factor * amount
+            usage[key] = usage.get(key, 0) + factor * amount

@@ -30,7 +30,7 @@ class RequestMapping(Value, frozen=True):
 
 @once_per_spec
 def extended_requests(spec: PodSpec) -> Mapping[str, int]:
-    """The resources that the pod requests and that devices might back, and how much of each.
+    """Return the resources that the pod requests and that devices might back, and how much of each.
 
     Requests that cannot be parsed are those of a pod that NodeResourcesFit rejects; they count as none.
     """
@@ -42,7 +42,7 @@ def extended_requests(spec: PodSpec) -> Mapping[str, int]:
 
 
 def may_be_devices(resource: str) -> bool:
-    """Whether devices may back the resource: it is an extended one, or the implicit one of a class."""
+    """Tell whether devices may back the resource: it is an extended one, or the implicit one of a class."""
     return resource.startswith(IMPLICIT_PREFIX) or is_extended_resource(resource)
 
 
@@ -57,7 +57,7 @@ class _Need:
 def requests_for(
     spec: PodSpec, classes: Mapping[str, str]
 ) -> tuple[tuple[DeviceRequest, ...], tuple[RequestMapping, ...]]:
-    """The requests of the claim for extended resources, by name, and which container uses which of them.
+    """Return the requests of the claim for extended resources, by name, and which container uses which of them.
 
     Args:
         classes: the device class of each resource that the node gets from devices.
@@ -65,8 +65,8 @@ def requests_for(
     requests: list[DeviceRequest] = []
     mappings: list[RequestMapping] = []
     for resource, class_name in sorted(classes.items()):
-        needs, more = _requests_for_one(spec, resource)
-        mappings += more
+        needs, new_mappings = _requests_for_one(spec, resource)
+        mappings += new_mappings
         for need in needs:
             exactly = ExactDeviceRequest(device_class_name=class_name, count=need.count)
             requests.append(DeviceRequest(name=need.name, exactly=exactly))
@@ -74,25 +74,25 @@ def requests_for(
 
 
 def _requests_for_one(spec: PodSpec, resource: str) -> tuple[list[_Need], list[RequestMapping]]:
-    """The requests for one resource. Init containers that end use devices of later containers, and share their own."""
+    """Return the requests for one resource. Init containers that end share devices with later containers."""
     containers = (*spec.init_containers, *spec.containers)
     init_count = len(spec.init_containers)
-    short_lived = [index for index, each in enumerate(spec.init_containers) if not each.is_sidecar]
+    short_lived = [index for index, container in enumerate(spec.init_containers) if not container.is_sidecar]
     long_lived: dict[int, _Need] = {}
     mappings: list[RequestMapping] = []
     for index, container in enumerate(containers):
         if index >= init_count or container.is_sidecar:
-            need, more = _need_of(index, container, resource, ())
-            mappings += more
+            need, need_mappings = _need_of(index, container, resource, ())
+            mappings += need_mappings
             if need is not None:
                 long_lived[index] = need
     largest: _Need | None = None
     own_names: set[str] = set()
     short_mappings: list[RequestMapping] = []
     for index in short_lived:
-        reusable = [need for other, need in long_lived.items() if other >= index]
-        need, more = _need_of(index, containers[index], resource, reusable)
-        short_mappings += more
+        reusable = [need for owner, need in long_lived.items() if owner >= index]
+        need, need_mappings = _need_of(index, containers[index], resource, reusable)
+        short_mappings += need_mappings
         if need is not None:
             own_names.add(need.name)
             if largest is None or largest.count < need.count:
@@ -100,7 +100,8 @@ def _requests_for_one(spec: PodSpec, resource: str) -> tuple[list[_Need], list[R
     if largest is None:
         return list(long_lived.values()), mappings + short_mappings
     mappings += (
-        replace(each, request_name=largest.name) if each.request_name in own_names else each for each in short_mappings
+        replace(mapping, request_name=largest.name) if mapping.request_name in own_names else mapping
+        for mapping in short_mappings
     )
     return [largest, *long_lived.values()], mappings
 
@@ -108,17 +109,19 @@ def _requests_for_one(spec: PodSpec, resource: str) -> tuple[list[_Need], list[R
 def _need_of(
     index: int, container: Container, resource: str, reusable: Iterable[_Need]
 ) -> tuple[_Need | None, Sequence[RequestMapping]]:
-    """What the container needs beyond the requests that it can use as well, and all requests that it uses."""
+    """Return what the container needs beyond the requests that it can reuse, and all requests that it uses."""
     requests = container.resources.requests
-    wanted = parse(requests[resource]).int64_as_written if resource in requests else None
-    if not wanted:
+    count = parse(requests[resource]).int64_as_written if resource in requests else None
+    if not count:
         return None, ()
     mappings: list[RequestMapping] = []
-    for other in reusable:
-        mappings.append(RequestMapping(container_name=container.name, resource_name=resource, request_name=other.name))
-        wanted -= other.count
-        if wanted <= 0:
+    for candidate in reusable:
+        mappings.append(
+            RequestMapping(container_name=container.name, resource_name=resource, request_name=candidate.name)
+        )
+        count -= candidate.count
+        if count <= 0:
             return None, mappings
-    need = _Need(f"container-{index}-request-{sorted(requests).index(resource)}", wanted)
+    need = _Need(f"container-{index}-request-{sorted(requests).index(resource)}", count)
     own = RequestMapping(container_name=container.name, resource_name=resource, request_name=need.name)
     return need, [*mappings, own]

@@ -14,8 +14,8 @@ Interruptible: TypeAlias = Generator[Work | None, None, T]
 """A computation that yields where it can be interrupted: the work that comes next, or None."""
 
 
-def uninterrupted(steps: Interruptible[T]) -> T:
-    """The result, without interruption."""
+def run_uninterrupted(steps: Interruptible[T]) -> T:
+    """Return the result, without interruption."""
     try:
         while True:
             next(steps)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from podium.cel import EvaluationError
 from podium.devices.answers import Answers, Looks
-from podium.devices.interruptible import Interruptible, uninterrupted
+from podium.devices.interruptible import Interruptible, run_uninterrupted
 from podium.devices.step_budget import StepBudget
 from podium.devices.taint_rules import TaintRules, reaches
 from podium.objects.affinity import NodeSelector
@@ -36,7 +36,7 @@ class DeviceID(NamedTuple):
     device: str
 
     def __str__(self) -> str:
-        """`<driver>/<pool>/<device>`."""
+        """Return `<driver>/<pool>/<device>`."""
         return "/".join(self)
 
 
@@ -52,16 +52,16 @@ class NodeSelection:
 
     @property
     def is_set(self) -> bool:
-        """Whether any of them is given."""
+        """Any of them is given."""
         return bool(self._node_name) or self._all_nodes or self._matcher is not None
 
     @property
     def is_readable(self) -> bool:
-        """Whether the selector can be parsed, if there is one."""
+        """The selector can be parsed, or there is none."""
         return self._matcher is None or not self._matcher.errors
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
-        """Whether the node can reach it."""
+        """Tell whether the node can reach it."""
         if self._node_name:
             return self._node_name == node_name
         if self._all_nodes:
@@ -100,18 +100,18 @@ class SliceDevice:
         if item.spec.per_device_node_selection:
             self.selection = NodeSelection(device.node_name, device.all_nodes, device.node_selector)
         self.consumes = tuple(
-            (each.counter_set, name, parse(counter.value).nano_value)
-            for each in device.consumes_counters
-            for name, counter in each.counters.items()
+            (consumption.counter_set, name, parse(counter.value).nano_value)
+            for consumption in device.consumes_counters
+            for name, counter in consumption.counters.items()
         )
-        self.has_policies = any(each.request_policy is not None for each in (device.capacity or {}).values())
+        self.has_policies = any(capacity.request_policy is not None for capacity in (device.capacity or {}).values())
         self.is_shared = bool(device.allow_multiple_allocations)
         self._looks = looks
         self._answers: Answers | None = None
         self._dedicated: SliceDevice | None = None
 
     @property
-    def dedicated(self) -> SliceDevice:
+    def dedicated_device(self) -> SliceDevice:
         """The device as it would be if it were not shared."""
         if not self.is_shared:
             return self
@@ -131,16 +131,13 @@ class SliceDevice:
         return self._answers
 
     def matches(self, expression: str) -> bool:
-        """Whether the selector selects the device.
-
-        Raises: CompileError, EvaluationError.
-        """
+        """Tell whether the selector selects the device. Raises: CompileError, EvaluationError."""
         budget = StepBudget(0)
         answer = self.matches_soon(expression, budget)
-        return uninterrupted(self.matches_interruptibly(expression, budget)) if answer is None else answer
+        return run_uninterrupted(self.matches_interruptibly(expression, budget)) if answer is None else answer
 
     def matches_soon(self, expression: str, budget: StepBudget) -> bool | None:
-        """As `matches`; None if it would raise an error, or take longer than a few milliseconds."""
+        """Match as `matches`; None if that would raise an error, or take longer than a few milliseconds."""
         if self._answers is None:
             try:
                 self._answers = self._looks.of(self.id.driver, self.device)
@@ -149,7 +146,7 @@ class SliceDevice:
         return self._answers.soon(expression, budget)
 
     def matches_interruptibly(self, expression: str, budget: StepBudget) -> Interruptible[bool]:
-        """As `matches`. Yields where it can be interrupted."""
+        """Match as `matches`. Yields where it can be interrupted."""
         if self._answers is None:
             self._answers = self._looks.of(self.id.driver, self.device)
         return (yield from self._answers.find(expression, budget))
@@ -211,19 +208,22 @@ class InventorySlice:
         self.is_conditional = any(device.device.binding_conditions for device in devices)
         own = [device for device in devices if device.selection is not None]
         self._device_nodes = frozenset(device.device.node_name for device in own)
-        others = {
+        counters_by_set = {
             (device.device.all_nodes, device.device.node_selector): device.selection
             for device in own
             if not device.device.node_name
         }
-        self._device_selections = tuple(others.values())
+        self._device_selections = tuple(counters_by_set.values())
 
     def _read(self, looks: Looks) -> bool:
         spec = self.item.spec
         try:
             counters = [
-                (each.name, {name: parse(counter.value).nano_value for name, counter in each.counters.items()})
-                for each in spec.shared_counters
+                (
+                    counter_set.name,
+                    {name: parse(counter.value).nano_value for name, counter in counter_set.counters.items()},
+                )
+                for counter_set in spec.shared_counters
             ]
             devices = tuple(SliceDevice(self.item, device, looks) for device in spec.devices)
             for device in spec.devices:
@@ -232,14 +232,14 @@ class InventorySlice:
                         parse(quantity)
         except QuantityError:
             return False
-        selections = (self.selection, *(each.selection for each in devices))
-        if not all(each is None or each.is_readable for each in selections):
+        selections = (self.selection, *(device.selection for device in devices))
+        if not all(selection is None or selection.is_readable for selection in selections):
             return False
         self.devices, self.counters = devices, counters
         return True
 
     def reaches(self, node_name: str, labels: Mapping[str, str]) -> bool:
-        """Whether it matters to the node. A slice with a selector that cannot be parsed may matter to any node."""
+        """Tell whether it matters to the node. A slice with a selector that cannot be parsed may matter to any node."""
         if self.has_counters or not self.selection.is_readable:
             return True
         if self.selection.is_set:
@@ -247,7 +247,7 @@ class InventorySlice:
         if not self.is_readable:
             return bool(self.item.spec.per_device_node_selection)
         return node_name in self._device_nodes or any(
-            each is not None and each.matches(node_name, labels) for each in self._device_selections
+            selection is not None and selection.matches(node_name, labels) for selection in self._device_selections
         )
 
 
@@ -274,7 +274,7 @@ class Inventory:
             self.put(item)
 
     def put(self, new: ResourceSlice, old: ResourceSlice | None = None) -> None:
-        """A slice is there, or has replaced an older state of itself."""
+        """Add a slice, or replace its older state."""
         if old is not None:
             self.remove(old)
         key = new.key
@@ -283,7 +283,7 @@ class Inventory:
         self._forget(new)
 
     def remove(self, old: ResourceSlice) -> None:
-        """A slice is gone."""
+        """Remove a slice."""
         key = old.key
         self._forget(old)
         self._read.pop(key, None)
@@ -291,20 +291,20 @@ class Inventory:
         node_name, pool = old.spec.node_name, _pool_of(old)
         if node_name and not self._of_node.get(node_name):
             self._of_node.pop(node_name, None)
-        if (others := self._of_pool.get(pool)) is not None:
-            others.pop(key, None)
-            if not others:
+        if (siblings := self._of_pool.get(pool)) is not None:
+            siblings.pop(key, None)
+            if not siblings:
                 del self._of_pool[pool]
 
     def change_taint_rule(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
-        """A rule that taints devices has come, changed or gone: what it concerns is read again when it is asked for."""
+        """Take an added, changed or deleted taint rule; its slices are read again on the next access."""
         if new is not None:
             self._taint_rules.put(new)
         elif old is not None:
             self._taint_rules.remove(old)
         if old is not None and new is not None and old.spec == new.spec:
             return
-        rules = [each for each in (old, new) if each is not None]
+        rules = [rule for rule in (old, new) if rule is not None]
         for items in self._of_pool.values():
             for item in items.values():
                 if any(reaches(rule, item) for rule in rules):
@@ -312,12 +312,12 @@ class Inventory:
                     self._forget(item)
 
     def candidates(self, node_name: str) -> list[InventorySlice]:
-        """The slices that may matter to a node: its own ones, and all that name no node or hold counters."""
+        """Return the slices that may matter to a node: its own ones, and all that name no node or hold counters."""
         own = self._of_node.get(node_name, {})
         return [self.entry(item) for items in (own, self._without_node) for item in items.values()]
 
     def part_of(self, node_names: Iterable[str]) -> Inventory:
-        """An inventory of its own with the pools of these nodes: nothing that it is asked is known to this one."""
+        """Return a separate inventory with the pools of these nodes. Its results are not cached in this one."""
         entries = [entry for name in node_names for entry in self.candidates(name)]
         items = {entry.item.key: entry.item for entry in entries}
         for pool in dict.fromkeys(entry.pool for entry in entries):
@@ -327,13 +327,13 @@ class Inventory:
         return part
 
     def of_pool(self, pool: tuple[str, str]) -> list[InventorySlice]:
-        """The slices of a pool, given by driver and name, of every generation and node."""
+        """Return the slices of a pool, given by driver and name, of every generation and node."""
         return [self.entry(item) for item in self._of_pool.get(pool, {}).values()]
 
     def _forget(self, item: ResourceSlice) -> None:
         """Forget what was derived from a slice: for its node if no other one can reach its pool, else for all."""
-        name, others = item.spec.node_name, self._of_pool.get(_pool_of(item), {}).values()
-        if name and not item.spec.shared_counters and all(each.spec.node_name == name for each in others):
+        name, siblings = item.spec.node_name, self._of_pool.get(_pool_of(item), {}).values()
+        if name and not item.spec.shared_counters and all(sibling.spec.node_name == name for sibling in siblings):
             self.derived.pop(name, None)
         else:
             self.derived.clear()
@@ -346,16 +346,16 @@ class Inventory:
         return self._without_node
 
     def entry(self, item: ResourceSlice) -> InventorySlice:
-        """The slice with its devices, read once."""
+        """Return the slice with its devices, read once."""
         entry = self._read.get(item.key)
         if entry is None:
-            entry = self._read[item.key] = InventorySlice(self._taint_rules.applied(item), self._looks)
+            entry = self._read[item.key] = InventorySlice(self._taint_rules.apply_to(item), self._looks)
         return entry
 
 
 def _needs(device: SliceDevice) -> Iterator[tuple[str, str]]:
-    """The counter sets, and the counters in them, that the device names."""
-    yield from ((each.counter_set, "") for each in device.device.consumes_counters)
+    """Return the counter sets, and the counters in them, that the device names."""
+    yield from ((consumption.counter_set, "") for consumption in device.device.consumes_counters)
     yield from ((counter_set, counter) for counter_set, counter, _ in device.consumes)
 
 
@@ -364,11 +364,11 @@ def _pool_of(item: ResourceSlice) -> tuple[str, str]:
 
 
 def _quantities(capacity: DeviceCapacity) -> Iterator[RawQuantity]:
-    """Every quantity of a capacity."""
+    """Yield every quantity of a capacity."""
     yield capacity.value
     policy = capacity.request_policy
     if policy is None:
         return
     limits = policy.valid_range
     bounds = () if limits is None else (limits.min, limits.max, limits.step)
-    yield from (each for each in (policy.default, *policy.valid_values, *bounds) if each is not None)
+    yield from (quantity for quantity in (policy.default, *policy.valid_values, *bounds) if quantity is not None)

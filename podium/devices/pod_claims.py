@@ -30,12 +30,12 @@ class ClaimProblem:
 
 
 def claims_of_pod(pod: Pod, claim_of: GetClaim) -> tuple[ResourceClaim, ...] | ClaimProblem:
-    """The claims in the order of the pod's spec, or the first problem. Two entries may name the same claim.
+    """Return the claims in the order of the pod's spec, or the first problem. Two entries may name the same claim.
 
     Args:
         claim_of: the claim of a key.
     """
-    found: list[ResourceClaim] = []
+    claims: list[ResourceClaim] = []
     for entry in pod.spec.resource_claims:
         name = _name_of(pod, entry)
         if isinstance(name, ClaimProblem):
@@ -47,12 +47,12 @@ def claims_of_pod(pod: Pod, claim_of: GetClaim) -> tuple[ResourceClaim, ...] | C
         if problem is not None:
             return ClaimProblem(problem)
         assert claim is not None
-        found.append(claim)
-    return tuple(found)
+        claims.append(claim)
+    return tuple(claims)
 
 
 def problem_with_requests(claim: ResourceClaim, class_of: GetClass) -> ClaimProblem | None:
-    """What keeps the claim from being allocated: an unknown class, or a request of a kind that nobody knows."""
+    """Say what keeps the claim from being allocated: an unknown class, or a request of an unknown kind."""
     for request in claim.spec.devices.requests:
         if request.exactly is None and not request.first_available:
             return ClaimProblem(f"resource claim {claim.key}, request {request.name}: unknown request type")
@@ -66,7 +66,7 @@ def problem_with_requests(claim: ResourceClaim, class_of: GetClass) -> ClaimProb
 
 
 def _name_of(pod: Pod, entry: PodResourceClaim) -> str | ClaimProblem | None:
-    """The name of the claim; None if there is nothing to claim."""
+    """Return the name of the claim; None if there is nothing to claim."""
     if entry.resource_claim_name is not None:
         return entry.resource_claim_name
     if entry.resource_claim_template_name is None:
@@ -91,13 +91,13 @@ def _problem_with(pod: Pod, entry: PodResourceClaim, name: str, claim: ResourceC
 
 
 def unreadable_claim(claim: ResourceClaim) -> str | None:
-    """Why the claim cannot be used though it exists; None if it can be read in full."""
+    """Say why the existing claim cannot be used; None if it can be read in full."""
     unread = unread_field(claim)
     return None if unread is None else f"resource claim {claim.key} has a field that cannot be read, {unread}"
 
 
 def is_controlled_by(claim: ResourceClaim, pod: Pod) -> bool:
-    """Whether the claim was made for the pod."""
+    """Tell whether the claim was made for the pod."""
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references)
 
 

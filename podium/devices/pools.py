@@ -23,20 +23,20 @@ class Pool:
     """A pool as one node sees it.
 
     Attributes:
-        devices: those that the node may be offered, in the order in which they are tried.
-        others: devices of the pool that only other nodes can reach and that consume the pool's counters.
+        devices: the devices that the node can reach, in the order in which they are tried.
+        unreachable_devices: devices that only other nodes can reach and that consume the pool's counters.
         is_incomplete: slices are missing, because the driver is about to publish them.
         is_invalid: its slices contradict each other.
         problem: what is wrong with its slices, if it is incomplete or invalid; users see it in explanations only.
-        contradicts_itself: whether its slices cannot all be right, so that waiting for the driver need not help.
-        is_repeatable: whether what is found depends only on which devices claims have for themselves.
-        is_conditional: whether a device has binding conditions.
+        contradicts_itself: its slices cannot all be right, so that waiting for the driver need not help.
+        is_repeatable: a search depends only on which devices claims have for themselves.
+        is_conditional: a device has binding conditions.
     """
 
     driver: str
     name: str
     devices: tuple[SliceDevice, ...] = ()
-    others: tuple[SliceDevice, ...] = ()
+    unreachable_devices: tuple[SliceDevice, ...] = ()
     counters: Counters = field(default_factory=dict)
     is_incomplete: bool = False
     is_invalid: bool = False
@@ -51,7 +51,7 @@ class Pool:
         return self.driver, self.name
 
     def __str__(self) -> str:
-        """`<driver>/<name>`."""
+        """Return `<driver>/<name>`."""
         return f"{self.driver}/{self.name}"
 
 
@@ -74,24 +74,23 @@ class NodePools:
     @classmethod
     def of(cls, pools: Iterable[Pool]) -> NodePools:
         """These pools, with what all attempts ask for computed once."""
-        found = tuple(pools)
-        names = tuple(pool.id for pool in found)
-        return cls(found, names, all(pool.is_repeatable for pool in found))
+        pools = tuple(pools)
+        return cls(pools, tuple(pool.id for pool in pools), all(pool.is_repeatable for pool in pools))
 
 
 def pools_of_node(inventory: Inventory, node_name: str, labels: Mapping[str, str]) -> NodePools:
-    """The pools that the node can reach.
+    """Return the pools that the node can reach.
 
     Pools go by driver and name; those with devices that have binding conditions come last.
 
     Cost: a look-up, until slices or labels change that matter to the node.
     """
-    known = inventory.derived.get(node_name)
-    if known is not None and (known[0] is labels or known[0] == labels):
-        return known[1]  # type: ignore[no-any-return]
-    found = _pools(inventory, node_name, labels)
-    inventory.derived[node_name] = labels, found
-    return found
+    cache = inventory.derived.get(node_name)
+    if cache is not None and (cache[0] is labels or cache[0] == labels):
+        return cache[1]  # type: ignore[no-any-return]
+    pools = _pools(inventory, node_name, labels)
+    inventory.derived[node_name] = labels, pools
+    return pools
 
 
 def _pools(inventory: Inventory, node_name: str, labels: Mapping[str, str]) -> NodePools:
@@ -110,15 +109,15 @@ def _read(inventory: Inventory, relevant: Sequence[tuple[tuple[str, str], list[I
     return NodePools.of(usual + conditional)
 
 
-def _once(known: dict[tuple[int, ...], Any], slices: Sequence[InventorySlice], compute: Callable[[], T]) -> T:
-    """What is computed from these slices: once for all nodes that reach them, if none of them is that of a node."""
+def _once(cache: dict[tuple[int, ...], Any], slices: Sequence[InventorySlice], compute: Callable[[], T]) -> T:
+    """Compute a value from these slices, once for all nodes that reach them if none of them belongs to one node."""
     if any(entry.item.spec.node_name for entry in slices):
         return compute()
     key = _identity(slices)
-    if key not in known:
-        known[key] = compute()
-    found: T = known[key]
-    return found
+    if key not in cache:
+        cache[key] = compute()
+    value: T = cache[key]
+    return value
 
 
 def _identity(slices: Iterable[InventorySlice]) -> tuple[int, ...]:
@@ -128,49 +127,49 @@ def _identity(slices: Iterable[InventorySlice]) -> tuple[int, ...]:
 def _relevant(
     inventory: Inventory, node_name: str, labels: Mapping[str, str]
 ) -> dict[tuple[str, str], list[InventorySlice]]:
-    """The slices that matter to the node, by pool: those of the highest generation among them."""
-    found: dict[tuple[str, str], list[InventorySlice]] = {}
+    """Return the slices that matter to the node, by pool: those of the highest generation among them."""
+    slices_by_pool: dict[tuple[str, str], list[InventorySlice]] = {}
     for entry in inventory.candidates(node_name):
         if not entry.reaches(node_name, labels):
             continue
-        slices = found.setdefault(entry.pool, [])
+        slices = slices_by_pool.setdefault(entry.pool, [])
         if slices and _generation(entry) > _generation(slices[0]):
             slices.clear()
         if not slices or _generation(entry) == _generation(slices[0]):
             slices.append(entry)
-    return found
+    return slices_by_pool
 
 
 def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySlice]) -> Pool | None:
-    """The pool with these slices; None if it is obsolete.
+    """Return the pool with these slices; None if it is obsolete.
 
     Cost: grows with its slices, not with its devices but for putting them in a row.
     """
     slices = sorted(slices, key=lambda entry: entry.item.metadata.name)
-    wanted, kept_aside = slices[0].item.spec.pool, list[InventorySlice]()
-    if len(slices) != wanted.resource_slice_count:
+    pool_ref, kept_aside = slices[0].item.spec.pool, list[InventorySlice]()
+    if len(slices) != pool_ref.resource_slice_count:
         everywhere = inventory.of_pool((driver, name))
-        if any(_generation(entry) > wanted.generation for entry in everywhere):
+        if any(_generation(entry) > pool_ref.generation for entry in everywhere):
             return None
-        current = [entry for entry in everywhere if _generation(entry) == wanted.generation]
-        if len(current) != wanted.resource_slice_count:
+        current = [entry for entry in everywhere if _generation(entry) == pool_ref.generation]
+        if len(current) != pool_ref.resource_slice_count:
             return _incomplete(driver, name, current)
-        known = set(_identity(slices))
-        kept_aside = [entry for entry in current if id(entry) not in known]
-    offered = [entry for entry in slices if not entry.has_counters]
-    devices = tuple(chain.from_iterable(entry.devices for entry in offered))
-    sets = [each for entry in slices for each in entry.counters]
+        identities = set(_identity(slices))
+        kept_aside = [entry for entry in current if id(entry) not in identities]
+    offering = [entry for entry in slices if not entry.has_counters]
+    devices = tuple(chain.from_iterable(entry.devices for entry in offering))
+    sets = [counter_set for entry in slices for counter_set in entry.counters]
     counters = dict(sets)
-    everything = (*slices, *kept_aside)
-    needs = frozenset[tuple[str, str]]().union(*(entry.needs for entry in everything))
+    all_slices = (*slices, *kept_aside)
+    needs = frozenset[tuple[str, str]]().union(*(entry.needs for entry in all_slices))
     is_invalid = (
-        not all(entry.is_readable for entry in everything)
-        or not _are_distinct(offered, devices)
+        not all(entry.is_readable for entry in all_slices)
+        or not _are_distinct(offering, devices)
         or len(counters) != len(sets)
         or not all(_is_met(need, counters) for need in needs)
     )
     if is_invalid:
-        problem = _contradiction(everything, devices, sets, counters)
+        problem = _contradiction(all_slices, devices, sets, counters)
         return Pool(driver, name, is_invalid=True, problem=problem, contradicts_itself=True)
     return Pool(
         driver,
@@ -178,16 +177,16 @@ def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySl
         devices,
         tuple(chain.from_iterable(entry.consumers for entry in kept_aside)),
         counters,
-        is_repeatable=not counters and all(entry.is_repeatable for entry in offered),
-        is_conditional=any(entry.is_conditional for entry in offered),
+        is_repeatable=not counters and all(entry.is_repeatable for entry in offering),
+        is_conditional=any(entry.is_conditional for entry in offering),
     )
 
 
 def _incomplete(driver: str, name: str, current: Sequence[InventorySlice]) -> Pool:
-    """The pool with too few slices of its generation, or too many."""
+    """Return the pool with too few slices of its generation, or too many."""
     counts = sorted({entry.item.spec.pool.resource_slice_count for entry in current})
-    said = " or ".join(map(str, counts))
-    problem = f"{len(current)} of {said} slices of generation {_generation(current[0])}"
+    text = " or ".join(map(str, counts))
+    problem = f"{len(current)} of {text} slices of generation {_generation(current[0])}"
     is_wrong = len(counts) > 1 or len(current) > counts[0]
     return Pool(driver, name, is_incomplete=True, problem=problem, contradicts_itself=is_wrong)
 
@@ -198,34 +197,34 @@ def _contradiction(
     sets: Sequence[tuple[str, dict[str, int]]],
     counters: Counters,
 ) -> str:
-    """What makes the pool invalid: the first thing that does."""
+    """Return the first problem that makes the pool invalid."""
     for entry in entries:
         if not entry.is_readable:
             return f"slice {entry.item.metadata.name} has a quantity or a selector that cannot be read"
     where: dict[str, str] = {}
     for device in devices:
         name, slice_name = device.id.device, device.slice.metadata.name
-        if (other := where.get(name)) is not None:
-            return f"device {name} is in slice {other} {'twice' if other == slice_name else f'and in {slice_name}'}"
+        if (twin := where.get(name)) is not None:
+            return f"device {name} is in slice {twin} {'twice' if twin == slice_name else f'and in {slice_name}'}"
         where[name] = slice_name
     if len(counters) < len(sets):
         return "a counter set has two definitions"
     for entry in entries:
         for counter_set, counter in sorted(entry.needs):
             if not _is_met((counter_set, counter), counters):
-                what = f"counter {counter} of set {counter_set}" if counter else f"counter set {counter_set}"
-                return f"slice {entry.item.metadata.name} needs {what}, which no slice has"
+                subject = f"counter {counter} of set {counter_set}" if counter else f"counter set {counter_set}"
+                return f"slice {entry.item.metadata.name} needs {subject}, which no slice has"
     return ""
 
 
 def _are_distinct(slices: Sequence[InventorySlice], devices: Sequence[SliceDevice]) -> bool:
-    """Whether these devices of the slices have different names. Only if hashes are equal, names are compared."""
+    """Tell whether these devices of the slices have different names. Only if hashes are equal, names are compared."""
     hashes = np.sort(np.concatenate([np.empty(0, np.int64), *(entry.name_hashes for entry in slices)]))
     return not (hashes[1:] == hashes[:-1]).any() or len({device.id for device in devices}) == len(devices)
 
 
 def _is_met(need: tuple[str, str], counters: Counters) -> bool:
-    """Whether the pool has the counter set, and the counter in it unless that is ""."""
+    """Tell whether the pool has the counter set, and the counter in it unless that is ""."""
     counter_set, counter = need
     return counter_set in counters and (not counter or counter in counters[counter_set])
 

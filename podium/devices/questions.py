@@ -31,22 +31,22 @@ class Questions:
 
     def __init__(self) -> None:
         self._encoder = msgspec.msgpack.Encoder()
-        self._known: dict[bytes, Question] = {}
+        self._cache: dict[bytes, Question] = {}
 
     def of(self, claims: Sequence[ResourceClaim], class_of: GetClass, steps_max: int) -> Question:
-        """The question that these claims ask, the same one for claims with equal specs while the classes are the same.
+        """Return the question of these claims, the same one for claims with equal specs while the classes are the same.
 
         Args:
             steps_max: how long the search may be.
         """
         key = self._encoder.encode([steps_max, *(claim.spec.devices for claim in claims)])
-        known = self._known.get(key)
-        if known is not None and all(class_of(name) is found for name, found in known.classes.items()):
-            return known
-        if len(self._known) >= _QUESTIONS_MAX:
-            self._known.clear()
+        entry = self._cache.get(key)
+        if entry is not None and all(class_of(name) is device_class for name, device_class in entry.classes.items()):
+            return entry
+        if len(self._cache) >= _QUESTIONS_MAX:
+            self._cache.clear()
         requests = [request for claim in claims for request in claim.spec.devices.requests]
-        names = [each.exactly.device_class_name for each in requests if each.exactly is not None]
-        names += [each.device_class_name for request in requests for each in request.first_available]
-        question = self._known[key] = Question({name: class_of(name) for name in names})
+        names = [request.exactly.device_class_name for request in requests if request.exactly is not None]
+        names += [alternative.device_class_name for request in requests for alternative in request.first_available]
+        question = self._cache[key] = Question({name: class_of(name) for name in names})
         return question

@@ -33,12 +33,14 @@ class Mismatch:
     @property
     def text(self) -> str:
         """The refusal in a few words."""
-        shown = self.expression if len(self.expression) <= _EXPRESSION_MAX else f"{self.expression[:_EXPRESSION_MAX]}…"
+        expression = (
+            self.expression if len(self.expression) <= _EXPRESSION_MAX else f"{self.expression[:_EXPRESSION_MAX]}…"
+        )
         values = f" ({'; '.join(self.values)})" if self.values else ""
-        return f"{self.owner} refuses {self.count} by {shown}{values}"
+        return f"{self.owner} refuses {self.count} by {expression}{values}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The mismatch as JSON values."""
+        """Return the mismatch as JSON values."""
         answer = {"by": self.owner, "selector": self.expression, "devices": self.count}
         return answer | ({"values": list(self.values)} if self.values else {})
 
@@ -67,9 +69,9 @@ class Holder:
     @property
     def users_text(self) -> str:
         """The pods that use the claim."""
-        more = len(self.pods) - _NAMES_MAX
-        shown = ", ".join(self.pods[:_NAMES_MAX]) + (f" and {more} more" if more > 0 else "")
-        return f"{'pods' if len(self.pods) > 1 else 'pod'} {shown}" if self.pods else "no pod uses it"
+        rest_count = len(self.pods) - _NAMES_MAX
+        text = ", ".join(self.pods[:_NAMES_MAX]) + (f" and {rest_count} more" if rest_count > 0 else "")
+        return f"{'pods' if len(self.pods) > 1 else 'pod'} {text}" if self.pods else "no pod uses it"
 
     @property
     def devices_text(self) -> str:
@@ -81,13 +83,13 @@ class Holder:
         return ", ".join(_of_pool(pool, names) for pool, names in by_pool.items())
 
     def as_dict(self) -> dict[str, Any]:
-        """The holder as JSON values."""
+        """Return the holder as JSON values."""
         return {"claim": self.claim, "pods": list(self.pods), "devices": list(self.devices)}
 
 
 def _of_pool(pool: str, names: Sequence[str]) -> str:
-    more = len(names) - _NAMES_MAX
-    return f"{', '.join(names[:_NAMES_MAX])}{f' and {more} more' if more > 0 else ''} of {pool}"
+    rest_count = len(names) - _NAMES_MAX
+    return f"{', '.join(names[:_NAMES_MAX])}{f' and {rest_count} more' if rest_count > 0 else ''} of {pool}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class UnmetRequest:
     count: int | None
     devices: int
     matching: int
-    taken: int
+    taken_count: int
     free: int
     mismatches: tuple[Mismatch, ...] = ()
     holders: tuple[Holder, ...] = ()
@@ -125,21 +127,21 @@ class UnmetRequest:
     @property
     def text(self) -> str:
         """What is asked for, and what there is."""
-        wanted = "all devices" if self.count is None else f"{self.count} device{'' if self.count == 1 else 's'}"
-        head = f"request {self.name} of claim {self.claim} asks for {wanted} of class {self.device_class}"
+        amount = "all devices" if self.count is None else f"{self.count} device{'' if self.count == 1 else 's'}"
+        head = f"request {self.name} of claim {self.claim} asks for {amount} of class {self.device_class}"
         if not self.devices:
             return f"{head}: the node has no devices"
         parts = [f"{self.matching} of {self.devices} match"]
         if self.matching < (self.count or 1):
             parts += [mismatch.text for mismatch in self.mismatches]
         if self.matching:
-            parts += [f"{self.taken} taken"] if self.taken else []
+            parts += [f"{self.taken_count} taken"] if self.taken_count else []
             parts += self.lacks
             parts.append(f"{self.free} free")
         return f"{head}: {', '.join(parts)}{f'; {self.reason}' if self.reason else ''}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The request as JSON values."""
+        """Return the request as JSON values."""
         answer: dict[str, Any] = {
             "claim": self.claim,
             "request": self.name,
@@ -147,7 +149,7 @@ class UnmetRequest:
             "count": "all" if self.count is None else self.count,
             "devices": self.devices,
             "matching": self.matching,
-            "taken": self.taken,
+            "taken": self.taken_count,
             "free": self.free,
             "refused_by": [mismatch.as_dict() for mismatch in self.mismatches],
             "taken_by": [holder.as_dict() for holder in self.holders],
@@ -199,7 +201,7 @@ class NodeRefusal:
         return (*holders, *users, *self.broken_pools)
 
     def as_dict(self) -> dict[str, Any]:
-        """The refusal as JSON values."""
+        """Return the refusal as JSON values."""
         answer: dict[str, Any] = {"requests": [request.as_dict() for request in self.requests]}
         if self.elsewhere:
             answer["allocated_elsewhere"] = [holder.as_dict() for holder in self.elsewhere]

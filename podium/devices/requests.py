@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
-from podium.cel import CompileError, EvaluationError, compile_selector
+from podium.cel import CompileError, EvaluationError
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.answers import SHORT_MAX
-from podium.devices.capacity import has_room
+from podium.devices.capacity import has_capacity
 from podium.devices.constraints import Constraint, new_constraint
 from podium.devices.errors import AllocationError, BrokenPoolError
 from podium.devices.interruptible import Interruptible
 from podium.devices.inventory import SliceDevice
 from podium.devices.pools import Pool
+from podium.devices.selectors import compile_selector
 from podium.devices.step_budget import StepBudget
 from podium.objects.claims import DeviceRequest, ExactDeviceRequest, ResourceClaim
 from podium.objects.devices import DeviceClass, DeviceSelector
@@ -73,7 +74,7 @@ class RequestData:
 
     @property
     def has_admin_access(self) -> bool:
-        """Whether it may have devices that are in use."""
+        """It may have devices that are in use."""
         return bool(self.request.admin_access)
 
     @property
@@ -107,7 +108,7 @@ class RequestReader:
     budget: StepBudget
 
     def read(self, claims: Sequence[ResourceClaim]) -> Interruptible[tuple[ClaimData, ...]]:
-        """The claims as the search needs them. Yields where it can be interrupted.
+        """Return the claims as the search needs them. Yields where it can be interrupted.
 
         Raises:
             AllocationError: a claim cannot be allocated on any account.
@@ -116,7 +117,7 @@ class RequestReader:
         return (yield from _in_turn(self._claim(claim) for claim in claims))
 
     def is_selectable_soon(self, data: RequestData, device: SliceDevice) -> bool | None:
-        """As `is_selectable`; None if that would raise an error, or take longer than a few milliseconds."""
+        """Test as `is_selectable`; None if that would raise an error, or take longer than a few milliseconds."""
         for selectors in (data.device_class.spec.selectors, data.request.selectors):
             for selector in selectors:
                 matches = device.matches_soon(expression_of(selector), self.budget)
@@ -125,7 +126,7 @@ class RequestReader:
         return self._is_within_reach(device)
 
     def is_selectable(self, data: RequestData, device: SliceDevice) -> Interruptible[bool]:
-        """Whether the class, the request and the device's own node selection allow the device.
+        """Tell whether the class, the request and the device's own node selection allow the device.
 
         Yields where it can be interrupted.
 
@@ -148,15 +149,15 @@ class RequestReader:
         return device.selection is None or device.selection.matches(self.node_name, self.labels)
 
     def _claim(self, claim: ResourceClaim) -> Interruptible[ClaimData]:
-        requests = yield from _in_turn(self._alternatives(claim, each) for each in claim.spec.devices.requests)
-        least = sum(min(each.count for each in alternatives) for alternatives in requests)
+        requests = yield from _in_turn(self._alternatives(claim, request) for request in claim.spec.devices.requests)
+        least = sum(min(alternative.count for alternative in alternatives) for alternatives in requests)
         if least > RESULTS_MAX:
             raise AllocationError(
                 f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {RESULTS_MAX}"
             )
         constraints = []
-        for index, each in enumerate(claim.spec.devices.constraints):
-            constraint = new_constraint(each)
+        for index, device_constraint in enumerate(claim.spec.devices.constraints):
+            constraint = new_constraint(device_constraint)
             if constraint is None:
                 reason = "empty constraint (unsupported constraint type?)"
                 raise AllocationError(f"claim {claim.key}, constraint #{index}: {reason}")
@@ -165,7 +166,10 @@ class RequestReader:
 
     def _alternatives(self, claim: ResourceClaim, request: DeviceRequest) -> Interruptible[tuple[RequestData, ...]]:
         if request.first_available:
-            parts = (self._request(claim, each, each.name, request.name) for each in request.first_available)
+            parts = (
+                self._request(claim, alternative, alternative.name, request.name)
+                for alternative in request.first_available
+            )
             return (yield from _in_turn(parts))
         return ((yield from self._request(claim, request.exactly or ExactDeviceRequest(), request.name, "")),)
 
@@ -190,8 +194,8 @@ class RequestReader:
         return RequestData(claim, request, name, parent, device_class, len(devices), devices)
 
     def _all_devices(self, data: RequestData, where: str) -> Interruptible[tuple[Candidate, ...]]:
-        """Every device that is selectable and has the capacity, in use or not."""
-        found = []
+        """Return every device that is selectable and has the capacity, in use or not."""
+        candidates = []
         for pool in self.pools:
             if pool.is_incomplete or pool.is_invalid:
                 if _excludes(data, pool.driver):
@@ -205,23 +209,23 @@ class RequestReader:
                 is_selectable = self.is_selectable_soon(data, device)
                 if is_selectable is None:
                     is_selectable = yield from self.is_selectable(data, device)
-                capacities, taken = device.device.capacity or {}, self.allocated.consumed.of(device.id)
-                if is_selectable and has_room(data.capacities, capacities, taken):
-                    found.append(Candidate(device, pool))
-        return tuple(found)
+                capacities, usage = device.device.capacity or {}, self.allocated.consumed.of(device.id)
+                if is_selectable and has_capacity(data.capacities, capacities, usage):
+                    candidates.append(Candidate(device, pool))
+        return tuple(candidates)
 
 
 def _excludes(data: RequestData, driver: str) -> bool:
-    """Whether a selector names another driver, so that none of this driver's devices can be meant."""
+    """Tell whether a selector names another driver, so that none of this driver's devices can be meant."""
     for selector in (*data.device_class.spec.selectors, *data.request.selectors):
         expression = expression_of(selector)
         if len(expression) > SHORT_MAX:
             continue
         try:
-            wanted = compile_selector(expression).driver
+            only_driver = compile_selector(expression).driver
         except CompileError:
             continue
-        if wanted is not None and wanted != driver:
+        if only_driver is not None and only_driver != driver:
             return True
     return False
 
@@ -238,13 +242,13 @@ def _demand_readable(request: ExactDeviceRequest, where: str) -> None:
 
 
 def _in_turn(parts: Iterable[Interruptible[T]]) -> Interruptible[tuple[T, ...]]:
-    found: list[T] = []
+    results: list[T] = []
     for part in parts:
         result = yield from part
-        found.append(result)
-    return tuple(found)
+        results.append(result)
+    return tuple(results)
 
 
 def expression_of(selector: DeviceSelector) -> str:
-    """The expression of a selector; "" if it is of an unknown kind."""
+    """Return the expression of a selector; "" if it is of an unknown kind."""
     return "" if selector.cel is None else selector.cel.expression

@@ -21,8 +21,8 @@ class ReservationError(Exception):
     """The claim cannot be written for the pod any more. The message says why."""
 
 
-def protected(claim: ResourceClaim) -> ResourceClaim:
-    """The claim with the finalizer of allocated claims."""
+def with_finalizer(claim: ResourceClaim) -> ResourceClaim:
+    """Return the claim with the finalizer of allocated claims."""
     finalizers = claim.metadata.finalizers
     if DELETE_PROTECTION in finalizers:
         return claim
@@ -30,16 +30,16 @@ def protected(claim: ResourceClaim) -> ResourceClaim:
 
 
 def has_allocation(claim: ResourceClaim, allocation: AllocationResult | None) -> bool:
-    """Whether the claim has this very allocation, so that it need not be written."""
+    """Tell whether the claim has this very allocation, so that it need not be written."""
     if allocation is None or claim.status.allocation is None:
         return False
     return _devices(claim.status.allocation) == _devices(allocation)
 
 
-def reserved(
+def with_reservation(
     claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod, now_s: float, *, is_new: bool
 ) -> ResourceClaim:
-    """The claim reserved for the pod.
+    """Return the claim reserved for the pod.
 
     Args:
         allocation: what was decided for it, or what it had when the pod's node was chosen.
@@ -64,4 +64,7 @@ def reserved(
 
 
 def _devices(allocation: AllocationResult) -> list[tuple[str, str, str, str, str | None]]:
-    return [(each.request, each.driver, each.pool, each.device, each.share_id) for each in allocation.devices.results]
+    return [
+        (result.request, result.driver, result.pool, result.device, result.share_id)
+        for result in allocation.devices.results
+    ]

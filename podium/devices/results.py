@@ -24,9 +24,9 @@ from podium.objects.selectors import NODE_NAME_FIELD
 
 
 def allocation_of(
-    claim: ResourceClaim, selected: Sequence[RequestData], chosen: Sequence[Choice], node_name: str, random: Random
+    claim: ResourceClaim, requests: Sequence[RequestData], choices: Sequence[Choice], node_name: str, random: Random
 ) -> AllocationResult:
-    """The allocation of a claim.
+    """Return the allocation of a claim.
 
     Args:
         selected: the alternative that was taken of each request of the claim.
@@ -35,10 +35,10 @@ def allocation_of(
     Raises:
         AllocationError: a slice has a node selector that cannot be combined with others.
     """
-    results = tuple(_result(choice, random) for choice in chosen)
-    config = (*_config_of_classes(selected), *_config_of_claim(claim, selected))
+    results = tuple(_result(choice, random) for choice in choices)
+    config = (*_config_of_classes(requests), *_config_of_claim(claim, requests))
     try:
-        selector = _node_selector(chosen, node_name)
+        selector = _node_selector(choices, node_name)
     except AllocationError as error:
         raise AllocationError(f"create NodeSelector for claim {claim.metadata.name}: {error}") from None
     return AllocationResult(devices=DeviceAllocationResult(results=results, config=config), node_selector=selector)
@@ -56,14 +56,14 @@ def _result(choice: Choice, random: Random) -> DeviceRequestAllocationResult:
         binding_conditions=device.binding_conditions,
         binding_failure_conditions=device.binding_failure_conditions,
         share_id=str(uuid.UUID(int=random.getrandbits(128), version=4)) if choice.device.is_shared else None,
-        consumed_capacity={name: amount.text for name, amount in choice.consumed.items()},
+        consumed_capacity={name: amount.text for name, amount in choice.consumption.items()},
     )
 
 
-def _config_of_classes(selected: Sequence[RequestData]) -> Iterator[DeviceAllocationConfiguration]:
-    """Every configuration of every class once, with the requests that have the class."""
+def _config_of_classes(request_data: Sequence[RequestData]) -> Iterator[DeviceAllocationConfiguration]:
+    """Yield every configuration of every class once, with the requests that have the class."""
     by_class: dict[str, list[RequestData]] = {}
-    for data in selected:
+    for data in request_data:
         by_class.setdefault(data.device_class.key, []).append(data)
     for requests in by_class.values():
         names = tuple(data.full_name for data in requests)
@@ -71,22 +71,22 @@ def _config_of_classes(selected: Sequence[RequestData]) -> Iterator[DeviceAlloca
             yield DeviceAllocationConfiguration(source="FromClass", requests=names, opaque=config.opaque)
 
 
-def _config_of_claim(claim: ResourceClaim, selected: Sequence[RequestData]) -> Iterator[DeviceAllocationConfiguration]:
-    """The claim's configurations: as upstream, once for every request that they name."""
+def _config_of_claim(claim: ResourceClaim, requests: Sequence[RequestData]) -> Iterator[DeviceAllocationConfiguration]:
+    """Return the claim's configurations: as upstream, once for every request that they name."""
     for config in claim.spec.devices.config:
-        found = DeviceAllocationConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
+        entry = DeviceAllocationConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
         if not config.requests:
-            yield found
-        for data in selected:
+            yield entry
+        for data in requests:
             if data.base_and_subrequest[0] in config.requests or data.full_name in config.requests:
-                yield found
+                yield entry
 
 
-def _node_selector(chosen: Sequence[Choice], node_name: str) -> NodeSelector | None:
-    """The nodes that can reach all the devices; None means every node."""
+def _node_selector(choices: Sequence[Choice], node_name: str) -> NodeSelector | None:
+    """Return the nodes that can reach all the devices; None means every node."""
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []
-    for choice in chosen:
+    for choice in choices:
         device, spec = choice.device.device, choice.device.slice.spec
         source = device if spec.per_device_node_selection else spec
         if source.node_name is not None or device.binds_to_node:
@@ -104,12 +104,16 @@ def _node_selector(chosen: Sequence[Choice], node_name: str) -> NodeSelector | N
     return NodeSelector(node_selector_terms=(term,))
 
 
-def _add_new(known: list[NodeSelectorRequirement], more: Sequence[NodeSelectorRequirement]) -> None:
+def _add_new(requirements: list[NodeSelectorRequirement], additions: Sequence[NodeSelectorRequirement]) -> None:
     """Add the requirements that are not there yet; the order of their values does not matter."""
-    for requirement in more:
-        if not any(_are_alike(requirement, each) for each in known):
-            known.append(requirement)
+    for requirement in additions:
+        if not any(_are_alike(requirement, present) for present in requirements):
+            requirements.append(requirement)
 
 
-def _are_alike(one: NodeSelectorRequirement, other: NodeSelectorRequirement) -> bool:
-    return (one.key, one.operator, frozenset(one.values)) == (other.key, other.operator, frozenset(other.values))
+def _are_alike(requirement: NodeSelectorRequirement, candidate: NodeSelectorRequirement) -> bool:
+    return (requirement.key, requirement.operator, frozenset(requirement.values)) == (
+        candidate.key,
+        candidate.operator,
+        frozenset(candidate.values),
+    )

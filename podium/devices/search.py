@@ -63,7 +63,7 @@ class Search:
         self._choices = choices
 
     def run(self) -> Interruptible[bool]:
-        """Whether there is a solution; it is in the choices then. Yields where the search can be interrupted.
+        """Tell whether there is a solution; it is in the choices then. Yields where the search can be interrupted.
 
         Raises:
             AllocationError, StepsExceededError.
@@ -104,20 +104,20 @@ class Search:
             were_all_too_many = were_all_too_many and outcome is Outcome.TOO_MANY
         return Outcome.TOO_MANY if were_all_too_many else Outcome.DEAD_END
 
-    def _devices(self, claim: int, request: int, data: RequestData, taken: int, start: _Position) -> _Part:
+    def _devices(self, claim: int, request: int, data: RequestData, count: int, start: _Position) -> _Part:
         """Allocate the devices of a request from the one at index `taken` on, and everything after the request.
 
         Args: `start` is the first device to try.
         """
         if data.devices is not None and not data.devices:
             return Outcome.DEAD_END
-        if taken >= data.count:
+        if count >= data.count:
             return (yield self._request(claim, request + 1))
         choices = self._choices
-        if len(choices.by_claim[claim]) + data.count - taken > RESULTS_MAX:
+        if len(choices.by_claim[claim]) + data.count - count > RESULTS_MAX:
             return Outcome.TOO_MANY
         if data.devices is not None:
-            return (yield from self._with_device(claim, request, data, taken, data.devices[taken], _START))
+            return (yield from self._with_device(claim, request, data, count, data.devices[count], _START))
         take_step = self._reader.budget.take
         for index in range(start[0], len(self._pools)):
             pool = self._pools[index]
@@ -130,21 +130,21 @@ class Search:
                 is_selectable = self._reader.is_selectable_soon(data, device)
                 if is_selectable is None:
                     is_selectable = yield from self._reader.is_selectable(data, device)
-                if is_selectable and choices.has_room(data, device):
+                if is_selectable and choices.has_capacity(data, device):
                     candidate, following = Candidate(device, pool), (index, number + 1)
-                    outcome = yield from self._with_device(claim, request, data, taken, candidate, following)
+                    outcome = yield from self._with_device(claim, request, data, count, candidate, following)
                     if outcome is not Outcome.DEAD_END:
                         return outcome
         return Outcome.DEAD_END
 
     def _with_device(
-        self, claim: int, request: int, data: RequestData, taken: int, candidate: Candidate, following: _Position
+        self, claim: int, request: int, data: RequestData, count: int, candidate: Candidate, following: _Position
     ) -> _Part:
-        """As `_devices`, with this device; the next one is searched for from the following one on."""
+        """Search as `_devices`, with this device; the search for the next one starts after it."""
         yield from self._choices.prepare(claim, data, candidate)
         if not self._choices.take(claim, data, candidate):
             return Outcome.DEAD_END
-        outcome = yield self._devices(claim, request, data, taken + 1, following)
+        outcome = yield self._devices(claim, request, data, count + 1, following)
         if outcome is not Outcome.FOUND:
             self._choices.undo(claim)
         return outcome

@@ -17,19 +17,20 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
-from podium.cel import CompileError, EvaluationError, compile_selector
+from podium.cel import CompileError, EvaluationError
 from podium.devices.allocated import AllocatedDevices
-from podium.devices.capacity import consumption, has_room
+from podium.devices.capacity import consumption, has_capacity
 from podium.devices.choices import Choices, is_borne
 from podium.devices.constraints import attribute_of, new_constraint, value_of
 from podium.devices.counters import AvailableCounters, ConsumedCounters
 from podium.devices.errors import AllocationError, StepsExceededError
-from podium.devices.interruptible import Interruptible, T, uninterrupted
+from podium.devices.interruptible import Interruptible, T, run_uninterrupted
 from podium.devices.inventory import DeviceID, Inventory, SliceDevice
 from podium.devices.pools import NodePools, pools_of_node
 from podium.devices.refusals import Holder, Mismatch, NodeRefusal, UnmetRequest
 from podium.devices.requests import Candidate, ClaimData, GetClass, RequestData, RequestReader, expression_of
 from podium.devices.search import Search
+from podium.devices.selectors import compile_selector
 from podium.devices.step_budget import StepBudget
 from podium.objects.claims import DeviceConstraint, ResourceClaim
 from podium.objects.quantity import canonical_text, parse
@@ -69,7 +70,7 @@ class _Look:
 
     Attributes:
         matching: the devices that the selectors select.
-        refused: the others, by the index of the first selector that refuses them.
+        mismatches: the others, by the index of the first selector that refuses them.
         errors: the first error of each selector.
         lacks: the devices that are neither taken nor free, by the reason.
         holders: the devices that keep others from the request, whoever has them.
@@ -79,9 +80,9 @@ class _Look:
     selectors: Sequence[tuple[str, str]]
     devices: int = 0
     matching: list[SliceDevice] = field(default_factory=list)
-    taken: int = 0
+    taken_count: int = 0
     free: list[SliceDevice] = field(default_factory=list)
-    refused: dict[int, list[SliceDevice]] = field(default_factory=dict)
+    mismatches: dict[int, list[SliceDevice]] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
     lacks: Counter[str] = field(default_factory=Counter)
     holders: dict[DeviceID, None] = field(default_factory=dict)
@@ -93,7 +94,7 @@ class _Look:
 
     @property
     def is_met(self) -> bool:
-        """Whether the request could be met if it were the only one."""
+        """The request could be met if it were the only one."""
         if self.count is None:
             return 0 < len(self.matching) == len(self.free)
         return len(self.free) >= self.count
@@ -104,7 +105,7 @@ class _Finding:
     """A request that is not met, without holders, and which of the node's devices others hold."""
 
     unmet: UnmetRequest
-    held: Sequence[int]
+    held_indexes: Sequence[int]
 
 
 class Shortages:
@@ -133,7 +134,7 @@ class Shortages:
         self.answers_by_shape: dict[Hashable, tuple[Sequence[ResourceClaim], Sequence[_Finding]]] = {}
 
     def on_node(self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]) -> NodeRefusal:
-        """Why the claims, none of which is allocated, cannot all have devices on the node."""
+        """Say why the claims, none of which is allocated, cannot all have devices on the node."""
         pools = pools_of_node(self._inventory, node_name, labels)
         answer = self._answers.get(id(pools))
         if answer is not None and answer[1] == claims:
@@ -144,12 +145,12 @@ class Shortages:
         return refusal
 
     def may_search(self) -> bool:
-        """Whether one more search may be made."""
+        """Tell whether one more search may be made."""
         self._searches_left -= 1
         return self._searches_left >= 0
 
     def may_look(self, count: int) -> bool:
-        """Whether so many devices may be looked at."""
+        """Tell whether so many devices may be looked at."""
         self._looks_left -= count
         return self._looks_left >= 0
 
@@ -173,22 +174,22 @@ class _NodeShortages:
         self._allocated = shortages._allocated
         self._available = shortages._available
         self._budget = StepBudget(shortages.limits.steps)
-        self._devices = [device for pool in pools.pools for device in chain(pool.devices, pool.others)]
+        self._devices = [device for pool in pools.pools for device in chain(pool.devices, pool.unreachable_devices)]
 
     def refusal(self, claims: Sequence[ResourceClaim]) -> NodeRefusal:
-        """As `Shortages.on_node`."""
-        broken = tuple(f"pool {pool}: {pool.problem}" for pool in self._pools.pools if pool.problem)
-        shape = None if broken else self._shape()
+        """Explain as `Shortages.on_node`."""
+        problems = tuple(f"pool {pool}: {pool.problem}" for pool in self._pools.pools if pool.problem)
+        shape = None if problems else self._shape()
         answer = None if shape is None else self._shortages.answers_by_shape.get(shape)
         if answer is not None and answer[0] is claims:
-            return self._with_holders(answer[1], broken)
+            return self._with_holders(answer[1], problems)
         try:
             findings = self._findings(claims)
         except (AllocationError, StepsExceededError) as error:
-            return NodeRefusal(broken_pools=broken, error=str(error) or _TOO_LONG)
+            return NodeRefusal(broken_pools=problems, error=str(error) or _TOO_LONG)
         if shape is not None:
             self._shortages.answers_by_shape[shape] = claims, findings
-        return self._with_holders(findings, broken)
+        return self._with_holders(findings, problems)
 
     def _shape(self) -> Hashable | None:
         """Equal for nodes on which the same requests are not met; None for a node that is like no other."""
@@ -202,37 +203,37 @@ class _NodeShortages:
             parts.append((id(device.look), is_dedicated(device.id), device.device.taints or None))
         return tuple(parts)
 
-    def _with_holders(self, findings: Sequence[_Finding], broken: tuple[str, ...]) -> NodeRefusal:
+    def _with_holders(self, findings: Sequence[_Finding], problems: tuple[str, ...]) -> NodeRefusal:
         holders = self._shortages.holders
-        unmet = (replace(one.unmet, holders=holders([self._devices[at].id for at in one.held])) for one in findings)
-        return NodeRefusal(tuple(unmet), broken_pools=broken)
+        unmet = (
+            replace(finding.unmet, holders=holders([self._devices[at].id for at in finding.held_indexes]))
+            for finding in findings
+        )
+        return NodeRefusal(tuple(unmet), broken_pools=problems)
 
     def _findings(self, claims: Sequence[ResourceClaim]) -> Sequence[_Finding]:
-        """The requests that are not met.
-
-        Raises: AllocationError, StepsExceededError.
-        """
-        wanted = self._run(self._reader().read(claims))
-        asked = [data for claim in wanted for alternatives in claim.requests for data in alternatives]
-        if not self._shortages.may_look(len(asked) * len(self._devices)):
+        """Return the requests that are not met. Raises: AllocationError, StepsExceededError."""
+        claim_data = self._run(self._reader().read(claims))
+        requests = [data for claim in claim_data for alternatives in claim.requests for data in alternatives]
+        if not self._shortages.may_look(len(requests) * len(self._devices)):
             raise StepsExceededError
-        looks = {id(data): self._look(data) for data in asked}
+        looks = {id(data): self._look(data) for data in requests}
         unmet = [
             looks[id(data)]
-            for claim in wanted
+            for claim in claim_data
             for alternatives in claim.requests
             if not any(looks[id(data)].is_met for data in alternatives)
             for data in alternatives
         ]
         if unmet:
             return [self._unmet(look) for look in unmet]
-        index, number, reason = self._too_much_together(wanted)
-        return [self._unmet(looks[id(data)], reason) for data in wanted[index].requests[number]]
+        index, number, reason = self._too_much_together(claim_data)
+        return [self._unmet(looks[id(data)], reason) for data in claim_data[index].requests[number]]
 
     def _run(self, steps: Interruptible[T]) -> T:
-        """The result. Raises: StepsExceededError: it takes too long for callers that hold up others."""
+        """Return the result. Raises: StepsExceededError: it takes too long for callers that hold up others."""
         if not self._shortages.limits.is_hurried:
-            return uninterrupted(steps)
+            return run_uninterrupted(steps)
         try:
             while next(steps) is None:
                 pass
@@ -266,11 +267,11 @@ class _NodeShortages:
         look.devices += 1
         refusing = self._refusing_selector(look, device)
         if refusing is not None:
-            look.refused.setdefault(refusing, []).append(device)
+            look.mismatches.setdefault(refusing, []).append(device)
             return
         look.matching.append(device)
         if not data.has_admin_access and self._allocated.is_dedicated(device.id):
-            look.taken += 1
+            look.taken_count += 1
             look.holders[device.id] = None
         elif lack := self._lack(look, candidate):
             look.lacks[lack] += 1
@@ -278,7 +279,7 @@ class _NodeShortages:
             look.free.append(device)
 
     def _refusing_selector(self, look: _Look, device: SliceDevice) -> int | None:
-        """The index of the first selector that does not select the device."""
+        """Return the index of the first selector that does not select the device."""
         for index, (_, expression) in enumerate(look.selectors):
             try:
                 matches = device.matches_soon(expression, self._budget)
@@ -292,13 +293,13 @@ class _NodeShortages:
         return None
 
     def _lack(self, look: _Look, candidate: Candidate) -> str:
-        """Why the request cannot have a device that is not taken; "" if it can."""
+        """Say why the request cannot have a free device; "" if it can."""
         device, data = candidate.device, look.data
-        capacities, taken = device.device.capacity or {}, self._allocated.consumed.of(device.id)
-        if not has_room(data.capacities, capacities, taken):
-            if taken:
+        capacities, usage = device.device.capacity or {}, self._allocated.consumed.of(device.id)
+        if not has_capacity(data.capacities, capacities, usage):
+            if usage:
                 look.holders[device.id] = None
-            return _capacity_lack(data, device, taken)
+            return _capacity_lack(data, device, usage)
         taint = next((taint for taint in device.device.taints if not is_borne(data, taint)), None)
         if taint is not None:
             return f"tainted {taint_text(taint)}"
@@ -310,17 +311,16 @@ class _NodeShortages:
         device, pool = candidate
         if ConsumedCounters(self._available).charge(device, pool):
             return ""
-        left = self._available.of(pool)
+        remaining = self._available.of(pool)
         for counter_set, counter, amount in device.consumes:
-            if amount > left[counter_set][counter]:
-                for other in (*pool.devices, *pool.others):
-                    if self._allocated.is_allocated(other.id) and any(
-                        consumed[0] == counter_set for consumed in other.consumes
+            if amount > remaining[counter_set][counter]:
+                for neighbour in (*pool.devices, *pool.unreachable_devices):
+                    if self._allocated.is_allocated(neighbour.id) and any(
+                        consumption[0] == counter_set for consumption in neighbour.consumes
                     ):
-                        look.holders[other.id] = None
-                needs = (
-                    f"{_amount(amount)} of counter {counter_set}/{counter}, {_amount(left[counter_set][counter])} left"
-                )
+                        look.holders[neighbour.id] = None
+                free = _amount(remaining[counter_set][counter])
+                needs = f"{_amount(amount)} of counter {counter_set}/{counter}, {free} left"
                 return f"in need of {needs}"
         return "in need of counters that are used up"
 
@@ -330,7 +330,7 @@ class _NodeShortages:
         if len(look.matching) < (look.count or 1):
             mismatches = tuple(
                 Mismatch(*look.selectors[index], len(devices), _values(look.selectors[index][1], devices, look, index))
-                for index, devices in sorted(look.refused.items())
+                for index, devices in sorted(look.mismatches.items())
             )
         unmet = UnmetRequest(
             data.claim.key,
@@ -339,37 +339,37 @@ class _NodeShortages:
             look.count,
             look.devices,
             len(look.matching),
-            look.taken,
+            look.taken_count,
             len(look.free),
             mismatches,
             (),
             tuple(f"{count} {lack}" for lack, count in look.lacks.most_common()),
             reason,
         )
-        held = [at for at, device in enumerate(self._devices) if device.id in look.holders] if look.holders else []
-        return _Finding(unmet, held)
+        indexes = [at for at, device in enumerate(self._devices) if device.id in look.holders] if look.holders else []
+        return _Finding(unmet, indexes)
 
     # ------------------------------------------------------------ all requests together
 
-    def _too_much_together(self, wanted: Sequence[ClaimData]) -> tuple[int, int, str]:
-        """The first request that is too much beside those before it, by the indexes of claim and request, and why."""
-        places = [(index, number) for index, claim in enumerate(wanted) for number in range(len(claim.requests))]
+    def _too_much_together(self, claim_data: Sequence[ClaimData]) -> tuple[int, int, str]:
+        """Return the first request that exceeds what the earlier ones leave, by claim and request index, and why."""
+        places = [(index, number) for index, claim in enumerate(claim_data) for number in range(len(claim.requests))]
         try:
             for index, number in places:
-                if not self._finds(wanted[: index + 1], number + 1, None):
+                if not self._finds(claim_data[: index + 1], number + 1, None):
                     is_first = (index, number) == places[0]
                     return index, number, _TOO_MANY_AT_ONCE if is_first else _TOO_MANY_BESIDE
             for index, number in places:
-                if not self._finds(wanted[: index + 1], number + 1):
-                    return index, number, self._constraint_reason(wanted, index, number)
+                if not self._finds(claim_data[: index + 1], number + 1):
+                    return index, number, self._constraint_reason(claim_data, index, number)
         except (StepsExceededError, AllocationError):
             return (*places[-1], _TOO_LONG)
         return (*places[-1], _ALLOCATABLE)
 
     def _finds(
-        self, wanted: Sequence[ClaimData], count: int, constraints: Sequence[DeviceConstraint] | None = ()
+        self, claim_data: Sequence[ClaimData], count: int, constraints: Sequence[DeviceConstraint] | None = ()
     ) -> bool:
-        """Whether there are devices for these claims, of the last one only for so many requests.
+        """Tell whether there are devices for these claims, of the last one only for so many requests.
 
         Args:
             constraints: those of the last claim; () for all of them, None for no constraints of any claim.
@@ -379,33 +379,37 @@ class _NodeShortages:
         if not self._shortages.may_search():
             raise StepsExceededError
         parts = []
-        for claim in wanted:
-            is_last = claim is wanted[-1]
+        for claim in claim_data:
+            is_last = claim is claim_data[-1]
             own = claim.claim.spec.devices.constraints if constraints is not None else ()
-            kept = constraints if is_last and constraints else own
-            fresh = tuple(one for constraint in kept if (one := new_constraint(constraint)) is not None)
+            constraints_here = constraints if is_last and constraints else own
+            fresh = tuple(
+                constraint_state
+                for constraint in constraints_here
+                if (constraint_state := new_constraint(constraint)) is not None
+            )
             parts.append(ClaimData(claim.claim, claim.requests[:count] if is_last else claim.requests, fresh))
         choices = Choices(parts, self._allocated, self._available, undoes_all=True)
         return self._run(Search(parts, self._pools.pools, self._reader(), choices).run())
 
-    def _constraint_reason(self, wanted: Sequence[ClaimData], index: int, number: int) -> str:
-        """Which constraint of the claim refuses the request, and what the free devices have of its attribute."""
-        constraints = wanted[index].claim.spec.devices.constraints
+    def _constraint_reason(self, claim_data: Sequence[ClaimData], index: int, number: int) -> str:
+        """Say which constraint of the claim refuses the request, and the attribute's values on the free devices."""
+        constraints = claim_data[index].claim.spec.devices.constraints
         if len(constraints) == 1:
-            return self._attribute_reason(constraints[0], wanted[index].requests[number])
+            return self._attribute_reason(constraints[0], claim_data[index].requests[number])
         for refusing in constraints:
-            others = [other for other in constraints if other is not refusing]
-            if self._finds(wanted[: index + 1], number + 1, others):
-                return self._attribute_reason(refusing, wanted[index].requests[number])
-        named = ", ".join(_constraint_text(constraint) for constraint in constraints)
-        return f"the constraints refuse them together: {named}"
+            rivals = [constraint for constraint in constraints if constraint is not refusing]
+            if self._finds(claim_data[: index + 1], number + 1, rivals):
+                return self._attribute_reason(refusing, claim_data[index].requests[number])
+        names = ", ".join(_constraint_text(constraint) for constraint in constraints)
+        return f"the constraints refuse them together: {names}"
 
     def _attribute_reason(self, constraint: DeviceConstraint, alternatives: Sequence[RequestData]) -> str:
         name = constraint.match_attribute or constraint.distinct_attribute or ""
         free = [device for data in alternatives for device in self._look(data).free]
         attributes = [attribute_of(device, name) for device in free]
         counts = Counter("none" if attribute is None else _value_text(value_of(attribute)) for attribute in attributes)
-        return f"{_constraint_text(constraint)} refuses them (of the free ones: {_counted(counts)})"
+        return f"{_constraint_text(constraint)} refuses them (of the free ones: {_counts_text(counts)})"
 
 
 _TOO_LONG: Final = "finding out why takes too long"
@@ -420,39 +424,43 @@ def _constraint_text(constraint: DeviceConstraint) -> str:
     return f"constraint distinctAttribute {constraint.distinct_attribute}"
 
 
-def _capacity_lack(data: RequestData, device: SliceDevice, taken: Mapping[str, int]) -> str:
-    """Which capacity the device lacks for the request."""
+def _capacity_lack(data: RequestData, device: SliceDevice, consumed_amounts: Mapping[str, int]) -> str:
+    """Say which capacity the device lacks for the request."""
     capacities = device.device.capacity or {}
     for name in data.capacities:
         if name not in capacities:
             return f"without capacity {name}"
     for name, amount in consumption(data.capacities, capacities).items():
-        left = parse(capacities[name].value).nano_value - taken.get(name, 0)
-        if amount.nano > left:
-            has = f"{_amount(left)} left" if taken.get(name) else f"has {canonical_text(capacities[name].value)}"
+        remaining = parse(capacities[name].value).nano_value - consumed_amounts.get(name, 0)
+        if amount.nano > remaining:
+            has = (
+                f"{_amount(remaining)} left"
+                if consumed_amounts.get(name)
+                else f"has {canonical_text(capacities[name].value)}"
+            )
             return f"short of {name} (asks for {amount.text}, {has})"
     return "whose policy allows no such amount"
 
 
 def _values(expression: str, devices: Sequence[SliceDevice], look: _Look, index: int) -> tuple[str, ...]:
-    """What the devices have of what the selector reads, or the error of the selector."""
+    """Describe the devices' values of the fields that the selector reads, or the selector's error."""
     if index in look.errors:
         return (f"fails: {look.errors[index]}",)
     texts = []
     for kind, name in compile_selector(expression).reads():
         counts = Counter(_field_text(device, kind, name) for device in devices)
-        texts.append(f"{name.rpartition('/')[2] or kind}: {_counted(counts)}")
+        texts.append(f"{name.rpartition('/')[2] or kind}: {_counts_text(counts)}")
     return tuple(texts)
 
 
-def _counted(counts: Counter[str]) -> str:
-    shown = ", ".join(f"{value} on {count}" for value, count in counts.most_common(_VALUES_MAX))
-    more = len(counts) - _VALUES_MAX
-    return f"{shown} and {more} more" if more > 0 else shown
+def _counts_text(counts: Counter[str]) -> str:
+    text = ", ".join(f"{value} on {count}" for value, count in counts.most_common(_VALUES_MAX))
+    rest_count = len(counts) - _VALUES_MAX
+    return f"{text} and {rest_count} more" if rest_count > 0 else text
 
 
 def _field_text(device: SliceDevice, kind: str, name: str) -> str:
-    """The value of the device's attribute or capacity, or its driver."""
+    """Return the value of the device's attribute or capacity, or its driver."""
     if kind == "driver":
         return device.id.driver
     if kind == "attributes":
@@ -471,11 +479,11 @@ def _value_text(value: tuple[str, str | int | bool] | None) -> str:
 
 
 def _amount(nano: int) -> str:
-    """An amount in billionths as a quantity."""
-    whole, rest = divmod(nano, _NANO)
-    if rest:
+    """Return an amount in billionths as a quantity."""
+    integer, fraction = divmod(nano, _NANO)
+    if fraction:
         return f"{nano / _NANO:g}"
     for unit, size in _UNITS:
-        if whole and whole % size == 0:
-            return f"{whole // size}{unit}"
-    return str(whole)
+        if integer and integer % size == 0:
+            return f"{integer // size}{unit}"
+    return str(integer)

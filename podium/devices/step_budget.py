@@ -30,15 +30,12 @@ class StepBudget:
         self.start_search()
 
     def start_search(self) -> None:
-        """The search on another node begins."""
+        """Begin the search on another node."""
         self._taken = self._charged
         self.start_turn()
 
     def take(self) -> bool:
-        """Take a step. Returns whether the search should be interrupted here.
-
-        Raises: StepsExceededError.
-        """
+        """Take a step. Returns whether the search should be interrupted here. Raises: StepsExceededError."""
         self._taken += 1
         if self._taken < self._turn_ends:
             return False
@@ -48,7 +45,7 @@ class StepBudget:
         return True
 
     def start_turn(self) -> None:
-        """The search has been interrupted."""
+        """Note that the search was interrupted."""
         self._turn_ends = min(self._taken + _STEPS_PER_TURN, self._steps_max + 1)
 
     def charge(self, steps: int) -> None:
@@ -58,5 +55,5 @@ class StepBudget:
 
     @property
     def is_turn_over(self) -> bool:
-        """Whether the next step should be interrupted."""
+        """The next step should be interrupted."""
         return self._taken >= self._turn_ends

@@ -21,32 +21,32 @@ class TaintRules:
         self._rules: dict[str, DeviceTaintRule] = {}
 
     def put(self, rule: DeviceTaintRule) -> None:
-        """A rule is there, or has changed."""
+        """Add a rule, or replace its older state."""
         self._rules[rule.key] = rule
 
     def remove(self, rule: DeviceTaintRule) -> None:
-        """A rule is gone."""
+        """Remove a rule."""
         self._rules.pop(rule.key, None)
 
-    def applied(self, item: ResourceSlice) -> ResourceSlice:
-        """The slice with the taints that rules add to its devices."""
-        rules = [each for each in self._rules.values() if reaches(each, item)]
+    def apply_to(self, item: ResourceSlice) -> ResourceSlice:
+        """Return the slice with the taints that rules add to its devices."""
+        rules = [rule for rule in self._rules.values() if reaches(rule, item)]
         if not rules:
             return item
         return replace(
-            item, spec=replace(item.spec, devices=tuple(_tainted(each, rules) for each in item.spec.devices))
+            item, spec=replace(item.spec, devices=tuple(_with_taints(rule, rules) for rule in item.spec.devices))
         )
 
 
 def reaches(rule: DeviceTaintRule, item: ResourceSlice) -> bool:
-    """Whether the rule may taint a device of the slice, by the slice's driver and pool."""
+    """Tell whether the rule may taint a device of the slice, by the slice's driver and pool."""
     selector, spec = _selector_of(rule), item.spec
     return selector.driver in (None, spec.driver) and selector.pool in (None, spec.pool.name)
 
 
-def _tainted(device: Device, rules: list[DeviceTaintRule]) -> Device:
-    added: list[Taint] = [each.spec.taint for each in rules if _selector_of(each).device in (None, device.name)]
-    return replace(device, taints=(*device.taints, *added)) if added else device
+def _with_taints(device: Device, rules: list[DeviceTaintRule]) -> Device:
+    taints: list[Taint] = [rule.spec.taint for rule in rules if _selector_of(rule).device in (None, device.name)]
+    return replace(device, taints=(*device.taints, *taints)) if taints else device
 
 
 def _selector_of(rule: DeviceTaintRule) -> DeviceTaintSelector:

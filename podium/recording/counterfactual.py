@@ -141,7 +141,6 @@ class _SimulatedBoundary(ReplayBoundary):
 
     def stores(self, state: StoresState) -> StoresState:
         """Return stores that are always consistent."""
-        del state
         return _ConsistentStores()
 
     def add_informer(self, informer: Informer[Any]) -> None:
@@ -154,7 +153,6 @@ class _SimulatedBoundary(ReplayBoundary):
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
     ) -> None:
         """Let an attempt take its typical time."""
-        del info, cycle, decision, started_s, seconds
         self.attempts += 1
         self._loop.spend(self._attempt_s)
 
@@ -175,7 +173,6 @@ class _UtilizationHandler:
 
     def on_update(self, old: KubeObject, new: KubeObject, /) -> None:
         """Record a changed object."""
-        del old
         self.on_add(new)
 
     def on_delete(self, old: KubeObject, /) -> None:

@@ -151,12 +151,10 @@ class Recorder(Boundary, AttemptObserver):
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
     ) -> None:
         """Record a decision."""
-        del info, started_s, seconds
         self.note(entries.DECIDED, recorded_decision(cycle, decision))
 
     def on_failure(self, pod: Pod, result: str, message: str, seconds: float) -> None:
         """Record why a pod was not scheduled."""
-        del seconds
         self.note(entries.FAILED, (pod.uid, result, message))
 
     # ------------------------------------------------------------ tasks and calls
@@ -371,7 +369,6 @@ class _RecordedWatch:
 
     def on_update(self, old: KubeObject, new: KubeObject) -> None:
         """Record a changed object."""
-        del old
         self._recorder.note_put(self._path, new)
 
     def on_delete(self, old: KubeObject) -> None:

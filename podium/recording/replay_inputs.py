@@ -269,12 +269,10 @@ class ReplayInputs(ReplayBoundary):
 
     def clock(self, clock: Clock) -> Clock:
         """Return a clock whose readings are the recorded ones."""
-        del clock
         return ReplayedClock(self.now, self.monotonic)
 
     def random(self, random: Random) -> Random:
         """Return a source of the recorded random numbers."""
-        del random
         return ReplayedRandom(self._random_number)
 
     def api_client(self, dispatcher: Dispatcher, clock: Clock) -> ApiClient:
@@ -283,12 +281,10 @@ class ReplayInputs(ReplayBoundary):
 
     def stores(self, state: StoresState) -> StoresState:
         """Return the recorded states of the stores."""
-        del state
         return ReplayedStores(self._read)
 
     def reading(self, read: Callable[[], T]) -> Callable[[], T]:
         """Return a function whose results are the recorded ones."""
-        del read
         return self._read
 
     def _read(self) -> Any:
@@ -379,7 +375,6 @@ class ReplayInputs(ReplayBoundary):
         self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision, started_s: float, seconds: float
     ) -> None:
         """Compare a decision with the recorded one."""
-        del started_s, seconds
         outcome = self.outcome
         if self.is_over:
             return
@@ -405,7 +400,6 @@ class ReplayInputs(ReplayBoundary):
 
     def on_failure(self, pod: Pod, result: str, message: str, seconds: float) -> None:
         """Compare the reason why a pod was not scheduled with the recorded one."""
-        del seconds
         if self.is_over:
             return
         _, uid, recorded_result, recorded_message, *marks = self.take(entries.FAILED)

@@ -43,7 +43,6 @@ class ReplayedRandom(EntryRandom):
 
     def bits(self, k: int) -> int:
         """Return the next recorded integer."""
-        del k
         return int(self._draw())
 
 

@@ -239,7 +239,6 @@ class SimulatedClient(ApiClient):
 
     async def read_failure(self, pod: Pod) -> str:
         """Return "": no kubelet rejects a pod here."""
-        del pod
         return ""
 
     async def patch_status(
@@ -273,7 +272,6 @@ class SimulatedClient(ApiClient):
         self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
     ) -> ObjectT:
         """Apply the change to the object. Raises: NotFound."""
-        del subresource
         content = _merge(msgspec.to_builtins(self._api.get(resource, item)), change)
         item = msgspec.convert(content, type(item))
         self._api.set(resource, item)
@@ -281,7 +279,6 @@ class SimulatedClient(ApiClient):
 
     async def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> ObjectT:
         """Add the object."""
-        del manifest
         self._api.set(resource, item)
         return item
 

@@ -127,7 +127,6 @@ class UtilizationRecorder:
 
     def put(self, resource: ResourceType[Any], item: Any, *, is_complete: bool = True) -> None:
         """Take an added or changed object."""
-        del resource, is_complete
         self._read_time()
         if isinstance(item, Pod):
             self._put_pod(item)

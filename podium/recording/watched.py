@@ -40,7 +40,7 @@ from podium.recording.shadow.app import CATCH_UP_S_MAX, InformerAdapter, catch_u
 from podium.recording.shadow.comparison import Comparison
 from podium.recording.shadow.observed import ObservedCluster
 from podium.recording.shadow.report import Disagreement, Report
-from podium.recording.shadow.shadow import Shadow
+from podium.recording.shadow.shadow import Listener, Shadow
 from podium.server.process import Parts, Process, connect
 from podium.server.supervision import Tasks
 from podium.telemetry.process_metrics import ProcessMetrics
@@ -209,23 +209,18 @@ class WatchedReplay:
         }
 
 
-class _Digest:
-    """Implements `podium.recording.shadow.shadow.Listener`."""
+class _Digest(Listener):
+    """Hashes the results of a shadow."""
 
     def __init__(self) -> None:
         self.sha256 = hashlib.sha256()
 
     def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
         """Add a comparison."""
-        del evaluation_s, binding_s
         self.sha256.update(repr(sorted(comparison.to_json().items())).encode())
-
-    def on_skip(self, reason: str) -> None:
-        """Add nothing: there is no decision."""
 
     def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         """Add the reason."""
-        del pod, states
         self.sha256.update(f"{disagreement.pod} {disagreement.reason} {disagreement.view}".encode())
 
 

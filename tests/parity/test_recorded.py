@@ -7,7 +7,7 @@ when, is not compared: CEL libraries differ there from version to version.
 import msgspec
 import pytest
 
-from podium.cel import BoundDevice, compile_selector
+from podium.devices.selectors import bind_device, compile_selector
 from podium.objects.devices import Device
 from tests.parity.recorded import (
     DEVICE_HINTS,
@@ -57,7 +57,7 @@ def test_selector_chooses_the_devices_that_upstream_chooses():
 def test_counting_costs_of_a_selector_changes_no_answer():
     for scenario, _ in scenarios(SELECTORS):
         if "matches" in scenario["expect"]:
-            device = BoundDevice(scenario["driver"], msgspec.convert(scenario["device"], Device))
+            device = bind_device(scenario["driver"], msgspec.convert(scenario["device"], Device))
             assert compile_selector(scenario["expression"]).evaluate(device)[0] == scenario["expect"]["matches"]
 
 

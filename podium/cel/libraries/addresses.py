@@ -36,9 +36,9 @@ class Address(Opaque):
         """The number of bytes of the address."""
         return self.address.max_prefixlen // 8
 
-    def equals(self, other: Address) -> bool:
-        """Whether both are the same address."""
-        return self.address == other.address
+    def equals(self, value: Address) -> bool:
+        """Tell whether both are the same address."""
+        return self.address == value.address
 
     def __str__(self) -> str:
         return str(self.address)
@@ -59,16 +59,16 @@ class Network(Opaque):
         """The number of bytes of the prefix."""
         return -(-self.bits // 8)
 
-    def equals(self, other: Network) -> bool:
-        """Whether both have the same prefix length and the same address, host bits included."""
-        return self.address == other.address and self.bits == other.bits
+    def equals(self, value: Network) -> bool:
+        """Tell whether both have the same prefix length and the same address, host bits included."""
+        return self.address == value.address and self.bits == value.bits
 
     def prefix(self, address: _ANY) -> int:
-        """The prefix of an address, with this network's prefix length."""
+        """Return the prefix of an address, with this network's prefix length."""
         return int(address) >> (address.max_prefixlen - self.bits)
 
     def contains(self, address: _ANY) -> bool:
-        """Whether an address is in the network."""
+        """Tell whether an address is in the network."""
         return address.version == self.address.version and self.prefix(address) == self.prefix(self.address)
 
     def __str__(self) -> str:
@@ -89,20 +89,14 @@ def _address(text: str) -> _ANY:
 
 
 def parse_address(text: str) -> Address:
-    """Parse an IP address.
-
-    Raises: EvaluationError.
-    """
+    """Parse an IP address. Raises: EvaluationError."""
     return Address(_address(text))
 
 
 def parse_network(text: str) -> Network:
-    """Parse a network such as `10.0.0.0/8`.
-
-    Raises: EvaluationError.
-    """
-    written, _, bits = text.rpartition("/")
-    address = _address(written)
+    """Parse a network such as `10.0.0.0/8`. Raises: EvaluationError."""
+    address_text, _, bits = text.rpartition("/")
+    address = _address(address_text)
     if _BITS.fullmatch(bits) is None or int(bits) > address.max_prefixlen:
         raise EvaluationError(f"network address parse error during conversion from string: {text[:_LENGTH_MAX]!r}")
     return Network(address, int(bits))
@@ -128,37 +122,37 @@ def _is_canonical(text: str) -> bool:
     return str(_address(text)) == text
 
 
-def _is_global_unicast(held: Address) -> bool:
-    address = held.address
+def _is_global_unicast(value: Address) -> bool:
+    address = value.address
     return not (
         address == _BROADCAST
         or address.is_unspecified
         or address.is_loopback
         or address.is_multicast
-        or _within(held, _LINK_LOCAL)
+        or _within(value, _LINK_LOCAL)
     )
 
 
-def _within(held: Address, networks: tuple[Any, ...]) -> bool:
-    return any(held.address in network for network in networks)
+def _within(address: Address, networks: tuple[Any, ...]) -> bool:
+    return any(address.address in network for network in networks)
 
 
-def _contains_address(network: Network, held: Address) -> bool:
-    return network.contains(held.address)
+def _contains_address(network: Network, address: Address) -> bool:
+    return network.contains(address.address)
 
 
-def _contains_network(network: Network, other: Network) -> bool:
-    return network.bits <= other.bits and network.contains(other.address)
+def _contains_network(network: Network, subnet: Network) -> bool:
+    return network.bits <= subnet.bits and network.contains(subnet.address)
 
 
-def _masked(network: Network) -> Network:
+def _mask(network: Network) -> Network:
     spare = network.address.max_prefixlen - network.bits
     return Network(type(network.address)(int(network.address) >> spare << spare), network.bits)
 
 
 def _contains_address_cost(arguments: tuple[Any, ...], _result: Any) -> int:
-    network, held = arguments
-    return ceiling(2 * network.size * 0.1) + (ceiling(size_of(held) * 0.1) if isinstance(held, str) else 0)
+    network, content = arguments
+    return ceiling(2 * network.size * 0.1) + (ceiling(size_of(content) * 0.1) if isinstance(content, str) else 0)
 
 
 def _contains_network_cost(arguments: tuple[Any, ...], _result: Any) -> int:
@@ -174,15 +168,17 @@ OVERLOADS = (
     Overload("cidr_to_string", "string(CIDR) -> string", str),
     Overload("is_ip", "isIP(string) -> bool", _is_address, _PARSING),
     Overload("ip_is_canonical", "ip::isCanonical(string) -> bool", _is_canonical, per_size(0.2, 0)),
-    Overload("ip_family", "IP.family() -> int", lambda held: held.address.version),
-    Overload("ip_is_unspecified", "IP.isUnspecified() -> bool", lambda held: held.address.is_unspecified),
-    Overload("ip_is_loopback", "IP.isLoopback() -> bool", lambda held: held.address.is_loopback),
+    Overload("ip_family", "IP.family() -> int", lambda address: address.address.version),
+    Overload("ip_is_unspecified", "IP.isUnspecified() -> bool", lambda address: address.address.is_unspecified),
+    Overload("ip_is_loopback", "IP.isLoopback() -> bool", lambda address: address.address.is_loopback),
     Overload(
         "ip_is_link_local_multicast",
         "IP.isLinkLocalMulticast() -> bool",
-        lambda held: _within(held, _LINK_LOCAL_MULTICAST),
+        lambda address: _within(address, _LINK_LOCAL_MULTICAST),
     ),
-    Overload("ip_is_link_local_unicast", "IP.isLinkLocalUnicast() -> bool", lambda held: _within(held, _LINK_LOCAL)),
+    Overload(
+        "ip_is_link_local_unicast", "IP.isLinkLocalUnicast() -> bool", lambda address: _within(address, _LINK_LOCAL)
+    ),
     Overload("ip_is_global_unicast", "IP.isGlobalUnicast() -> bool", _is_global_unicast),
     Overload("string_to_cidr", "cidr(string) -> CIDR", parse_network, _PARSING),
     Overload("is_cidr", "isCIDR(string) -> bool", _is_network, _PARSING),
@@ -200,6 +196,6 @@ OVERLOADS = (
         lambda network, text: _contains_network(network, parse_network(text)),
         _contains_network_cost,
     ),
-    Overload("cidr_masked", "CIDR.masked() -> CIDR", _masked),
+    Overload("cidr_masked", "CIDR.masked() -> CIDR", _mask),
     Overload("cidr_prefix_length", "CIDR.prefixLength() -> int", lambda network: network.bits),
 )

@@ -7,69 +7,69 @@ from typing import Any
 
 from podium.cel.errors import EvaluationError
 from podium.cel.functions import Overload, per_size
-from podium.cel.values import Duration, Timestamp, UInt, bounded, duration, int64, timestamp, uint64
+from podium.cel.values import Duration, Timestamp, UInt, check_size, duration, int64, timestamp, uint64
 
 
-def _divide_int(left: int, right: int) -> int:
-    if right == 0:
+def _divide_int(lhs: int, rhs: int) -> int:
+    if rhs == 0:
         raise EvaluationError("division by zero")
-    return int64(_quotient(left, right))
+    return int64(_quotient(lhs, rhs))
 
 
-def _quotient(left: int, right: int) -> int:
-    magnitude = abs(left) // abs(right)
-    return magnitude if (left < 0) == (right < 0) else -magnitude
+def _quotient(lhs: int, rhs: int) -> int:
+    magnitude = abs(lhs) // abs(rhs)
+    return magnitude if (lhs < 0) == (rhs < 0) else -magnitude
 
 
-def _modulo_int(left: int, right: int) -> int:
-    if right == 0:
+def _modulo_int(lhs: int, rhs: int) -> int:
+    if rhs == 0:
         raise EvaluationError("modulus by zero")
-    int64(_quotient(left, right))
-    return left - right * _quotient(left, right)
+    int64(_quotient(lhs, rhs))
+    return lhs - rhs * _quotient(lhs, rhs)
 
 
-def _divide_uint(left: int, right: int) -> UInt:
-    if right == 0:
+def _divide_uint(lhs: int, rhs: int) -> UInt:
+    if rhs == 0:
         raise EvaluationError("division by zero")
-    return UInt(left // right)
+    return UInt(lhs // rhs)
 
 
-def _modulo_uint(left: int, right: int) -> UInt:
-    if right == 0:
+def _modulo_uint(lhs: int, rhs: int) -> UInt:
+    if rhs == 0:
         raise EvaluationError("modulus by zero")
-    return UInt(left % right)
+    return UInt(lhs % rhs)
 
 
-def _divide_double(left: float, right: float) -> float:
-    if right:
-        return left / right
-    if not left or math.isnan(left):
+def _divide_double(lhs: float, rhs: float) -> float:
+    if rhs:
+        return lhs / rhs
+    if not lhs or math.isnan(lhs):
         return math.nan
-    return math.copysign(math.inf, math.copysign(1, left) * math.copysign(1, right))
+    return math.copysign(math.inf, math.copysign(1, lhs) * math.copysign(1, rhs))
 
 
-def _times(left: float, right: float) -> float:
-    return left * right
+def _times(lhs: float, rhs: float) -> float:
+    return lhs * rhs
 
 
-def _add_int(left: int, right: int) -> int:
-    return int64(left + right)
+def _add_int(lhs: int, rhs: int) -> int:
+    return int64(lhs + rhs)
 
 
-def _add_uint(left: int, right: int) -> UInt:
-    return uint64(left + right)
+def _add_uint(lhs: int, rhs: int) -> UInt:
+    return uint64(lhs + rhs)
 
 
-def _add_double(left: float, right: float) -> float:
-    return left + right
+def _add_double(lhs: float, rhs: float) -> float:
+    return lhs + rhs
 
 
-def _concatenate(left: Any, right: Any) -> Any:
-    return bounded(left + right)
+def _concatenate(lhs: Any, rhs: Any) -> Any:
+    return check_size(lhs + rhs)
 
 
-def _add_durations(left: Duration, right: Duration) -> Duration:
-    return duration(left.ns + right.ns)
+def _add_durations(lhs: Duration, rhs: Duration) -> Duration:
+    return duration(lhs.ns + rhs.ns)
 
 
 def _later(moment: Timestamp, length: Duration) -> Timestamp:

@@ -24,59 +24,56 @@ _SAME = ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "durat
 _TRAVERSED = frozenset({"string", "bytes"})
 
 
-def compare(left: Any, right: Any) -> int:
-    """Compare two values: -1, 0 or 1.
-
-    Raises: EvaluationError: values of these types cannot be ordered.
-    """
-    kind, other = type(left), type(right)
-    if kind is other and kind in (int, str, bytes, bool, UInt):
-        return int(left > right) - int(left < right)
-    if kind is other and kind in (Timestamp, Duration):
-        return int(left.ns > right.ns) - int(left.ns < right.ns)
-    if kind in (int, UInt, float) and other in (int, UInt, float):
-        return _compare_numbers(left, right)
+def compare(lhs: Any, rhs: Any) -> int:
+    """Compare two values: -1, 0 or 1. Raises: EvaluationError: values of these types cannot be ordered."""
+    kind, rhs_kind = type(lhs), type(rhs)
+    if kind is rhs_kind and kind in (int, str, bytes, bool, UInt):
+        return int(lhs > rhs) - int(lhs < rhs)
+    if kind is rhs_kind and kind in (Timestamp, Duration):
+        return int(lhs.ns > rhs.ns) - int(lhs.ns < rhs.ns)
+    if kind in (int, UInt, float) and rhs_kind in (int, UInt, float):
+        return _compare_numbers(lhs, rhs)
     raise EvaluationError("no such overload")
 
 
-def compare_leniently(left: Any, right: Any) -> int:
+def compare_leniently(lhs: Any, rhs: Any) -> int:
     """Like `compare`, but values of different ordered types count as equal, and so does NaN.
 
     Raises: EvaluationError: values of one of the types cannot be ordered.
     """
-    kinds = {type(left), type(right)}
+    kinds = {type(lhs), type(rhs)}
     if len(kinds) == 2 and kinds <= _ORDERED and not kinds <= _ORDERED_NUMBERS:
         return 0
-    if left != left or right != right:
+    if lhs != lhs or rhs != rhs:
         return 0
-    return compare(left, right)
+    return compare(lhs, rhs)
 
 
-def _compare_numbers(left: float, right: float) -> int:
+def _compare_numbers(lhs: float, rhs: float) -> int:
     """Compare an integer with a double as doubles, unless the double exceeds the range of the integer's type."""
-    if left != left or right != right:
+    if lhs != lhs or rhs != rhs:
         raise EvaluationError("NaN values cannot be ordered")
-    if type(left) is float and type(right) is not float:
-        lowest, highest = (0, UINT_MAX) if type(right) is UInt else (INT_MIN, INT_MAX)
-        if left < lowest:
+    if type(lhs) is float and type(rhs) is not float:
+        lowest, highest = (0, UINT_MAX) if type(rhs) is UInt else (INT_MIN, INT_MAX)
+        if lhs < lowest:
             return -1
-        if left > float(highest):
+        if lhs > float(highest):
             return 1
-        right = float(right)
-    elif type(right) is float and type(left) is not float:
-        return -_compare_numbers(right, left)
-    return (left > right) - (left < right)
+        rhs = float(rhs)
+    elif type(rhs) is float and type(lhs) is not float:
+        return -_compare_numbers(rhs, lhs)
+    return (lhs > rhs) - (lhs < rhs)
 
 
 def _ordering(holds: Callable[[int, int], bool]) -> Callable[[Any, Any], bool]:
-    def run(left: Any, right: Any) -> bool:
-        return holds(compare(left, right), 0)
+    def run(lhs: Any, rhs: Any) -> bool:
+        return holds(compare(lhs, rhs), 0)
 
     return run
 
 
 def smaller_size(arguments: tuple[Any, ...], _result: Any) -> int:
-    """The cost of comparing two values element by element until they differ."""
+    """Return the cost of comparing two values element by element until they differ."""
     return ceiling(min(size_of(arguments[0]), size_of(arguments[1])) * 0.1)
 
 
@@ -86,15 +83,15 @@ def _overloads() -> Iterator[Overload]:
         for kind in _SAME:
             cost: CallCost = smaller_size if kind in _TRAVERSED else unit_cost
             yield Overload(f"{prefix}_{_NAMES.get(kind, kind)}", f"{name}({kind}, {kind}) -> bool", run, cost)
-        for left in _NUMBERS:
-            for right in _NUMBERS:
-                if left != right:
-                    mixed = f"{prefix}_{_NAMES.get(left, left)}_{_NAMES.get(right, right)}"
-                    yield Overload(mixed, f"{name}({left}, {right}) -> bool", run)
+        for lhs in _NUMBERS:
+            for rhs in _NUMBERS:
+                if lhs != rhs:
+                    mixed = f"{prefix}_{_NAMES.get(lhs, lhs)}_{_NAMES.get(rhs, rhs)}"
+                    yield Overload(mixed, f"{name}({lhs}, {rhs}) -> bool", run)
 
 
 def _contains(value: Any, values: list[Any]) -> bool:
-    return any(equals(value, each) is True for each in values)
+    return any(equals(value, element) is True for element in values)
 
 
 def _element_cost(arguments: tuple[Any, ...], _result: Any) -> int:
@@ -104,6 +101,6 @@ def _element_cost(arguments: tuple[Any, ...], _result: Any) -> int:
 OVERLOADS = (
     *_overloads(),
     Overload("in_list", "@in(A, list(A)) -> bool", _contains, _element_cost),
-    Overload("in_map", "@in(A, map(A, B)) -> bool", lambda value, held: has_key(held, value)),
+    Overload("in_map", "@in(A, map(A, B)) -> bool", lambda value, mapping: has_key(mapping, value)),
     Overload("logical_not", "!_(bool) -> bool", operator.not_),
 )

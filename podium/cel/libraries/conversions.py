@@ -69,7 +69,7 @@ def _same(value: Any) -> Any:
 
 
 def _whole(kind: str, *sources: tuple[str, str, Any]) -> tuple[Overload, ...]:
-    """The conversions to one type, from triples of overload, source type and implementation."""
+    """Return the conversions to one type, from triples of overload, source type and implementation."""
     return tuple(
         Overload(name, f"{kind}({source}) -> {kind}", run, per_size(0.1, 0) if name in _TRAVERSING else unit_cost)
         for name, source, run in sources

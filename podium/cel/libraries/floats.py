@@ -15,10 +15,7 @@ _LENGTH_MAX = 4096
 
 
 def parse_double(text: str) -> float:
-    """Parse a double.
-
-    Raises: EvaluationError.
-    """
+    """Parse a double. Raises: EvaluationError."""
     number = math.nan
     text = _UNDERSCORE.sub("", text)
     if len(text) > _LENGTH_MAX:
@@ -38,7 +35,7 @@ def parse_double(text: str) -> float:
 
 
 def format_double(number: float) -> str:
-    """The shortest text of a double, with an exponent below 10^-4 and from 10^6 on."""
+    """Return the shortest text of a double, with an exponent below 10^-4 and from 10^6 on."""
     if not math.isfinite(number):
         return "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
     sign, digits, exponent = _shortest(number)
@@ -49,26 +46,26 @@ def format_double(number: float) -> str:
 
 
 def format_plain(number: float) -> str:
-    """The shortest text of a finite double, never with an exponent."""
+    """Return the shortest text of a finite double, never with an exponent."""
     sign, digits, exponent = _shortest(number)
     return sign + _plain(digits, exponent)
 
 
 def _shortest(number: float) -> tuple[str, str, int]:
-    """The sign, the digits, and the exponent of the first digit."""
+    """Return the sign, the digits, and the exponent of the first digit."""
     mantissa, _, exponent = f"{abs(number)!r}".partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = whole + fraction.removesuffix("0" if fraction == "0" else "")
-    shown = digits.lstrip("0")
+    integer, _, fraction = mantissa.partition(".")
+    digits = integer + fraction.removesuffix("0" if fraction == "0" else "")
+    significant = digits.lstrip("0")
     sign = "-" if math.copysign(1, number) < 0 else ""
-    if not shown:
+    if not significant:
         return sign, "0", 0
-    first = len(whole) - 1 - (len(digits) - len(shown)) + int(exponent or 0)
-    return sign, shown.rstrip("0") or "0", first
+    first = len(integer) - 1 - (len(digits) - len(significant)) + int(exponent or 0)
+    return sign, significant.rstrip("0") or "0", first
 
 
 def _plain(digits: str, exponent: int) -> str:
     if exponent < 0:
         return "0." + "0" * (-exponent - 1) + digits
-    whole = digits[: exponent + 1].ljust(exponent + 1, "0")
-    return f"{whole}.{digits[exponent + 1 :]}" if len(digits) > exponent + 1 else whole
+    integer = digits[: exponent + 1].ljust(exponent + 1, "0")
+    return f"{integer}.{digits[exponent + 1 :]}" if len(digits) > exponent + 1 else integer

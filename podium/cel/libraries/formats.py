@@ -44,19 +44,19 @@ class NamedFormat(Opaque):
         self.violations = violations
         self.length = length
 
-    def equals(self, other: NamedFormat) -> bool:
-        """Whether both have the same name."""
-        return self.name == other.name
+    def equals(self, value: NamedFormat) -> bool:
+        """Tell whether both have the same name."""
+        return self.name == value.name
 
 
 def _pattern(pattern: re.Pattern[str], problem: str, length_max: int | None = None) -> Callable[[str], list[str]]:
     def violations(text: str) -> list[str]:
-        found = []
+        problems = []
         if length_max is not None and len(text.encode()) > length_max:
-            found.append(f"must be no more than {length_max} bytes")
+            problems.append(f"must be no more than {length_max} bytes")
         if pattern.fullmatch(text) is None:
-            found.append(problem)
-        return found
+            problems.append(problem)
+        return problems
 
     return violations
 
@@ -74,12 +74,12 @@ def _qualified_name(text: str) -> list[str]:
     parts = text.split("/")
     if len(parts) > 2:
         return ["a qualified name has at most one slash"]
-    found = []
+    problems = []
     if len(parts) == 2:
-        found += ["the prefix part must not be empty"] if not parts[0] else _SUBDOMAIN(parts[0])
+        problems += ["the prefix part must not be empty"] if not parts[0] else _SUBDOMAIN(parts[0])
     if not parts[-1]:
-        found.append("the name part must not be empty")
-    return found + _pattern(_NAME, "the name part must consist of alphanumeric characters, '-', '_' or '.'", 63)(
+        problems.append("the name part must not be empty")
+    return problems + _pattern(_NAME, "the name part must consist of alphanumeric characters, '-', '_' or '.'", 63)(
         parts[-1]
     )
 
@@ -122,15 +122,15 @@ _FORMATS = {
 }
 
 
-def _named(name: str) -> Optional:
-    found = _FORMATS.get(name)
-    return NONE if found is None else Optional(found)
+def _format_by_name(name: str) -> Optional:
+    named_format = _FORMATS.get(name)
+    return NONE if named_format is None else Optional(named_format)
 
 
-def _validate(held: NamedFormat, text: str) -> Optional:
+def _validate(named_format: NamedFormat, text: str) -> Optional:
     if len(text) > _LENGTH_MAX:
         raise EvaluationError("the string to validate is too long")
-    violations = held.violations(text)
+    violations = named_format.violations(text)
     return Optional(violations) if violations else NONE
 
 
@@ -138,19 +138,19 @@ _LENGTH_MAX = 1_000_000
 
 
 def _validate_cost(arguments: tuple[Any, ...], _result: Any) -> int:
-    held, text = arguments
-    return ceiling((1 + len(text)) * 0.1) * ceiling(held.length * 0.25)
+    named_format, text = arguments
+    return ceiling((1 + len(text)) * 0.1) * ceiling(named_format.length * 0.25)
 
 
-def _constant(held: NamedFormat) -> Callable[[], NamedFormat]:
-    return lambda: held
+def _constant(named_format: NamedFormat) -> Callable[[], NamedFormat]:
+    return lambda: named_format
 
 
 OVERLOADS = (
     Overload("format-validate", "NamedFormat.validate(string) -> optional(list(string))", _validate, _validate_cost),
-    Overload("format-named", "format::named(string) -> optional(NamedFormat)", _named),
+    Overload("format-named", "format::named(string) -> optional(NamedFormat)", _format_by_name),
     *(
-        Overload(f"format.{name}", f"format::{name}() -> NamedFormat", _constant(each))
-        for name, each in _FORMATS.items()
+        Overload(f"format.{name}", f"format::{name}() -> NamedFormat", _constant(named_format))
+        for name, named_format in _FORMATS.items()
     ),
 )

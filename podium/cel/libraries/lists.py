@@ -19,7 +19,7 @@ from podium.cel.values import NONE, SIZE_MAX, Duration, Optional, UInt, equals, 
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _SORTABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _ZEROS: dict[str, Any] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration": Duration(0)}
-_ADDITIONS = {each.arguments: each.run for each in _ARITHMETIC if each.name == "_+_"}
+_ADDITIONS = {overload.arguments: overload.run for overload in _ARITHMETIC if overload.name == "_+_"}
 _PROTO_NAMES = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
 
 
@@ -37,12 +37,12 @@ def _flatten(values: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
     for _ in range(min(depth, _DEPTH_MAX)):
-        if not any(type(each) is list for each in values):
+        if not any(type(element) is list for element in values):
             break
-        for each in values:
-            if type(each) is list:
-                walk(each)
-        values = [inner for each in values for inner in (each if type(each) is list else (each,))]
+        for element in values:
+            if type(element) is list:
+                walk(element)
+        values = [inner for element in values for inner in (element if type(element) is list else (element,))]
     return values
 
 
@@ -57,17 +57,17 @@ def _range(count: int) -> list[int]:
 
 
 def _distinct(values: list[Any]) -> list[Any]:
-    kept: list[Any] = []
+    distinct: list[Any] = []
     for value in values:
-        if not any(equals(value, each) is True for each in kept):
-            kept.append(value)
-    return kept
+        if not any(equals(value, element) is True for element in distinct):
+            distinct.append(value)
+    return distinct
 
 
 def _sort_by(values: list[Any], keys: list[Any]) -> list[Any]:
     if len(values) != len(keys):
         raise EvaluationError("@sortByAssociatedKeys() expected a list of the same size as the associated keys list")
-    if len(keys) > 1 and any(type(each) is not type(keys[0]) for each in keys):
+    if len(keys) > 1 and any(type(key) is not type(keys[0]) for key in keys):
         raise EvaluationError("list elements must have the same type")
     if keys:
         compare(keys[0], keys[0])
@@ -87,25 +87,25 @@ def _last(values: list[Any]) -> Optional:
     return Optional(values[-1]) if values else NONE
 
 
-def _index_of(values: list[Any], wanted: Any) -> int:
-    return next((i for i, each in enumerate(values) if equals(each, wanted) is True), -1)
+def _index_of(values: list[Any], target: Any) -> int:
+    return next((i for i, element in enumerate(values) if equals(element, target) is True), -1)
 
 
-def _last_index_of(values: list[Any], wanted: Any) -> int:
-    return next((i for i in range(len(values) - 1, -1, -1) if equals(values[i], wanted) is True), -1)
+def _last_index_of(values: list[Any], target: Any) -> int:
+    return next((i for i in range(len(values) - 1, -1, -1) if equals(values[i], target) is True), -1)
 
 
 def _is_sorted(values: list[Any]) -> bool:
     return all(compare_leniently(values[i], values[i + 1]) <= 0 for i in range(len(values) - 1))
 
 
-def _extreme(name: str, wanted: int) -> Callable[[list[Any]], Any]:
+def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
     def run(values: list[Any]) -> Any:
         if not values:
             raise EvaluationError(f"{name} called on empty list")
         best = values[0]
         for value in values[1:]:
-            if compare_leniently(best, value) == wanted:
+            if compare_leniently(best, value) == sign:
                 best = value
         return best
 
@@ -128,19 +128,19 @@ def _sum(kind: str) -> Callable[[list[Any]], Any]:
 
 
 def _is_of(arguments: tuple[Any, ...], kind: str) -> bool:
-    return [each.kind for each in arguments] == [kind, kind]
+    return [argument.kind for argument in arguments] == [kind, kind]
 
 
-def _contains_all(values: list[Any], wanted: list[Any]) -> bool:
-    return all(any(equals(each, value) is True for value in values) for each in wanted)
+def _contains_all(values: list[Any], required_values: list[Any]) -> bool:
+    return all(any(equals(element, value) is True for value in values) for element in required_values)
 
 
-def _intersects(left: list[Any], right: list[Any]) -> bool:
-    return any(equals(each, value) is True for each in left for value in right)
+def _intersects(lhs: list[Any], rhs: list[Any]) -> bool:
+    return any(equals(element, value) is True for element in lhs for value in rhs)
 
 
-def _equivalent(left: list[Any], right: list[Any]) -> bool:
-    return _contains_all(left, right) and _contains_all(right, left)
+def _equivalent(lhs: list[Any], rhs: list[Any]) -> bool:
+    return _contains_all(lhs, rhs) and _contains_all(rhs, lhs)
 
 
 def _pairs_cost(factor: int) -> Callable[[tuple[Any, ...], Any], int]:
@@ -150,18 +150,18 @@ def _pairs_cost(factor: int) -> Callable[[tuple[Any, ...], Any], int]:
     return cost
 
 
-def _built(_arguments: tuple[Any, ...], result: Any) -> int:
-    """The cost of a call that builds a list."""
+def _result_cost(_arguments: tuple[Any, ...], result: Any) -> int:
+    """Return the cost of a call that builds a list."""
     return len(result) + 11
 
 
-def _flattened(arguments: tuple[Any, ...], _result: Any) -> int:
+def _flatten_cost(arguments: tuple[Any, ...], _result: Any) -> int:
     depth = arguments[1] if len(arguments) == 2 else 1
     return len(arguments[0]) * depth + 11
 
 
-def _squared(arguments: tuple[Any, ...], _result: Any) -> int:
-    """The cost of comparing all elements with each other."""
+def _quadratic_cost(arguments: tuple[Any, ...], _result: Any) -> int:
+    """Return the cost of comparing all elements with each other."""
     values = arguments[-1]
     factor = 2.1 if values and isinstance(values[0], (str, bytes)) else 2.0
     return int(len(values) ** 2 * factor) + 11
@@ -176,12 +176,12 @@ def _templates() -> Iterator[Overload]:
         yield Overload(f"list_{kind}_sum_{kind}", f"list({kind}).sum() -> {kind}", _sum(kind), traversing)
     for kind in _SORTABLE:
         name = _PROTO_NAMES.get(kind, kind)
-        yield Overload(f"list_{name}_sort", f"list({kind}).sort() -> list({kind})", _sort, _squared)
+        yield Overload(f"list_{name}_sort", f"list({kind}).sort() -> list({kind})", _sort, _quadratic_cost)
         yield Overload(
             f"list_{name}_sortByAssociatedKeys",
             f"list(T).@sortByAssociatedKeys(list({kind})) -> list(T)",
             _sort_by,
-            _squared,
+            _quadratic_cost,
         )
 
 
@@ -194,12 +194,12 @@ def _sizes() -> Iterator[Overload]:
 OVERLOADS = (
     *_templates(),
     *_sizes(),
-    Overload("list_slice", "list(T).slice(int, int) -> list(T)", _slice, _built, postpaid=True),
-    Overload("list_flatten", "list(list(T)).flatten() -> list(T)", _flatten, _flattened, loose=True),
-    Overload("list_flatten_int", "list(dyn).flatten(int) -> list(dyn)", _flatten, _flattened),
+    Overload("list_slice", "list(T).slice(int, int) -> list(T)", _slice, _result_cost, postpaid=True),
+    Overload("list_flatten", "list(list(T)).flatten() -> list(T)", _flatten, _flatten_cost, loose=True),
+    Overload("list_flatten_int", "list(dyn).flatten(int) -> list(dyn)", _flatten, _flatten_cost),
     Overload("lists_range", "lists::range(int) -> list(int)", _range, lambda counts, _: max(*counts, 0) + 11),
-    Overload("list_reverse", "list(T).reverse() -> list(T)", lambda values: values[::-1], _built, postpaid=True),
-    Overload("list_distinct", "list(T).distinct() -> list(T)", _distinct, _squared),
+    Overload("list_reverse", "list(T).reverse() -> list(T)", lambda values: values[::-1], _result_cost, postpaid=True),
+    Overload("list_distinct", "list(T).distinct() -> list(T)", _distinct, _quadratic_cost),
     Overload("list_first", "list(V).first() -> optional(V)", _first),
     Overload("list_last", "list(V).last() -> optional(V)", _last),
     Overload("list_a_index_of_int", "list(A).indexOf(A) -> int", _index_of, traversing),

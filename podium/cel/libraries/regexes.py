@@ -13,10 +13,7 @@ from podium.cel.values import size_of
 
 @functools.lru_cache(maxsize=256)
 def pattern(text: str) -> Pattern:
-    """Compile a pattern.
-
-    Raises: EvaluationError.
-    """
+    """Compile a pattern. Raises: EvaluationError."""
     try:
         return compile_pattern(text)
     except PatternError as error:

@@ -16,7 +16,7 @@ from podium.cel.errors import EvaluationError
 from podium.cel.libraries.floats import format_double
 from podium.cel.libraries.times import format_duration, format_timestamp
 from podium.cel.types import Type
-from podium.cel.values import Duration, Timestamp, TypeValue, UInt, bounded, from_key, type_name, walk
+from podium.cel.values import Duration, Timestamp, TypeValue, UInt, check_size, from_key, type_name, walk
 
 _CLAUSE = re.compile(r"%(?:(%)|(?:\.([0-9]+))?([sdfebxXo]))")
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -46,10 +46,7 @@ class Clause(NamedTuple):
 
 
 def clauses(template: str) -> Iterator[Clause]:
-    """Split a format string into clauses.
-
-    Raises: EvaluationError: the format string is not valid.
-    """
+    """Split a format string into clauses. Raises: EvaluationError: the format string is not valid."""
     text, position = "", 0
     while (percent := template.find("%", position)) >= 0:
         text += template[position:percent]
@@ -74,24 +71,24 @@ def format_string(template: str, arguments: list[Any]) -> str:
     Raises: EvaluationError: there are too few arguments, or one has the wrong type.
     """
     parts = []
-    rest = iter(arguments)
+    values = iter(arguments)
     for clause in clauses(template):
         parts.append(clause.text)
         if clause.verb:
             try:
-                argument = next(rest)
+                argument = next(values)
             except StopIteration:
                 raise EvaluationError(f"index {len(arguments)} out of range") from None
             parts.append(_VERBS[clause.verb](argument, clause.precision))
-    return str(bounded("".join(parts)))
+    return str(check_size("".join(parts)))
 
 
 def takes(verb: str, kind: Type) -> bool:
-    """Whether a verb accepts values of this type, as far as the type checker knows."""
+    """Tell whether a verb accepts values of this type, as far as the type checker knows."""
     return kind.kind == "dyn" or kind.kind in KINDS[verb]
 
 
-def _refused(verb: str, value: Any) -> EvaluationError:
+def _mismatch_error(verb: str, value: Any) -> EvaluationError:
     return EvaluationError(f"error during formatting: %{verb} does not take {type_name(value)}")
 
 
@@ -102,15 +99,12 @@ def text_of(value: Any) -> str:
     """
     write = _WRITERS.get(dict if isinstance(value, dict) else type(value))
     if write is None:
-        raise _refused("s", value)
+        raise _mismatch_error("s", value)
     return write(value)
 
 
 def decode(value: bytes) -> str:
-    """Decode bytes to a string.
-
-    Raises: EvaluationError: the bytes are not UTF-8.
-    """
+    """Decode bytes to a string. Raises: EvaluationError: the bytes are not UTF-8."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -119,12 +113,12 @@ def decode(value: bytes) -> str:
 
 def _list_text(values: list[Any]) -> str:
     walk(values)
-    return f"[{', '.join(map(_nested, values))}]"
+    return f"[{', '.join(map(_nested_text, values))}]"
 
 
-def _map_text(held: dict[Any, Any]) -> str:
-    walk(held.values())
-    pairs = sorted((_nested(from_key(key)), _nested(value)) for key, value in held.items())
+def _map_text(mapping: dict[Any, Any]) -> str:
+    walk(mapping.values())
+    pairs = sorted((_nested_text(from_key(key)), _nested_text(value)) for key, value in mapping.items())
     return "{" + ", ".join(f"{key}:{value}" for key, value in pairs) + "}"
 
 
@@ -138,38 +132,38 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
     bytes: decode,
     Timestamp: format_timestamp,
     Duration: format_duration,
-    TypeValue: lambda value: value.named.name,
+    TypeValue: lambda value: value.type.name,
     list: _list_text,
     dict: _map_text,
 }
 
 
-def _nested(value: Any) -> str:
+def _nested_text(value: Any) -> str:
     """Format a value within a list or a map, as a literal."""
     match value:
         case str():
-            return _quoted(value)
+            return _quote(value)
         case bytes():
-            return "b" + _quoted(text_of(value))
+            return "b" + _quote(text_of(value))
         case bool():
             return text_of(value)
         case float():
-            return _fixed(value, _PRECISION_DEFAULT) if math.isfinite(value) else f'"{format_double(value)}"'
+            return _plain_decimal(value, _PRECISION_DEFAULT) if math.isfinite(value) else f'"{format_double(value)}"'
         case Timestamp():
-            return f"timestamp({_quoted(format_timestamp(value))})"
+            return f"timestamp({_quote(format_timestamp(value))})"
         case Duration():
-            return f"duration({_quoted(format_duration(value))})"
+            return f"duration({_quote(format_duration(value))})"
     return text_of(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
 def _decimal(value: Any, _precision: int) -> str:
     if type(value) is int or type(value) is UInt:
         return str(int(value))
-    raise _refused("d", value)
+    raise _mismatch_error("d", value)
 
 
 def _number(value: Any, verb: str) -> float:
@@ -177,14 +171,14 @@ def _number(value: Any, verb: str) -> float:
         return value
     if isinstance(value, str) and value in _SPECIAL:
         return _SPECIAL[value]
-    raise _refused(verb, value)
+    raise _mismatch_error(verb, value)
 
 
 def _special(number: float) -> str:
     return "NaN" if math.isnan(number) else "∞" if number > 0 else "-∞"
 
 
-def _fixed(number: float, precision: int) -> str:
+def _plain_decimal(number: float, precision: int) -> str:
     return f"{Decimal(number):.{precision}f}"
 
 
@@ -207,13 +201,13 @@ _SUPERSCRIPT = str.maketrans("+-0123456789", "\u207a\u207b\u2070\u00b9\u00b2\u00
 def _binary(value: Any, _precision: int) -> str:
     if isinstance(value, int):
         return f"{int(value):b}"
-    raise _refused("b", value)
+    raise _mismatch_error("b", value)
 
 
 def _octal(value: Any, _precision: int) -> str:
     if type(value) is int or type(value) is UInt:
         return f"{int(value):o}"
-    raise _refused("o", value)
+    raise _mismatch_error("o", value)
 
 
 def _hexadecimal(value: Any, _precision: int) -> str:
@@ -221,7 +215,7 @@ def _hexadecimal(value: Any, _precision: int) -> str:
         return (value.encode() if isinstance(value, str) else value).hex()
     if type(value) is int or type(value) is UInt:
         return f"{int(value):x}"
-    raise _refused("x", value)
+    raise _mismatch_error("x", value)
 
 
 _VERBS: dict[str, Callable[[Any, int], str]] = {

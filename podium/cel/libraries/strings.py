@@ -10,7 +10,7 @@ from typing import Any
 from podium.cel.errors import EvaluationError
 from podium.cel.functions import Overload, ceiling, per_size
 from podium.cel.libraries.string_format import format_string
-from podium.cel.values import SIZE_MAX, bounded, size_of
+from podium.cel.values import SIZE_MAX, check_size, size_of
 
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _UPPER = {i: i - 32 for i in range(ord("a"), ord("z") + 1)}
@@ -62,7 +62,7 @@ def _replace(text: str, old: str, new: str, count: int = -1) -> str:
         occurrences = min(occurrences, count)
     if len(text) + occurrences * len(new) > 2 * SIZE_MAX:
         raise EvaluationError("the result of replace() is too long")
-    return bounded(text.replace(old, new, occurrences)) if occurrences else text
+    return check_size(text.replace(old, new, occurrences)) if occurrences else text
 
 
 def _split(text: str, separator: str, count: int = -1) -> list[str]:
@@ -94,7 +94,7 @@ def _join(parts: list[Any], separator: str = "") -> str:
             raise EvaluationError("join: invalid input")
     if sum(map(len, parts)) + len(parts) * len(separator) > 2 * SIZE_MAX:
         raise EvaluationError("the result of join() is too long")
-    return str(bounded(separator.join(parts)))
+    return str(check_size(separator.join(parts)))
 
 
 def _quote(text: str) -> str:
@@ -110,19 +110,19 @@ def _join_cost(_arguments: tuple[Any, ...], result: Any) -> int:
 
 
 def traversal_cost(value: Any) -> int:
-    """The cost of traversing a value with everything it contains."""
+    """Return the cost of traversing a value with everything it contains."""
     if isinstance(value, (str, bytes)):
         length = len(value.encode()) if isinstance(value, str) else len(value)
         return int(length * 0.1)
     if isinstance(value, list):
         return sum(map(traversal_cost, value))
     if isinstance(value, dict):
-        return sum(traversal_cost(key) + traversal_cost(held) for key, held in value.items())
+        return sum(traversal_cost(key) + traversal_cost(member) for key, member in value.items())
     return 1
 
 
 def traversing(arguments: tuple[Any, ...], _result: Any) -> int:
-    """The cost of a call that traverses its first argument."""
+    """Return the cost of a call that traverses its first argument."""
     return traversal_cost(arguments[0])
 
 

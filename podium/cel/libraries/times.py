@@ -32,10 +32,7 @@ _OFFSET = re.compile(r"([+-]?[0-9]+):([+-]?[0-9]+)")
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """Parse a timestamp in RFC 3339 format.
-
-    Raises: EvaluationError.
-    """
+    """Parse a timestamp in RFC 3339 format. Raises: EvaluationError."""
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
         raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
@@ -57,34 +54,31 @@ def format_timestamp(moment: Timestamp) -> str:
     """Format a timestamp in RFC 3339, with its original offset and as many fractional digits as needed."""
     seconds, ns = divmod(moment.ns, NANOSECONDS)
     try:
-        whole = _EPOCH + dt.timedelta(seconds=seconds + moment.offset_s)
+        moment_of_second = _EPOCH + dt.timedelta(seconds=seconds + moment.offset_s)
     except OverflowError:
         raise EvaluationError("timestamp overflow") from None
     fraction = f".{ns:09d}".rstrip("0") if ns else ""
     minutes = abs(moment.offset_s) // 60
     sign = "-" if moment.offset_s < 0 else "+"
     offset = f"{sign}{minutes // 60:02d}:{minutes % 60:02d}" if moment.offset_s else "Z"
-    return f"{whole.year:04d}-{whole:%m-%dT%H:%M:%S}{fraction}{offset}"
+    return f"{moment_of_second.year:04d}-{moment_of_second:%m-%dT%H:%M:%S}{fraction}{offset}"
 
 
 def parse_duration(text: str) -> Duration:
-    """Parse a duration such as `1h30m` or `-1.5s`.
-
-    Raises: EvaluationError.
-    """
-    rest = text[1:] if text[:1] in ("-", "+") else text
-    if rest == "0":
+    """Parse a duration such as `1h30m` or `-1.5s`. Raises: EvaluationError."""
+    unsigned = text[1:] if text[:1] in ("-", "+") else text
+    if unsigned == "0":
         return Duration(0)
     total, position = 0, 0
-    while position < len(rest):
-        match = _DURATION_PART.match(rest, position)
+    while position < len(unsigned):
+        match = _DURATION_PART.match(unsigned, position)
         if match is None or not (match[1] or match[2]) or len(match[1].lstrip("0")) > _DIGITS_MAX:
             break
         unit = _UNITS_NS[match[3]]
         fraction = (match[2] or "")[:18]
         total += int(match[1] or 0) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
         position = match.end()
-    if position == 0 or position < len(rest):
+    if position == 0 or position < len(unsigned):
         raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
     return duration(-total if text[0] == "-" else total)
 
@@ -106,14 +100,14 @@ def _zone(name: str) -> dt.tzinfo:
             raise EvaluationError(f"invalid time zone offset: {name!r}")
         hours, minutes = int(match[1]), int(match[2])
         offset = hours * 60 - minutes if name[0] == "-" else hours * 60 + minutes
-        return _fixed(offset)
+        return _fixed_offset(offset)
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         raise EvaluationError(f"unknown time zone {name}") from None
 
 
-def _fixed(offset_minutes: int) -> dt.tzinfo:
+def _fixed_offset(offset_minutes: int) -> dt.tzinfo:
     try:
         return dt.timezone(dt.timedelta(minutes=offset_minutes))
     except (ValueError, OverflowError):
@@ -121,16 +115,16 @@ def _fixed(offset_minutes: int) -> dt.tzinfo:
 
 
 def _at(moment: Timestamp, zone: str) -> tuple[dt.datetime, int]:
-    """The moment in the zone, and the years to add: in the last hours of the calendar it is another year's moment.
+    """Return the moment in the zone, and the years to add: the calendar's last hours are read in another year.
 
     `datetime` ends where timestamps end, wherever the zone is. After 400 years the calendar is the same again.
     """
     try:
-        whole = _EPOCH + dt.timedelta(seconds=moment.ns // NANOSECONDS)
+        second = _EPOCH + dt.timedelta(seconds=moment.ns // NANOSECONDS)
     except OverflowError:
         raise EvaluationError("timestamp overflow") from None
-    cycles = {dt.MINYEAR: -1, dt.MAXYEAR: 1}.get(whole.year, 0)
-    return (whole - cycles * _CYCLE).astimezone(_zone(zone)), cycles * _CYCLE_YEARS
+    cycles = {dt.MINYEAR: -1, dt.MAXYEAR: 1}.get(second.year, 0)
+    return (second - cycles * _CYCLE).astimezone(_zone(zone)), cycles * _CYCLE_YEARS
 
 
 _PARTS: tuple[tuple[str, str, str, Callable[[dt.datetime], int]], ...] = (
@@ -186,8 +180,8 @@ def _part(part: Callable[[dt.datetime], int]) -> Callable[..., int]:
 
 def _whole_units(unit: int) -> Callable[[Any], int]:
     def run(length: Duration) -> int:
-        whole = abs(length.ns) // unit
-        return whole if length.ns >= 0 else -whole
+        count = abs(length.ns) // unit
+        return count if length.ns >= 0 else -count
 
     return run
 

@@ -47,9 +47,9 @@ class Url(Opaque):
         self.text = text
         self.parts = parts
 
-    def equals(self, other: Url) -> bool:
-        """Whether both have the same text after parsing."""
-        return self.parts == other.parts and self.text.partition("#")[2] == other.text.partition("#")[2]
+    def equals(self, value: Url) -> bool:
+        """Tell whether both have the same text after parsing."""
+        return self.parts == value.parts and self.text.partition("#")[2] == value.text.partition("#")[2]
 
 
 def _fail(problem: str) -> EvaluationError:
@@ -69,18 +69,18 @@ def _request_parts(text: str) -> Parts:
     if match is None and text.startswith(":"):
         raise _fail("missing protocol scheme")
     scheme = match[1].lower() if match else ""
-    rest, _, query = text[match.end() if match else 0 :].partition("?")
-    if not rest.startswith("/"):
+    remainder, _, query = text[match.end() if match else 0 :].partition("?")
+    if not remainder.startswith("/"):
         if not scheme:
             raise _fail("invalid URI for request")
-        return Parts(scheme, rest, "", "", query)
+        return Parts(scheme, remainder, "", "", query)
     host = ""
-    if scheme and rest.startswith("//"):
-        authority, slash, path = rest[2:].partition("/")
-        host, rest = _host(scheme, authority), slash + path
-    if _BAD_ESCAPE.search(rest):
+    if scheme and remainder.startswith("//"):
+        authority, slash, path = remainder[2:].partition("/")
+        host, remainder = _host(scheme, authority), slash + path
+    if _BAD_ESCAPE.search(remainder):
         raise _fail("invalid URL escape")
-    return Parts(scheme, "", host, rest, query)
+    return Parts(scheme, "", host, remainder, query)
 
 
 def _host(scheme: str, authority: str) -> str:
@@ -95,7 +95,7 @@ def _host(scheme: str, authority: str) -> str:
         raise _fail(f"invalid port {host[last:]!r} after host")
     if _HOST.fullmatch(host) is None:
         raise _fail("invalid host")
-    return _unescaped(host)
+    return _unescape(host)
 
 
 def _literal_host(host: str) -> str:
@@ -107,24 +107,21 @@ def _literal_host(host: str) -> str:
         raise _fail("invalid IP-literal")
     if not address.lower().startswith("::ffff:"):
         parse_address(address)
-    return f"[{address}{'%' + _unescaped(zone) if zone else ''}]{host[end + 1 :]}"
+    return f"[{address}{'%' + _unescape(zone) if zone else ''}]{host[end + 1 :]}"
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), text.encode()).decode(errors="replace")
 
 
 def parse(text: str) -> Url:
-    """Parse a URL.
-
-    Raises: EvaluationError.
-    """
+    """Parse a URL. Raises: EvaluationError."""
     _request_parts(text)
     return Url(text, _request_parts(text.partition("#")[0] or "/"))
 
 
 def is_url(text: str) -> bool:
-    """Whether a text is an absolute URL or an absolute path."""
+    """Tell whether a text is an absolute URL or an absolute path."""
     try:
         _request_parts(text)
     except EvaluationError:
@@ -140,7 +137,7 @@ def _split_host(host: str) -> tuple[str, str]:
 
 
 def _escaped_path(url: Url) -> str:
-    """The path as written, if that is a valid escaping of it. Otherwise the path with default escaping."""
+    """Return the path as written, if that is a valid escaping of it. Otherwise the path with default escaping."""
     path = url.parts.path
     if path == "*" or _PATH_VALID.fullmatch(path):
         return path
@@ -149,15 +146,15 @@ def _escaped_path(url: Url) -> str:
 
 
 def _query(url: Url) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
+    parameters: dict[Any, Any] = {}
     pairs = url.parts.query.split("&")
     if len(pairs) > _QUERY_PARAMETERS_MAX:
-        return found
+        return parameters
     for pair in pairs:
         key, _, value = pair.partition("=")
         if pair and ";" not in pair and not _BAD_ESCAPE.search(pair):
-            found.setdefault(_unescaped(key.replace("+", " ")), []).append(_unescaped(value.replace("+", " ")))
-    return found
+            parameters.setdefault(_unescape(key.replace("+", " ")), []).append(_unescape(value.replace("+", " ")))
+    return parameters
 
 
 _PARSING = per_size(0.1, 0)

@@ -31,23 +31,20 @@ class Version(Opaque):
         # A version without a prerelease sorts after those with one.
         self.order = (numbers, not prerelease, prerelease)
 
-    def equals(self, other: Version) -> bool:
-        """Whether both have the same precedence."""
-        return self.order == other.order
+    def equals(self, value: Version) -> bool:
+        """Tell whether both have the same precedence."""
+        return self.order == value.order
 
 
 @functools.lru_cache(maxsize=4096)
 def parse(text: str) -> Version:
-    """Parse a semantic version.
-
-    Raises: EvaluationError.
-    """
+    """Parse a semantic version. Raises: EvaluationError."""
     parts = text.split(".", 2)
     if len(parts) != 3:
         raise EvaluationError("No Major.Minor.Patch elements found" if text else "Version string empty")
     core, plus, build = parts[2].partition("+")
     patch, dash, prerelease = core.partition("-")
-    if plus and not all(_IDENTIFIER.fullmatch(each) for each in build.split(".")):
+    if plus and not all(_IDENTIFIER.fullmatch(identifier) for identifier in build.split(".")):
         raise EvaluationError(f"Invalid build meta data {build!r}")
     identifiers = tuple(map(_identifier, prerelease.split("."))) if dash else ()
     return Version((_number(parts[0]), _number(parts[1]), _number(patch)), identifiers)
@@ -60,15 +57,15 @@ def _number(text: str) -> int:
 
 
 def _identifier(text: str) -> tuple[int, int, str]:
-    """The sort key of one prerelease identifier. Numbers sort before words."""
+    """Return the sort key of one prerelease identifier. Numbers sort before words."""
     if _IDENTIFIER.fullmatch(text) is None:
         raise EvaluationError(f"Invalid prerelease {text!r}")
     return (0, _number(text), "") if _DIGITS.fullmatch(text) else (1, 0, text)
 
 
-def _normalized(text: str) -> Version:
+def _normalize(text: str) -> Version:
     """Parse a version that may have a leading `v`, missing parts at the end, and leading zeros."""
-    parts = [_without_zeros(each) for each in text.removeprefix("v").split(".", 2)]
+    parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", 2)]
     if len(parts) < 3 and ("+" in parts[-1] or "-" in parts[-1]):
         raise EvaluationError("short version cannot contain PreRelease/Build meta data")
     return parse(".".join(parts + ["0"] * (3 - len(parts))))
@@ -77,12 +74,12 @@ def _normalized(text: str) -> Version:
 def _without_zeros(part: str) -> str:
     if len(part) < 2:
         return part
-    rest = part.lstrip("0")
-    return rest if rest and rest[0] in "0123456789" else f"0{rest}"
+    digits = part.lstrip("0")
+    return digits if digits and digits[0] in "0123456789" else f"0{digits}"
 
 
 def _read(text: str, normalize: bool = False) -> Version:
-    return _normalized(text) if normalize else parse(text)
+    return _normalize(text) if normalize else parse(text)
 
 
 def _is_version(text: str, normalize: bool = False) -> bool:
@@ -93,8 +90,8 @@ def _is_version(text: str, normalize: bool = False) -> bool:
     return True
 
 
-def _compare(left: Version, right: Version) -> int:
-    return (left.order > right.order) - (left.order < right.order)
+def _compare(lhs: Version, rhs: Version) -> int:
+    return (lhs.order > rhs.order) - (lhs.order < rhs.order)
 
 
 _PARSING = per_size(0.1, 0)
@@ -107,7 +104,7 @@ OVERLOADS = (
     Overload("semver_is_greater_than", "Semver.isGreaterThan(Semver) -> bool", lambda a, b: a.order > b.order),
     Overload("semver_is_less_than", "Semver.isLessThan(Semver) -> bool", lambda a, b: a.order < b.order),
     Overload("semver_compare_to", "Semver.compareTo(Semver) -> int", _compare),
-    Overload("semver_major", "Semver.major() -> int", lambda held: held.major),
-    Overload("semver_minor", "Semver.minor() -> int", lambda held: held.minor),
-    Overload("semver_patch", "Semver.patch() -> int", lambda held: held.patch),
+    Overload("semver_major", "Semver.major() -> int", lambda version: version.major),
+    Overload("semver_minor", "Semver.minor() -> int", lambda version: version.minor),
+    Overload("semver_patch", "Semver.patch() -> int", lambda version: version.patch),
 )

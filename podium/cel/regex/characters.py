@@ -30,9 +30,9 @@ class Category(NamedTuple):
     fold: bool
 
     def holds(self, character: str) -> bool:
-        """Whether a character, or one that differs from it only by case, is in the category."""
+        """Tell whether a character, or one that differs from it only by case, is in the category."""
         forms = {character, *character.lower(), *character.upper()} if self.fold else character
-        return any(unicodedata.category(each).startswith(self.name) for each in forms) != self.negated
+        return any(unicodedata.category(form).startswith(self.name) for form in forms) != self.negated
 
 
 class Characters(NamedTuple):
@@ -43,18 +43,18 @@ class Characters(NamedTuple):
     negated: bool = False
 
     def contains(self, character: str) -> bool:
-        """Whether a character is in the set."""
+        """Tell whether a character is in the set."""
         code = ord(character)
-        found = any(low <= code <= high for low, high in self.ranges) or any(
+        is_member = any(low <= code <= high for low, high in self.ranges) or any(
             category.holds(character) for category in self.categories
         )
-        return found != self.negated
+        return is_member != self.negated
 
 
 def single(character: str, *, fold: bool) -> Characters:
-    """The set of one character, with `fold` including those that differ from it only by case."""
+    """Return the set of one character, with `fold` including those that differ from it only by case."""
     ranges = ((ord(character), ord(character)),)
-    return Characters(folded(ranges) if fold else ranges)
+    return Characters(fold_case(ranges) if fold else ranges)
 
 
 def category(name: str, *, negated: bool, fold: bool) -> Category | None:
@@ -64,8 +64,8 @@ def category(name: str, *, negated: bool, fold: bool) -> Category | None:
     return Category(name, negated, fold) if name in _CATEGORIES else None
 
 
-def inverted(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The ranges of all other characters."""
+def invert(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of all other characters."""
     gaps, start = [], 0
     for low, high in sorted(ranges):
         if low > start:
@@ -74,18 +74,18 @@ def inverted(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple([*gaps, (start, CODE_MAX)] if start <= CODE_MAX else gaps)
 
 
-def folded(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """The ranges, extended by every character that differs from one of theirs only by case."""
-    added: set[int] = set()
+def fold_case(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """Return the ranges, extended by every character that differs from one of theirs only by case."""
+    additions: set[int] = set()
     for members in _orbits():
         if any(low <= code <= high for low, high in ranges for code in members):
-            added |= members
-    return ranges + tuple((code, code) for code in sorted(added))
+            additions |= members
+    return ranges + tuple((code, code) for code in sorted(additions))
 
 
 @functools.cache
 def _orbits() -> tuple[frozenset[int], ...]:
-    """The groups of characters that differ only by case."""
+    """Return the groups of characters that differ only by case."""
     groups: dict[str, set[int]] = {}
     for first, last in _CASED_BLOCKS:
         for code in range(first, last + 1):

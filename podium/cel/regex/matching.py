@@ -33,18 +33,18 @@ def limit_steps(steps: int) -> None:
 
 
 def steps_left() -> int:
-    """How many steps of this limit are left."""
+    """Return the remaining steps of the limit."""
     return _steps_left.get()
 
 
 class _State:
     """A DFA state: the possible instructions after a character, and the kind of that character."""
 
-    __slots__ = ("at_end", "before", "following", "pending")
+    __slots__ = ("at_end", "following", "pending", "previous")
 
-    def __init__(self, pending: frozenset[int], before: str) -> None:
+    def __init__(self, pending: frozenset[int], previous: str) -> None:
         self.pending = pending
-        self.before = before
+        self.previous = previous
         self.following: dict[str, _State | None] = {}
         self.at_end: bool | None = None
 
@@ -64,10 +64,7 @@ class Pattern:
         self._initial = self._state(frozenset(), _EDGE)
 
     def search(self, text: str) -> bool:
-        """Whether the pattern matches anywhere.
-
-        Raises: CostLimitError: it takes too long to know.
-        """
+        """Tell whether the pattern matches anywhere. Raises: CostLimitError: it takes too long to know."""
         self._spend(len(text))
         state = self._initial
         steps = 0
@@ -82,72 +79,72 @@ class Pattern:
                 return True
             state = following
         if state.at_end is None:
-            reached = self._closure((*state.pending, self._start), _assertions(state.before, _EDGE), set())
-            state.at_end = any(type(self._code[each]) is Match for each in reached)
+            indexes = self._closure((*state.pending, self._start), _assertions(state.previous, _EDGE), set())
+            state.at_end = any(type(self._code[index]) is Match for index in indexes)
         return state.at_end
 
     def _spend(self, characters: int) -> None:
         """Take the steps that a search may need, whatever is cached: the same evaluation always takes the same."""
-        left = _steps_left.get() - len(self._code) * characters
-        if left < 0:
+        steps = _steps_left.get() - len(self._code) * characters
+        if steps < 0:
             raise _too_long()
-        _steps_left.set(left)
+        _steps_left.set(steps)
 
     def _follow(self, state: _State, character: str) -> _State | None:
-        """The state after a character; None if the pattern has matched before it."""
-        after = _kind(character)
+        """Return the state after a character; None if the pattern has matched before it."""
+        following = _kind(character)
         pending = set()
-        found: _State | None = None
-        for each in self._closure((*state.pending, self._start), _assertions(state.before, after), set()):
-            instruction = self._code[each]
+        next_state: _State | None = None
+        for index in self._closure((*state.pending, self._start), _assertions(state.previous, following), set()):
+            instruction = self._code[index]
             if type(instruction) is Match:
                 break
             if type(instruction) is Step and instruction.characters.contains(character):
-                pending.add(instruction.then)
+                pending.add(instruction.successor)
         else:
-            found = self._state(frozenset(pending), after)
+            next_state = self._state(frozenset(pending), following)
         self._transitions += 1
         if self._transitions > _TRANSITIONS_MAX:
             self._reset()
-        state.following[character] = found
-        return found
+        state.following[character] = next_state
+        return next_state
 
-    def _state(self, pending: frozenset[int], before: str) -> _State:
-        key = (pending, before)
-        found = self._states.get(key)
-        if found is None:
-            found = self._states[key] = _State(pending, before)
-        return found
+    def _state(self, pending: frozenset[int], previous: str) -> _State:
+        key = (pending, previous)
+        state = self._states.get(key)
+        if state is None:
+            state = self._states[key] = _State(pending, previous)
+        return state
 
-    def _closure(self, starts: Iterable[int], assertions: frozenset[str], seen: set[int]) -> list[int]:
-        """The instructions that wait for a character or have matched, in order of preference, and are not seen yet."""
-        reached = []
+    def _closure(self, starts: Iterable[int], assertions: frozenset[str], visited: set[int]) -> list[int]:
+        """Return the unvisited instructions that wait for a character or have matched, in order of preference."""
+        indexes = []
         stack = [*starts][::-1]
         while stack:
             at = stack.pop()
-            if at in seen:
+            if at in visited:
                 continue
-            seen.add(at)
+            visited.add(at)
             instruction = self._code[at]
             if type(instruction) is Split:
                 stack.append(instruction.second)
                 stack.append(instruction.first)
             elif type(instruction) is Assert:
                 if instruction.assertion in assertions:
-                    stack.append(instruction.then)
+                    stack.append(instruction.successor)
             else:
-                reached.append(at)
-        return reached
+                indexes.append(at)
+        return indexes
 
     def find(self, text: str, start: int = 0) -> Span | None:
-        """The first match of the pattern, and of all matches with that start the preferred one.
+        """Return the first match of the pattern, and of all matches with that start the preferred one.
 
         Raises: CostLimitError: it takes too long to know.
         """
         return self._find(text, start, [0])
 
     def find_all(self, text: str, limit: int = -1) -> Iterator[Span]:
-        """All successive matches. An empty match directly after another match is left out.
+        """Return all successive matches. An empty match directly after another match is left out.
 
         Raises: CostLimitError: it takes too long to know.
         """
@@ -165,45 +162,42 @@ class Pattern:
     def _find(self, text: str, start: int, steps: list[int]) -> Span | None:
         self._spend(len(text) - start)
         threads: list[tuple[int, int]] = []
-        found: Span | None = None
-        before = _kind(text[start - 1]) if start else _EDGE
+        span: Span | None = None
+        previous = _kind(text[start - 1]) if start else _EDGE
         for at in range(start, len(text) + 1):
-            if found is None:
+            if span is None:
                 threads.append((self._start, at))
             elif not threads:
                 break
             character = text[at] if at < len(text) else ""
-            after = _kind(character) if character else _EDGE
+            following = _kind(character) if character else _EDGE
             steps[0] += len(threads) + self._upkeep
             if steps[0] > _STEPS_MAX:
                 raise _too_long()
-            threads, matched = self._advance(threads, _assertions(before, after), character)
-            if matched is not None:
-                found = (matched, at)
-            before = after
-        return found
+            threads, match_start = self._advance(threads, _assertions(previous, following), character)
+            if match_start is not None:
+                span = (match_start, at)
+            previous = following
+        return span
 
     def _advance(
         self, threads: list[tuple[int, int]], assertions: frozenset[str], character: str
     ) -> tuple[list[tuple[int, int]], int | None]:
-        """The threads after a character, and the start of a match that ends before it. A match drops later threads."""
+        """Return the threads after a character, and the start of a match before it. A match drops later threads."""
         following: list[tuple[int, int]] = []
-        seen: set[int] = set()
-        for start, began in threads:
-            for at in self._closure((start,), assertions, seen):
+        visited: set[int] = set()
+        for start, begin in threads:
+            for at in self._closure((start,), assertions, visited):
                 instruction = self._code[at]
                 if type(instruction) is Match:
-                    return following, began
+                    return following, begin
                 if type(instruction) is Step and character and instruction.characters.contains(character):
-                    following.append((instruction.then, began))
+                    following.append((instruction.successor, begin))
         return following, None
 
 
 def compile_pattern(text: str) -> Pattern:
-    """Compile a pattern.
-
-    Raises: PatternError.
-    """
+    """Compile a pattern. Raises: PatternError."""
     return Pattern(*instructions(Reader(text).read()))
 
 
@@ -217,21 +211,23 @@ def _kind(character: str) -> str:
     return _NEWLINE if character == "\n" else _OTHER
 
 
-def _assertions(before: str, after: str) -> frozenset[str]:
-    return _HOLDING[before, after]
+def _assertions(previous: str, following: str) -> frozenset[str]:
+    return _HOLDING[previous, following]
 
 
-def _holding(before: str, after: str) -> Iterator[str]:
-    if before == _EDGE:
+def _holding(previous: str, following: str) -> Iterator[str]:
+    if previous == _EDGE:
         yield "begin"
-    if before in (_EDGE, _NEWLINE):
+    if previous in (_EDGE, _NEWLINE):
         yield "begin of line"
-    if after == _EDGE:
+    if following == _EDGE:
         yield "end"
-    if after in (_EDGE, _NEWLINE):
+    if following in (_EDGE, _NEWLINE):
         yield "end of line"
-    yield "word boundary" if (before == _WORD) != (after == _WORD) else "no word boundary"
+    yield "word boundary" if (previous == _WORD) != (following == _WORD) else "no word boundary"
 
 
 _KINDS = (_EDGE, _NEWLINE, _WORD, _OTHER)
-_HOLDING = {(before, after): frozenset(_holding(before, after)) for before in _KINDS for after in _KINDS}
+_HOLDING = {
+    (previous, following): frozenset(_holding(previous, following)) for previous in _KINDS for following in _KINDS
+}

@@ -14,14 +14,14 @@ class Step(NamedTuple):
     """Consume one character of a set."""
 
     characters: Characters
-    then: int
+    successor: int
 
 
 class Assert(NamedTuple):
     """Continue if an assertion holds."""
 
     assertion: str
-    then: int
+    successor: int
 
 
 class Split(NamedTuple):
@@ -39,7 +39,7 @@ Instruction = Step | Assert | Split | Match
 
 
 def instructions(pattern: Pattern) -> tuple[tuple[Instruction, ...], int]:
-    """The instructions of a pattern, and the index of the first one. They are built from the end to the start.
+    """Return the instructions of a pattern, and the index of the first one. They are built from the end to the start.
 
     Raises: PatternError: there are too many instructions.
     """
@@ -58,54 +58,54 @@ class _Builder:
         self.code.append(instruction)
         return len(self.code) - 1
 
-    def build(self, pattern: Pattern, then: int) -> int:
+    def build(self, pattern: Pattern, successor: int) -> int:
         """Add the instructions of a pattern that continues at `then`, and return the index of the first one."""
         match pattern:
             case Characters():
-                return self.add(Step(pattern, then))
+                return self.add(Step(pattern, successor))
             case Empty():
-                return self.add(Assert(pattern.assertion, then)) if pattern.assertion else then
+                return self.add(Assert(pattern.assertion, successor)) if pattern.assertion else successor
             case Sequence():
                 for part in reversed(pattern.parts):
-                    then = self.build(part, then)
-                return then
+                    successor = self.build(part, successor)
+                return successor
             case Choice():
-                *others, start = [self.build(branch, then) for branch in reversed(pattern.branches)][::-1]
-                for other in reversed(others):
-                    start = self.add(Split(other, start))
+                *starts, start = [self.build(branch, successor) for branch in reversed(pattern.branches)][::-1]
+                for branch_start in reversed(starts):
+                    start = self.add(Split(branch_start, start))
                 return start
             case Repeat():
-                return self._repeat(pattern, then)
+                return self._repeat(pattern, successor)
 
-    def _repeat(self, pattern: Repeat, then: int) -> int:
-        if pattern.most is None:
-            start = self._loop(pattern, then)
-            copies = pattern.least - 1
+    def _repeat(self, pattern: Repeat, successor: int) -> int:
+        if pattern.maximum is None:
+            start = self._loop(pattern, successor)
+            copies = pattern.minimum - 1
         else:
-            start = then
-            for _ in range(pattern.most - pattern.least):
-                start = self._choice(self.build(pattern.part, start), then, greedy=pattern.greedy)
-            copies = pattern.least
+            start = successor
+            for _ in range(pattern.maximum - pattern.minimum):
+                start = self._choice(self.build(pattern.part, start), successor, greedy=pattern.greedy)
+            copies = pattern.minimum
         for _ in range(copies):
             start = self.build(pattern.part, start)
         return start
 
-    def _loop(self, pattern: Repeat, then: int) -> int:
-        """`x+`, or `x*` if the minimum is 0."""
-        again = self.add(Match())
-        body = self.build(pattern.part, again)
-        self.code[again] = _split(body, then, greedy=pattern.greedy)
-        if pattern.least:
+    def _loop(self, pattern: Repeat, successor: int) -> int:
+        """Compile `x+`, or `x*` if the minimum is 0."""
+        loop_start = self.add(Match())
+        body = self.build(pattern.part, loop_start)
+        self.code[loop_start] = _split(body, successor, greedy=pattern.greedy)
+        if pattern.minimum:
             return body
         # A part that may be empty is tried once before the loop, so that `(|a)*` prefers the empty string.
-        return self._choice(body, then, greedy=pattern.greedy) if _may_be_empty(pattern.part) else again
+        return self._choice(body, successor, greedy=pattern.greedy) if _may_be_empty(pattern.part) else loop_start
 
-    def _choice(self, body: int, then: int, *, greedy: bool) -> int:
-        return self.add(_split(body, then, greedy=greedy))
+    def _choice(self, body: int, successor: int, *, greedy: bool) -> int:
+        return self.add(_split(body, successor, greedy=greedy))
 
 
-def _split(body: int, then: int, *, greedy: bool) -> Split:
-    return Split(body, then) if greedy else Split(then, body)
+def _split(body: int, successor: int, *, greedy: bool) -> Split:
+    return Split(body, successor) if greedy else Split(successor, body)
 
 
 def _may_be_empty(pattern: Pattern) -> bool:
@@ -117,5 +117,5 @@ def _may_be_empty(pattern: Pattern) -> bool:
         case Choice():
             return any(map(_may_be_empty, pattern.branches))
         case Repeat():
-            return pattern.least == 0 or _may_be_empty(pattern.part)
+            return pattern.minimum == 0 or _may_be_empty(pattern.part)
     return False

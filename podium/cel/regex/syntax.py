@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from podium.cel.regex.characters import CODE_MAX, Category, Characters, category, folded, inverted, single
+from podium.cel.regex.characters import CODE_MAX, Category, Characters, category, fold_case, invert, single
 
 REPEAT_MAX, NESTING_MAX, LENGTH_MAX = 1000, 250, 100_000
 
@@ -41,8 +41,8 @@ class Repeat:
     """Match a part repeatedly. Without `most` the number is not limited."""
 
     part: Pattern
-    least: int
-    most: int | None
+    minimum: int
+    maximum: int | None
     greedy: bool
 
 
@@ -89,17 +89,14 @@ class Reader:
         self._open = [_Group([], [], "")]
 
     def read(self) -> Pattern:
-        """Parse the pattern.
-
-        Raises: PatternError.
-        """
+        """Parse the pattern. Raises: PatternError."""
         if len(self._text) > LENGTH_MAX:
             raise PatternError("the pattern is too long")
         while self._at < len(self._text):
             self._read_one(self._text[self._at])
         if len(self._open) > 1:
             raise PatternError("missing closing )")
-        return _closed(self._open[0])
+        return _close(self._open[0])
 
     def _read_one(self, character: str) -> None:
         group = self._open[-1]
@@ -110,7 +107,7 @@ class Reader:
                 self._close_group()
             case "|":
                 self._at += 1
-                group.branches.append(_joined(group.parts))
+                group.branches.append(_join(group.parts))
                 group.parts, group.repeated = [], False
             case "*" | "+" | "?":
                 self._at += 1
@@ -154,9 +151,9 @@ class Reader:
         self._at += 1
         group = self._open.pop()
         self._flags = group.flags
-        self._add(_closed(group))
+        self._add(_close(group))
 
-    def _repeat(self, least: int, most: int | None) -> None:
+    def _repeat(self, minimum: int, maximum: int | None) -> None:
         group = self._open[-1]
         if not group.parts:
             raise PatternError("missing argument to repetition operator")
@@ -164,9 +161,9 @@ class Reader:
             raise PatternError("invalid nested repetition operator")
         lazy = self._text.startswith("?", self._at)
         self._at += lazy
-        if (most is not None and most < least) or max(least, most or 0) > REPEAT_MAX:
+        if (maximum is not None and maximum < minimum) or max(minimum, maximum or 0) > REPEAT_MAX:
             raise PatternError("invalid repeat count")
-        part = Repeat(group.parts.pop(), least, most, greedy=lazy == ("U" in self._flags))
+        part = Repeat(group.parts.pop(), minimum, maximum, greedy=lazy == ("U" in self._flags))
         if _copies(part) > REPEAT_MAX:
             raise PatternError("invalid repeat count")
         group.parts.append(part)
@@ -196,16 +193,16 @@ class Reader:
             end = self._text.find("\\E", self._at)
             quoted = self._text[self._at + 1 : end if end >= 0 else None]
             self._at = end + 2 if end >= 0 else len(self._text)
-            return self._quoted(quoted)
-        found = self._shared_class()
-        if found is not None:
-            return found
+            return self._literal(quoted)
+        shared_class = self._shared_class()
+        if shared_class is not None:
+            return shared_class
         return single(chr(self._escaped_code()), fold="i" in self._flags)
 
-    def _quoted(self, text: str) -> Pattern:
-        characters = [single(each, fold="i" in self._flags) for each in text]
-        for each in characters[:-1]:
-            self._add(each)
+    def _literal(self, text: str) -> Pattern:
+        characters = [single(character, fold="i" in self._flags) for character in text]
+        for character in characters[:-1]:
+            self._add(character)
         return characters[-1] if characters else Empty()
 
     def _shared_class(self) -> Characters | None:
@@ -214,7 +211,7 @@ class Reader:
         if following and following in "dswDSW":
             self._at += 1
             ranges = self._fold(_PERL[following.lower()])
-            return Characters(inverted(ranges) if following.isupper() else ranges)
+            return Characters(invert(ranges) if following.isupper() else ranges)
         if not following or following not in "pP":
             return None
         match = _UNICODE.match(self._text, self._at)
@@ -222,10 +219,10 @@ class Reader:
             raise PatternError("invalid character class range")
         self._at = match.end()
         name = match[3] if match[3] is not None else match[4]
-        found = category(name, negated=(match[1] == "P") != bool(match[2]), fold="i" in self._flags)
-        if found is None:
+        members = category(name, negated=(match[1] == "P") != bool(match[2]), fold="i" in self._flags)
+        if members is None:
             raise PatternError(f"unknown or unsupported character class: \\{match[0]}")
-        return Characters((), (found,))
+        return Characters((), (members,))
 
     def _escaped_code(self) -> int:
         following = self._text[self._at : self._at + 1]
@@ -249,7 +246,7 @@ class Reader:
         return code
 
     def _fold(self, ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-        return folded(ranges) if "i" in self._flags else ranges
+        return fold_case(ranges) if "i" in self._flags else ranges
 
     def _class(self) -> Characters:
         negated = self._text.startswith("^", self._at)
@@ -270,15 +267,15 @@ class Reader:
             if match[2] not in _POSIX:
                 raise PatternError(f"invalid character class range: {match[0]}")
             self._at = match.end()
-            found = self._fold(_POSIX[match[2]])
-            ranges.extend(inverted(found) if match[1] else found)
+            class_ranges = self._fold(_POSIX[match[2]])
+            ranges.extend(invert(class_ranges) if match[1] else class_ranges)
             return
         if self._text.startswith("\\", self._at):
             self._at += 1
-            shared = self._shared_class()
-            if shared is not None:
-                ranges.extend(shared.ranges)
-                categories.extend(shared.categories)
+            shared_class = self._shared_class()
+            if shared_class is not None:
+                ranges.extend(shared_class.ranges)
+                categories.extend(shared_class.categories)
                 return
             self._at -= 1
         low = high = self._class_code()
@@ -298,29 +295,31 @@ class Reader:
 
 
 def _bounds(match: re.Match[str]) -> tuple[int, int | None]:
-    """The bounds of `{2}`, `{2,}` and `{2,3}`."""
-    numbers = [int(each) if len(each.lstrip("0")) <= 4 else REPEAT_MAX + 1 for each in (match[1], match[3]) if each]
+    """Return the bounds of `{2}`, `{2,}` and `{2,3}`."""
+    numbers = [
+        int(digits) if len(digits.lstrip("0")) <= 4 else REPEAT_MAX + 1 for digits in (match[1], match[3]) if digits
+    ]
     if match[2] is None:
         return numbers[0], numbers[0]
     return numbers[0], numbers[1] if len(numbers) == 2 else None
 
 
-def _joined(parts: list[Pattern]) -> Pattern:
+def _join(parts: list[Pattern]) -> Pattern:
     if not parts:
         return Empty()
     return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
 
-def _closed(group: _Group) -> Pattern:
-    last = _joined(group.parts)
+def _close(group: _Group) -> Pattern:
+    last = _join(group.parts)
     return Choice((*group.branches, last)) if group.branches else last
 
 
 def _copies(pattern: Pattern) -> int:
-    """The number of copies of the innermost counted part."""
+    """Return the number of copies of the innermost counted part."""
     match pattern:
         case Repeat():
-            count = pattern.most if pattern.most is not None else pattern.least
+            count = pattern.maximum if pattern.maximum is not None else pattern.minimum
             return max(count, 1) * _copies(pattern.part)
         case Sequence():
             return max(map(_copies, pattern.parts))

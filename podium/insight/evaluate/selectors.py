@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.cel import BoundDevice, CompileError, EvaluationError, compile_selector
+from podium.cel import CompileError, EvaluationError
+from podium.devices.selectors import bind_device, compile_selector
 from podium.objects.devices import Device
 
 
 def answer_selector(expression: str, driver: str, device: Device) -> dict[str, Any]:
     """Evaluate the expression for the driver's device; return the result or the error."""
     try:
-        return {"matches": compile_selector(expression).matches(BoundDevice(driver, device))}
+        return {"matches": compile_selector(expression).matches(bind_device(driver, device))}
     except CompileError as error:
         return {"error": f"CEL compile error: {error}"}
     except EvaluationError as error:

@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 import msgspec
 from msgspec.structs import replace
 
-from podium.devices.reservations import ReservationError, has_allocation, protected, reserved
+from podium.devices.reservations import ReservationError, has_allocation, with_finalizer, with_reservation
 from podium.framework import contract as fwk
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, Conflict, NotFound
@@ -133,10 +133,10 @@ class ClaimWriter:
                     # Once the claim has changed, a write of an earlier attempt can no longer come late.
                     claim = await self._unreserved(claim, pod)
             try:
-                reserved(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
+                with_reservation(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
                 if is_new:
                     claim = await self._protect(claim)
-                wanted = reserved(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
+                wanted = with_reservation(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
                 return await self._write_reservation(claim, wanted)
             except ReservationError as error:
                 raise fwk.PluginError(str(error)) from error
@@ -178,7 +178,7 @@ class ClaimWriter:
             raise fwk.PluginError(f"remove reservation from claim {claim.key}: {error}") from error
 
     async def _protect(self, claim: ResourceClaim) -> ResourceClaim:
-        wanted = protected(claim)
+        wanted = with_finalizer(claim)
         if wanted is claim:
             return claim
         change = {"metadata": {"finalizers": list(wanted.metadata.finalizers)}}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from podium.devices.reservations import ReservationError, has_allocation, protected, reserved
+from podium.devices.reservations import ReservationError, has_allocation, with_finalizer, with_reservation
 from podium.framework import contract as fwk
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import Pod
@@ -46,8 +46,8 @@ def written_claims(
             claim = replace(on_node.special, metadata=replace(own, name=name))
         try:
             allocation = decided or claim.status.allocation
-            after = reserved(claim, allocation, pod, now_s, is_new=decided is not None)
+            after = with_reservation(claim, allocation, pod, now_s, is_new=decided is not None)
         except ReservationError as error:
             raise fwk.PluginError(str(error)) from error
-        writes.append(fwk.ObjectWrite(RESOURCE_CLAIMS, before, after if decided is None else protected(after)))
+        writes.append(fwk.ObjectWrite(RESOURCE_CLAIMS, before, after if decided is None else with_finalizer(after)))
     return writes

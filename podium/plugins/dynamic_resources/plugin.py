@@ -33,7 +33,7 @@ from podium.config.args import DynamicResourcesArgs
 from podium.devices import AllocationError, Allocator, StepsExceededError
 from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import extended_requests
-from podium.devices.interruptible import Interruptible, uninterrupted
+from podium.devices.interruptible import Interruptible, run_uninterrupted
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests, unreadable_claim
 from podium.devices.refusals import NodeRefusal
 from podium.framework import contract as fwk
@@ -236,7 +236,7 @@ class DynamicResources(
         if found.error is not None:
             return found.error
         try:
-            return uninterrupted(self._search.on_node(found, pod, node))
+            return run_uninterrupted(self._search.on_node(found, pod, node))
         except (StepsExceededError, AllocationError, ValueError) as error:
             return status_after(found, node.name, error)
 

@@ -10,7 +10,7 @@ from random import Random
 
 from podium.cluster import NodeInfo, Rows, Snapshot
 from podium.devices.extended_resources import extended_requests
-from podium.devices.interruptible import uninterrupted
+from podium.devices.interruptible import run_uninterrupted
 from podium.devices.inventory import DeviceID
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests
 from podium.devices.refusals import Holder, NodeRefusal
@@ -54,7 +54,7 @@ def explain_nodes(
 
     def holders_of(device: DeviceID) -> Sequence[tuple[str, tuple[str, ...]]]:
         if not gathered:
-            gathered.append(uninterrupted(devices.holders()))
+            gathered.append(run_uninterrupted(devices.holders()))
         return gathered[0].get(device, ())
 
     inventory, limits = devices.inventory(), Limits()

@@ -79,4 +79,4 @@ class DeviceTotals:
 def _is_selected(device: SliceDevice, device_class: DeviceClass) -> bool:
     """Whether the class selects the device. As upstream, selectors see every device as one that is not shared."""
     selectors = device_class.spec.selectors
-    return all(each.cel is None or device.dedicated.matches(each.cel.expression) for each in selectors)
+    return all(each.cel is None or device.dedicated_device.matches(each.cel.expression) for each in selectors)

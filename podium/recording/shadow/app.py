@@ -30,11 +30,10 @@ from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.wire import BrokenObject
-from podium.recording.shadow.comparison import Comparison
 from podium.recording.shadow.metrics import ShadowMetrics
 from podium.recording.shadow.report import Disagreement, Report
 from podium.recording.shadow.scenarios import scenario_of
-from podium.recording.shadow.shadow import SETTLED_S, Shadow
+from podium.recording.shadow.shadow import SETTLED_S, Listener, Shadow
 from podium.server.process import Parts, Process, connect
 from podium.server.supervision import Tasks
 
@@ -97,7 +96,7 @@ class ShadowApp(Process):
         connection = await connect(self._clock, options.kubeconfig, context=options.context)
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(connection.session(may_write=lambda: False))
-            listeners: list[Any] = [self.metrics, _Log()]
+            listeners: list[Listener] = [self.metrics, _Log()]
             if options.scenarios is not None:
                 listeners.append(_ScenarioFile(stack.enter_context(options.scenarios.open("wb", buffering=0)), options))
             shadow = Shadow(options.config, options.classes, self._clock, listeners, options.settled_s)
@@ -149,11 +148,9 @@ class ChangeListener(Protocol):
 
     def put(self, resource: ResourceType[Any], item: Any, *, is_complete: bool = True) -> None:
         """Take an added or changed object; see `Shadow.put`."""
-        ...
 
     def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
         """Take a deletion."""
-        ...
 
 
 class InformerAdapter:
@@ -174,7 +171,6 @@ class InformerAdapter:
 
     def on_update(self, old: Any, new: Any, /) -> None:
         """Pass on a changed object."""
-        del old
         self.on_add(new)
 
     def on_delete(self, old: Any, /) -> None:
@@ -186,18 +182,11 @@ class InformerAdapter:
         log.error("Object cannot be read", kind=item.kind, object=item.key, error=item.detail)
 
 
-class _Log:
-    """Implements `podium.recording.shadow.shadow.Listener`: logs one line per disagreement."""
-
-    def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
-        """Log nothing: agreement is the rule."""
-
-    def on_skip(self, reason: str) -> None:
-        """Log nothing: the report has the count."""
+class _Log(Listener):
+    """Logs one line per disagreement."""
 
     def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         """Log the disagreement."""
-        del pod, states
         members = disagreement.to_json()
         log.info("Disagreement", **{name: members[name] for name in _LOGGED if name in members})
 
@@ -205,19 +194,13 @@ class _Log:
 _LOGGED: Final = ("pod", "chosen", "podium", "verdict", "gap", "plugin", "reason", "view")
 
 
-class _ScenarioFile:
-    """Implements `podium.recording.shadow.shadow.Listener`: writes disagreements as `podium evaluate` reads them."""
+class _ScenarioFile(Listener):
+    """Writes disagreements as `podium evaluate` reads them."""
 
     def __init__(self, file: FileIO, options: Options) -> None:
         self._file = file
         self._config = options.config
         self._lines_left = options.scenarios_max
-
-    def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
-        """Write nothing: only disagreements are kept."""
-
-    def on_skip(self, reason: str) -> None:
-        """Write nothing: there is no answer to compare."""
 
     def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         """Write one line per state of the cluster, until the limit or an error."""

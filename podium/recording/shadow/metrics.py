@@ -8,14 +8,15 @@ from podium.engine.cluster import Cluster
 from podium.objects.core import Pod
 from podium.recording.shadow.comparison import Comparison
 from podium.recording.shadow.report import Disagreement
+from podium.recording.shadow.shadow import Listener
 from podium.telemetry.families import counter, exponential, histogram, read_gauge
 from podium.telemetry.process_metrics import ProcessMetrics
 
 _PREFIX = "podium_shadow"
 
 
-class ShadowMetrics(ProcessMetrics):
-    """The metric families of one shadow. Implements `podium.recording.shadow.shadow.Listener`."""
+class ShadowMetrics(ProcessMetrics, Listener):
+    """The metric families of one shadow."""
 
     def __init__(self) -> None:
         self._compared = counter(
@@ -72,5 +73,4 @@ class ShadowMetrics(ProcessMetrics):
 
     def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         """Count a disagreement."""
-        del pod, states
         self._disagreements[disagreement.reason.value, disagreement.comparison.plugin].add()

@@ -76,11 +76,7 @@ class ObservedCluster:
         return self._next_number
 
     def put(self, resource: ResourceType[Any], item: Any, at_s: float) -> None:
-        """Add or replace an object.
-
-        Raises:
-            ManifestError: it cannot be read; the cluster is without it.
-        """
+        """Add or replace an object. Raises: ManifestError: it cannot be read; the cluster is without it."""
         old = self.cluster.store.get(resource, item.key)
         try:
             self.cluster.put(resource, item)

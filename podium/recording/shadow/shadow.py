@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster
@@ -34,16 +34,14 @@ _NEVER_PENDING: Final = "never seen pending"
 _LISTED: Final = "bound while objects were listed"
 
 
-class Listener(Protocol):
-    """Receives every comparison."""
+class Listener:
+    """Receives the results of a shadow. Methods do nothing by default."""
 
     def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
         """A binding was compared."""
-        ...
 
     def on_skip(self, reason: str) -> None:
         """A binding was seen and not compared."""
-        ...
 
     def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
         """A disagreement was examined again.
@@ -52,7 +50,6 @@ class Listener(Protocol):
             pod: its last pending state.
             states: by name, the cluster right before the binding, and the state that explains it, if there is one.
         """
-        ...
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from podium.cel import BoundDevice, compile_selector
+from podium.devices.selectors import bind_device, compile_selector
 from podium.objects.devices import Device
 
 GPU = {
@@ -21,7 +21,7 @@ CAPACITY = 'device.capacity["gpu.example.com"]'
 
 
 def bound(driver="gpu.example.com", **changes):
-    return BoundDevice(driver, msgspec.convert({**GPU, **changes}, Device))
+    return bind_device(driver, msgspec.convert({**GPU, **changes}, Device))
 
 
 def holds(expression, **changes):

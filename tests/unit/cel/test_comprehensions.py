@@ -1,6 +1,7 @@
 import pytest
 
-from podium.cel import EvaluationError, compile_selector
+from podium.cel import EvaluationError
+from podium.devices.selectors import compile_selector
 from tests.unit.cel.devices import ATTRIBUTES, CAPACITY, bound, holds
 
 

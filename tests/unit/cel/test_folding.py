@@ -1,6 +1,7 @@
 import pytest
 
-from podium.cel import CompileError, compile_selector
+from podium.cel import CompileError
+from podium.devices.selectors import compile_selector
 from tests.unit.cel.devices import holds
 
 

@@ -1,9 +1,10 @@
 import pytest
 
-from podium.cel.environment import FUNCTIONS
+from podium.cel.environment import functions_with
 from podium.cel.errors import EvaluationError
 from podium.cel.functions import Function, Overload, per_size
 from podium.cel.types import INT, STRING, list_of, parameter
+from podium.objects import quantity
 
 PLUS = Overload("add", "int.plus(int) -> int", lambda a, b: a + b)
 JOIN = Overload("join", "plus(list(string), string) -> string", lambda a, b: b.join(a))
@@ -33,5 +34,5 @@ def test_cost_grows_with_what_is_walked_through():
 
 
 def test_overloads_have_names_of_their_own():
-    for function in FUNCTIONS.values():
+    for function in functions_with(quantity.parse).values():
         assert len(function.by_id) == len(function.overloads), function.name

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.cel import CompileError, compile_selector
+from podium.cel import CompileError
 from podium.cel.parser import DEPTH_MAX, LENGTH_MAX, parse
 from podium.cel.syntax import Call, Ident, Literal, MessageLiteral, Select
+from podium.devices.selectors import compile_selector
 from tests.unit.cel.devices import holds
 
 

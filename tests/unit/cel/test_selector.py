@@ -3,8 +3,8 @@ import threading
 
 import pytest
 
-from podium.cel import COST_LIMIT, CompileError, EvaluationError, compile_selector
-from podium.cel.selector import Selector
+from podium.cel import COST_LIMIT, CompileError, EvaluationError
+from podium.devices.selectors import compile_selector
 from tests.unit.cel.devices import ATTRIBUTES, CAPACITY, bound, holds
 
 
@@ -149,17 +149,19 @@ def test_value_of_another_type_than_was_inferred_does_no_harm():
 
 def test_deeply_nested_macros_are_a_compile_error():
     with pytest.raises(CompileError, match="nests too deeply"):
-        Selector("[1].all(x, " * 240 + "true" + ")" * 240)
-    assert Selector("[1].all(x, " * 40 + "true" + ")" * 40).matches(bound())
+        compile_selector("[1].all(x, " * 240 + "true" + ")" * 240)
+    assert compile_selector("[1].all(x, " * 40 + "true" + ")" * 40).matches(bound())
 
 
 def test_threads_share_a_selector():
-    selector = Selector(f"{ATTRIBUTES}.model.matches('^[a-h]+[0-9]*$') && [1, 2, 3].exists(x, x == {ATTRIBUTES}.index)")
+    selector = compile_selector(
+        f"{ATTRIBUTES}.model.matches('^[a-h]+[0-9]*$') && [1, 2, 3].exists(x, x == {ATTRIBUTES}.index)"
+    )
     devices = [bound(attributes={"model": {"string": f"{'a' * i}1"}, "index": {"int": i % 5}}) for i in range(1, 40)]
-    expected = [selector.matches(each) for each in devices]
+    expected = [selector.matches(device) for device in devices]
     answers = []
     threads = [
-        threading.Thread(target=lambda: answers.append([Selector.matches(selector, each) for each in devices]))
+        threading.Thread(target=lambda: answers.append([selector.matches(device) for device in devices]))
         for _ in range(4)
     ]
     for thread in threads:

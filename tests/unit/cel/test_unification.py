@@ -46,8 +46,8 @@ def test_unbound_variables_are_replaced_at_the_end():
 
 def test_signature_gets_variables_of_its_own():
     types = Substitutions()
-    first = types.instantiated((parameter("A"), list_of(parameter("A"))))
-    second = types.instantiated((parameter("A"),))
+    first = types.instantiate((parameter("A"), list_of(parameter("A"))))
+    second = types.instantiate((parameter("A"),))
     assert first[1] == list_of(first[0])
     assert second[0] != first[0]
 

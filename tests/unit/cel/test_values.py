@@ -1,7 +1,8 @@
 import pytest
 
+from podium.cel import Quantity
 from podium.cel.errors import EvaluationError
-from podium.cel.libraries import quantities, versions
+from podium.cel.libraries import versions
 from podium.cel.values import (
     FALSE_KEY,
     NONE,
@@ -15,6 +16,7 @@ from podium.cel.values import (
     key_of,
     uint64,
 )
+from podium.objects import quantity
 
 
 def test_bools_are_keys_of_their_own():
@@ -36,7 +38,7 @@ def test_equality_is_undefined_between_a_version_and_a_string_but_not_the_other_
 def test_null_equals_only_null():
     assert equals(None, None) is True
     assert equals(None, 0) is False
-    assert equals(quantities.parse("1"), None) is False
+    assert equals(Quantity(quantity.parse("1")), None) is False
 
 
 def test_optionals_are_equal_by_what_they_hold():

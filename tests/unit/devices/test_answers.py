@@ -2,7 +2,7 @@ import pytest
 
 from podium.cel import CompileError, EvaluationError
 from podium.devices.answers import Looks
-from podium.devices.interruptible import uninterrupted
+from podium.devices.interruptible import run_uninterrupted
 from podium.devices.step_budget import StepBudget
 from tests.unit.devices.cluster import DRIVER, a_slice, device
 
@@ -46,7 +46,7 @@ def test_long_text_is_evaluated_at_once_where_it_has_been_compiled():
     looks, expression = Looks(), "true" + " && true" * 1000
     first, second = look(looks, "a"), look(looks, "b")
     assert second.soon(expression, StepBudget(0)) is None
-    assert uninterrupted(first.find(expression, StepBudget(0)))
+    assert run_uninterrupted(first.find(expression, StepBudget(0)))
     budget = StepBudget(0)
     assert second.soon(expression, budget) is True
     assert budget.is_turn_over
@@ -54,7 +54,7 @@ def test_long_text_is_evaluated_at_once_where_it_has_been_compiled():
 
 def test_long_evaluation_counts_as_many_steps():
     budget = StepBudget(0)
-    assert uninterrupted(answers().find(LOOPS, budget))
+    assert run_uninterrupted(answers().find(LOOPS, budget))
     assert budget.is_turn_over
 
 
@@ -62,7 +62,7 @@ def test_after_many_steps_the_turn_is_over_before_another_evaluation():
     budget = StepBudget(0)
     budget.charge(8)
     assert answers().soon("true", budget) is None
-    assert uninterrupted(answers().find("true", budget)) is True
+    assert run_uninterrupted(answers().find("true", budget)) is True
 
 
 @pytest.mark.parametrize(

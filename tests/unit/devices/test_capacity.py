@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from podium.devices.capacity import Amount, consumption, has_room
+from podium.devices.capacity import Amount, consumption, has_capacity
 from podium.objects.devices import DeviceCapacity
 
 RANGE = {"default": "1Gi", "validRange": {"min": "2Gi", "max": "8Gi", "step": "2Gi"}}
@@ -46,24 +46,24 @@ def test_request_is_rounded_up_to_what_the_policy_allows(policy, requested, expe
     ],
 )
 def test_amount_beyond_the_policy_or_the_capacity_does_not_fit(policy, requested, fits):
-    assert has_room({} if requested is None else {"memory": requested}, capacities(policy=policy)) is fits
+    assert has_capacity({} if requested is None else {"memory": requested}, capacities(policy=policy)) is fits
 
 
 def test_default_is_recognized_by_its_text():
     policy = {"default": "1Gi", "validRange": {"min": "1Mi", "max": "512Mi"}}
-    assert has_room({"memory": "1Gi"}, capacities(policy=policy))
-    assert not has_room({"memory": "1024Mi"}, capacities(policy=policy))
+    assert has_capacity({"memory": "1Gi"}, capacities(policy=policy))
+    assert not has_capacity({"memory": "1024Mi"}, capacities(policy=policy))
 
 
 def test_what_is_taken_counts():
-    assert has_room({"memory": "4Gi"}, capacities(), {"memory": 8 * GI}, {"memory": 4 * GI})
-    assert not has_room({"memory": "5Gi"}, capacities(), {"memory": 8 * GI}, {"memory": 4 * GI})
+    assert has_capacity({"memory": "4Gi"}, capacities(), {"memory": 8 * GI}, {"memory": 4 * GI})
+    assert not has_capacity({"memory": "5Gi"}, capacities(), {"memory": 8 * GI}, {"memory": 4 * GI})
 
 
 def test_capacity_that_the_device_lacks_is_refused():
-    assert not has_room({"cores": "1"}, capacities())
+    assert not has_capacity({"cores": "1"}, capacities())
 
 
 def test_computed_amounts_are_written_in_the_binary_format():
-    texts = [Amount.computed(number).text for number in (500, 1000, 3000, 3 * 2**20)]
+    texts = [Amount.from_int(number).text for number in (500, 1000, 3000, 3 * 2**20)]
     assert texts == ["500", "1k", "3000", "3Mi"]

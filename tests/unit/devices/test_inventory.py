@@ -37,10 +37,10 @@ def test_slices_come_change_and_go():
 
 def test_device_that_is_not_shared_is_its_own_dedicated_one():
     shared, plain = InventorySlice(a_slice("s", device("g", allowMultipleAllocations=True), "h"), Looks()).devices
-    assert plain.dedicated is plain
+    assert plain.dedicated_device is plain
     assert shared.matches("device.allowMultipleAllocations")
-    assert not shared.dedicated.matches("device.allowMultipleAllocations")
-    assert shared.dedicated is shared.dedicated
+    assert not shared.dedicated_device.matches("device.allowMultipleAllocations")
+    assert shared.dedicated_device is shared.dedicated_device
 
 
 def test_slice_with_counters_matters_to_every_node():

@@ -83,7 +83,7 @@ def test_devices_of_other_nodes_are_kept_for_the_counters():
         a_slice("3", {**shared, "name": "h"}, slices=3, nodeName="n2"),
     )
     assert names([found]) == [["g"]]
-    assert [each.id.device for each in found.others] == ["h"]
+    assert [each.id.device for each in found.unreachable_devices] == ["h"]
     assert found.counters == {"set": {"memory": 8 * 2**30 * 10**9}}
 
 

@@ -40,20 +40,20 @@ def keys(item: Any) -> list[list[str]]:
 def test_a_rule_taints_the_devices_that_match_all_it_names(selector: dict[str, str], tainted: list[list[str]]) -> None:
     rules = TaintRules()
     rules.put(a_rule(**selector))
-    assert keys(rules.applied(a_slice("s", "g0", "g1"))) == tainted
+    assert keys(rules.apply_to(a_slice("s", "g0", "g1"))) == tainted
 
 
 def test_taints_are_added_to_those_of_the_slice_and_go_with_their_rule() -> None:
     rules, item = TaintRules(), a_slice("s", device("g0", taints=[{"key": "own", "effect": "NoSchedule"}]))
-    assert rules.applied(item) is item
+    assert rules.apply_to(item) is item
     rules.put(a_rule("a"))
     rules.put(a_rule("b", {"key": "hot", "effect": "NoSchedule"}))
-    assert keys(rules.applied(item)) == [["own", "broken", "hot"]]
+    assert keys(rules.apply_to(item)) == [["own", "broken", "hot"]]
     rules.put(a_rule("a", {"key": "cold", "effect": "NoSchedule"}))
-    assert keys(rules.applied(item)) == [["own", "cold", "hot"]]
+    assert keys(rules.apply_to(item)) == [["own", "cold", "hot"]]
     rules.remove(a_rule("a"))
     rules.remove(a_rule("b"))
-    assert rules.applied(item) is item
+    assert rules.apply_to(item) is item
 
 
 def test_only_slices_that_a_change_of_a_rule_concerns_are_read_again() -> None:
