@@ -94,7 +94,7 @@ def test_configuration_decides(cluster):
     assert json.loads(playground.placement(0))["node"] == "n2"
 
 
-def test_configuration_that_cannot_be_read_is_told_with_its_fields(cluster):
+def test_unreadable_configuration_is_an_error_with_its_fields(cluster):
     _, said = loaded(cluster, config=f"{CONFIG}parallelism: five\n")
     assert said["error"] == 'configuration:4: parallelism: expected int32, got "five"'
 

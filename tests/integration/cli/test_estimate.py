@@ -45,7 +45,7 @@ async def test_cluster_that_does_not_let_us_in_is_named(podium: Podium, tmp_path
     assert line.endswith("(401 Unauthorized: Unauthorized)")
 
 
-def test_cluster_that_is_not_there_is_told_in_one_line_with_advice(podium: Podium, tmp_path: Path) -> None:
+def test_unreachable_cluster_ends_in_one_line_with_advice(podium: Podium, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     server = f"http://127.0.0.1:{free_ports(1)[0]}"
     kubeconfig.write_text(

@@ -160,7 +160,7 @@ def test_fixes_are_by_the_configuration_of_the_leader(cluster: Cluster) -> None:
     assert "lower the request for cpu from 64 to 1900m → n0" in shown
 
 
-def test_a_pod_that_the_leader_does_not_serve_is_told_so_first(cluster: Cluster) -> None:
+def test_a_pod_that_the_leader_does_not_serve_is_reported_first(cluster: Cluster) -> None:
     shown = lines(cluster.why("late"))
     assert shown[0] == (
         "No profile serves spec.schedulerName podium-bach: nothing schedules it; did you mean podium-batch?"

@@ -58,7 +58,7 @@ def _run(command: str, environment: dict[str, str], **streams: object) -> subpro
 
 
 @pytest.mark.parametrize("command", _COMMANDS)
-def test_a_full_disk_is_told_in_one_line(command: str, environment: dict[str, str]) -> None:
+def test_a_full_disk_is_reported_in_one_line(command: str, environment: dict[str, str]) -> None:
     with open("/dev/full", "w") as full:
         done = _run(_COMMANDS[command], environment, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
@@ -95,7 +95,7 @@ def test_half_a_character_of_a_hostile_file_is_written_escaped(environment: dict
         assert "ud800" in done.stdout + done.stderr
 
 
-def test_an_input_beyond_the_memory_is_told_in_one_line(environment: dict[str, str]) -> None:
+def test_an_input_beyond_the_memory_is_reported_in_one_line(environment: dict[str, str]) -> None:
     items = ",".join(['{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"a":[[],[],[],[]]}}'] * 400_000)
     Path("cluster.yaml").write_text(f'{{"apiVersion":"v1","kind":"List","items":[{items}]}}')
 

@@ -74,7 +74,7 @@ def lines(result: Result) -> list[str]:
     return [" ".join(line.split()) for line in result.stdout.splitlines()]
 
 
-def test_a_bound_pod_is_told_why_it_is_there_and_not_elsewhere(ask: Asking) -> None:
+def test_a_bound_pods_node_is_explained_against_the_others(ask: Asking) -> None:
     shown = lines(ask("web", "--node", "n0"))
     assert shown[:3] == [
         "default/web is on n1",
@@ -88,7 +88,7 @@ def test_a_bound_pod_is_told_why_it_is_there_and_not_elsewhere(ask: Asking) -> N
     assert lines(ask("web", "--node", "n2"))[-1] == "It fits on n2, with a score of 140"
 
 
-def test_a_pending_pod_is_told_what_rejects_it_and_when_it_is_tried_again(ask: Asking) -> None:
+def test_a_pending_pods_rejections_and_next_try_are_shown(ask: Asking) -> None:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
     bench.rejected(pod("big", namespace="shop"), "NodeResourcesFit")
     shown = lines(ask("big", "-n", "shop", pages=recorder_pages(recorded(), bench)))
@@ -100,7 +100,7 @@ def test_a_pending_pod_is_told_what_rejects_it_and_when_it_is_tried_again(ask: A
     assert ask("web", "--exit-code").exit_code == 0
 
 
-def test_a_pod_that_was_not_tried_and_one_on_a_standby_are_told_so(ask: Asking) -> None:
+def test_a_pod_without_attempts_and_one_on_a_standby_are_reported(ask: Asking) -> None:
     assert lines(ask("new")) == [
         "default/new is pending",
         "It is not in podium's queue: another scheduler may be meant to place it",
@@ -134,7 +134,9 @@ def test_json_has_the_whole_story(ask: Asking) -> None:
         (["web", "--node", "n11"], "there is no node n11; did you mean n1?"),
     ],
 )
-def test_unknown_pods_and_nodes_are_told_with_the_nearest_names(ask: Asking, arguments: list[str], said: str) -> None:
+def test_unknown_pods_and_nodes_are_reported_with_the_nearest_names(
+    ask: Asking, arguments: list[str], said: str
+) -> None:
     result = ask(*arguments)
     assert (result.exit_code, result.stdout) == (1, "")
     assert said in result.stderr
@@ -167,7 +169,7 @@ def test_refusals_say_what_to_do(ask: Asking) -> None:
     assert ask.with_("--insecure-skip-tls-verify", "--token-file", ask.token).exit_code == 0
 
 
-def test_an_address_where_no_podium_answers_is_told_so(ask: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_where_no_podium_answers_is_reported(ask: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     async def silent(_: web.Request) -> web.Response:
         await anyio.sleep_forever()
         raise AssertionError

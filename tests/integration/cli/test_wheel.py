@@ -106,7 +106,7 @@ def test_every_command_starts(installed: Installed, environment_folder: Path) ->
     assert Path(where.stdout).is_relative_to(environment_folder)
 
 
-def test_it_tells_what_it_was_built_from(installed: Installed) -> None:
+def test_it_shows_the_commit_it_was_built_from(installed: Installed) -> None:
     told = json.loads(installed("podium", "version", "-o", "json").stdout)
     assert told["commit"] == _COMMIT
     assert f"podium, version {told['version']}\n" == installed("podium", "--version").stdout
@@ -143,7 +143,7 @@ def test_a_shell_completes_commands_and_options(installed: Installed, shell: str
 
 
 @pytest.mark.parametrize(("typed", "told"), [("why -f", "default"), ("estimator serve --kubeconfig-dir", "dirnames")])
-def test_bash_is_told_to_complete_files_or_directories(
+def test_bash_completes_files_or_directories(
     environment_folder: Path, installed: Installed, tmp_path: Path, typed: str, told: str
 ) -> None:
     words = ["podium", *typed.split(), "''"]

@@ -126,7 +126,7 @@ def note(name: str, *, in_memory: bool = False) -> str:
 # ---------------------------------------------------------------- victims go
 
 
-async def test_a_victim_is_told_why_then_deleted_then_an_event_says_so() -> None:
+async def test_a_victim_gets_a_condition_then_its_delete_then_an_event() -> None:
     bench = PreemptionBench()
     assert await bench.preempt(victim("a", uid="u-a"))
     assert bench.story == ["announceTrue a", "delete a"]
@@ -172,7 +172,7 @@ async def test_with_all_victims_leaving_there_is_nothing_to_carry_out() -> None:
 
 
 @pytest.mark.parametrize("error", [NotFound("gone", code=404), Invalid("another uid", code=422)])
-async def test_a_victim_that_is_gone_before_it_is_told_is_no_failure_and_no_event(error: ApiError) -> None:
+async def test_a_victim_deleted_before_its_condition_is_no_failure_and_no_event(error: ApiError) -> None:
     bench = PreemptionBench(errors={"announceTrue a": error})
     assert await bench.preempt(A)
     assert (bench.story, bench.events) == ([], [])
@@ -281,7 +281,7 @@ async def test_what_cannot_be_taken_back_is_left() -> None:
     assert bench.activated == ["urgent False"]
 
 
-async def test_a_victim_that_cannot_be_told_is_not_deleted() -> None:
+async def test_a_victim_without_its_condition_is_not_deleted() -> None:
     bench = PreemptionBench(errors={"announceTrue a": NO})
     assert not await bench.preempt(A)
     assert bench.story == []

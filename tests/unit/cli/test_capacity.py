@@ -90,13 +90,13 @@ def test_broken_objects_are_named_and_the_rest_is_answered(web, tmp_path):
     assert any("Pod default/bad counts in part: spec.priority" in text for text in answer["broken"])
 
 
-def test_exit_status_tells_that_nothing_fits(cluster, tmp_path):
+def test_exit_status_shows_that_nothing_fits(cluster, tmp_path):
     huge = written(tmp_path / "huge.yaml", pod("huge", "99"))
     assert _run("-f", cluster, "--pod", huge).exit_code == 0
     assert _run("-f", cluster, "--pod", huge, "--exit-code").exit_code == 3
 
 
-def test_gated_pod_is_told_so(cluster, tmp_path):
+def test_gated_pod_is_named_as_gated(cluster, tmp_path):
     gated = written(tmp_path / "gated.yaml", pod("web", schedulingGates=[{"name": "hold"}]))
     assert "It would not be tried: waiting for scheduling gates: [hold]" in _run("-f", cluster, "--pod", gated).stdout
 

@@ -118,7 +118,7 @@ def test_nodes_are_graded_by_karmadas_own_models_where_the_cluster_has_none(clus
     assert [each["count"] for each in graded] == [0, 2, 0, 0, 0, 0, 0, 0, 0]
 
 
-def test_fault_of_models_is_told_in_upstreams_words(cluster, tmp_path):
+def test_fault_of_models_is_reported_in_upstreams_words(cluster, tmp_path):
     path = written(tmp_path / "m.yaml", _modelled(("0", "2"), ("3", "9223372036854775807")))
     result = _run("-f", cluster, "--cluster-object", path)
     assert result.exit_code == 1
@@ -152,7 +152,7 @@ def test_mistake_is_named(cluster, arguments, text):
     assert text in " ".join(result.output.split())
 
 
-def test_the_status_tells_whether_any_fits_where_that_is_asked_for(cluster):
+def test_the_exit_status_shows_whether_any_fits_with_exit_code(cluster):
     assert _run("-f", cluster, "--requests", "cpu=1", "--exit-code").exit_code == 0
     assert _run("-f", cluster, "--requests", "cpu=99", "--exit-code").exit_code == 3
     assert _run("-f", cluster, "--requests", "cpu=99").exit_code == 0

@@ -101,7 +101,7 @@ def test_few_nodes_have_a_row_each_and_a_limit_groups_them(cluster, tmp_path):
     )
 
 
-def test_preemption_is_told_in_words(tmp_path):
+def test_preemption_is_described_in_words(tmp_path):
     running = {**BIG, "metadata": {"name": "low"}, "spec": {**BIG["spec"], "nodeName": "n1"}}
     running["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]
     urgent = {**POD, "spec": {**POD["spec"], "priority": 5}}
@@ -109,7 +109,7 @@ def test_preemption_is_told_in_words(tmp_path):
     assert "It would be nominated to n1 after default/low left" in result.output
 
 
-def test_held_back_pod_is_told_so(cluster, tmp_path):
+def test_held_back_pod_is_named_as_held_back(cluster, tmp_path):
     gated = {**POD, "spec": {**POD["spec"], "schedulingGates": [{"name": "hold"}]}}
     result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", gated))
     assert "But it would not be tried yet: waiting for scheduling gates: [hold] (SchedulingGates)" in result.output
@@ -166,7 +166,7 @@ def test_file_without_any_scenario_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("form", [json.dumps, lambda pod: json.dumps(pod, indent=1), yaml.safe_dump])
-def test_a_pod_in_the_place_of_scenarios_is_told_how_to_ask(form, tmp_path):
+def test_a_pod_in_the_place_of_scenarios_is_refused_with_advice(form, tmp_path):
     path = tmp_path / "pod.yaml"
     path.write_text(form(POD))
     result = _run(path)
@@ -190,7 +190,7 @@ def test_a_pod_in_the_place_of_scenarios_is_told_how_to_ask(form, tmp_path):
     ],
     ids=["kubeconfig", "configuration"],
 )
-def test_a_file_in_the_wrong_place_is_told_where_it_belongs(arguments, head, flag, cluster, tmp_path):
+def test_a_file_in_the_wrong_place_is_refused_with_its_right_option(arguments, head, flag, cluster, tmp_path):
     paths = {"mistaken": tmp_path / "m", "pod": tmp_path / "p", "cluster": cluster}
     written(paths["mistaken"], head)
     written(paths["pod"], POD)
@@ -200,7 +200,7 @@ def test_a_file_in_the_wrong_place_is_told_where_it_belongs(arguments, head, fla
     assert flag in result.stderr
 
 
-def test_the_status_tells_whether_the_pod_fits_where_that_is_asked_for(cluster, tmp_path):
+def test_the_exit_status_shows_whether_the_pod_fits_with_exit_code(cluster, tmp_path):
     fits, big = written(tmp_path / "pod.yaml", POD), written(tmp_path / "big.yaml", BIG)
     assert _run("-f", cluster, "--pod", fits, "--exit-code").exit_code == 0
     assert _run("-f", cluster, "--pod", big, "--exit-code").exit_code == 3
@@ -251,7 +251,7 @@ def test_half_a_question_is_a_usage_error(arguments, text):
     assert text in " ".join(result.output.split())
 
 
-def test_without_any_cluster_both_ways_to_give_one_are_told(tmp_path, monkeypatch):
+def test_without_any_cluster_both_ways_to_give_one_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
@@ -262,7 +262,7 @@ def test_without_any_cluster_both_ways_to_give_one_are_told(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(("content", "text"), [(None, "this is a directory, not a kubeconfig file"), ("", "is empty")])
-def test_a_kubeconfig_that_is_none_is_told_in_plain_words(content, text, tmp_path):
+def test_a_file_that_is_no_kubeconfig_is_refused_in_plain_words(content, text, tmp_path):
     path = tmp_path / "kubeconfig"
     if content is None:
         path.mkdir()

@@ -107,7 +107,7 @@ def test_the_workload_that_is_asked_about_is_read_in_every_form_as_well(question
         assert "default/asked-" in result.stdout
 
 
-def test_capacity_is_told_for_every_workload_of_a_file_or_directory(tmp_path):
+def test_capacity_is_shown_for_every_workload_of_a_file_or_directory(tmp_path):
     folder = tmp_path / "app"
     folder.mkdir()
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}

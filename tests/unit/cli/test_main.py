@@ -19,7 +19,7 @@ def test_every_command_is_listed_and_explains_itself() -> None:
         assert CliRunner().invoke(main, [command, "--help"]).exit_code == 0
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert CliRunner().invoke(main, ["--version"]).output == f"podium, version {podium.__version__}\n"
 
 

@@ -56,7 +56,7 @@ def test_recording_of_another_version_says_which_one_it_needs(tmp_path: Path) ->
     assert "replay it with podium 0.1.2" in done.output
 
 
-def test_description_that_lacks_something_is_told(tmp_path: Path) -> None:
+def test_incomplete_description_is_refused(tmp_path: Path) -> None:
     for number, missing in enumerate(("config", "options", "feature_gates")):
         description = complete()
         del description[missing]
@@ -71,7 +71,7 @@ def test_recording_without_entries_is_no_error(tmp_path: Path) -> None:
     assert '"attempts":0' in done.output
 
 
-def test_content_that_is_no_entries_is_told(tmp_path: Path) -> None:
+def test_content_that_is_no_entries_is_refused(tmp_path: Path) -> None:
     done = run("replay", described(tmp_path, complete(), b"what?"))
     assert done.exit_code == 1
     assert "cannot be understood" in done.output
@@ -107,7 +107,7 @@ def test_content_of_another_commit_that_is_not_understood_says_which_one_made_it
     assert "of commit f00d" in told.stderr
 
 
-def test_configuration_that_cannot_be_used_is_told_as_the_recorded_one(tmp_path: Path) -> None:
+def test_unusable_configuration_is_named_as_the_recorded_one(tmp_path: Path) -> None:
     description = complete()
     description["config"]["percentageOfNodesToScore"] = 101
     told = run("replay", str(described(tmp_path, description)))

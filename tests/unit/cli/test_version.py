@@ -7,7 +7,7 @@ import podium
 from podium.cli.main import main
 
 
-def test_version_and_python_are_told_to_people_and_programs() -> None:
+def test_version_and_python_are_printed_for_people_and_programs() -> None:
     told = json.loads(CliRunner().invoke(main, ["version", "-o", "json"]).output)
     assert (told["version"], told["python"]) == (podium.__version__, platform.python_version())
     shown = CliRunner().invoke(main, ["version"]).output

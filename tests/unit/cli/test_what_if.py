@@ -28,7 +28,7 @@ def lines(result):
     return [" ".join(line.split()) for line in result.stdout.splitlines()]
 
 
-def test_drain_is_told_in_words(cluster):
+def test_drain_is_described_in_words(cluster):
     shown = lines(_run("-f", cluster, "--drain", "n1"))
     assert shown[:4] == ["after: drain n1", "1 pod(s) move:", "default/web-0: n1 → n2", "1 pod(s) are pending:"]
     assert shown[4].startswith("default/big-0 (was on n1): 0/2 nodes are available: ")

@@ -34,7 +34,7 @@ def lines(result):
     return [" ".join(line.split()) for line in result.stdout.splitlines()]
 
 
-def test_pending_pod_is_told_every_blocker_of_every_node(cluster):
+def test_a_pending_pods_blockers_are_shown_for_every_node(cluster):
     shown = lines(_run("web", "-f", cluster))
     assert shown[0].startswith("default/web fits on no node: 0/3 nodes are available: 1 Insufficient cpu, ")
     assert "2 TaintToleration node(s) had untolerated taint(s) (team=a:NoSchedule) n2, n3" in shown
@@ -58,7 +58,7 @@ def test_pod_that_fits_needs_no_edit(cluster):
     assert (answer["fits"], answer["fixes"]) == (True, [])
 
 
-def test_pod_that_nothing_helps_is_told_so(cluster, tmp_path):
+def test_a_pod_without_a_fix_says_so(cluster, tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -81,7 +81,7 @@ def test_json_has_everything(cluster):
     assert not answer["fits"]
 
 
-def test_bound_pod_is_told_why_it_is_there_and_not_elsewhere(tmp_path):
+def test_a_bound_pods_node_is_explained_against_the_others(tmp_path):
     nodes = node("n1", "4"), node("n2", "8"), node("n3", unschedulable=True)
     cluster = written(tmp_path / "cluster.yaml", *nodes, pod("web", "1", node="n2"))
     shown = lines(_run("web", "-f", cluster, "--node", "n3"))
@@ -95,7 +95,7 @@ def test_bound_pod_is_told_why_it_is_there_and_not_elsewhere(tmp_path):
     assert (answer["bound_to"], [each["node"] for each in answer["scores"]]) == ("n2", ["n2", "n1"])
 
 
-def test_unknown_pods_and_nodes_are_told_with_the_nearest_names(cluster):
+def test_unknown_pods_and_nodes_are_reported_with_the_nearest_names(cluster):
     result = _run("wed", "-f", cluster)
     assert (result.exit_code, result.stdout) == (1, "")
     assert "there is no pod default/wed; did you mean default/web?" in result.stderr
@@ -103,12 +103,12 @@ def test_unknown_pods_and_nodes_are_told_with_the_nearest_names(cluster):
     assert (result.exit_code, "there is no node n22; did you mean n2?" in result.stderr) == (1, True)
 
 
-def test_exit_status_tells_that_the_pod_fits_nowhere(cluster):
+def test_exit_status_shows_that_the_pod_fits_nowhere(cluster):
     assert _run("web", "-f", cluster, "--exit-code").exit_code == 3
     assert _run("full", "-f", cluster, "--exit-code").exit_code == 0
 
 
-def test_gated_pod_is_told_so(tmp_path):
+def test_gated_pod_is_named_as_gated(tmp_path):
     gated = pod("web", schedulingGates=[{"name": "hold"}])
     shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], gated)))
     assert "It would not be tried yet: waiting for scheduling gates: [hold] (SchedulingGates)" in shown
@@ -154,7 +154,7 @@ def configured(tmp_path, *names):
         ("volcano", "No pod of spec.schedulerName volcano is on a node: nothing here shows that such a scheduler runs"),
     ],
 )
-def test_a_scheduler_that_nothing_shows_to_run_is_told_first(tmp_path, name, first):
+def test_a_scheduler_without_a_sign_of_life_is_named_first(tmp_path, name, first):
     shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], pod("web", "1", scheduler=name))))
     assert shown[0].startswith(first)
     assert shown[1].startswith("If the pod were for kube-scheduler's default profile")
@@ -176,7 +176,7 @@ def test_a_scheduler_whose_pods_are_on_nodes_runs(tmp_path):
         ("volcano", "No profile serves spec.schedulerName volcano: nothing schedules it, unless another scheduler "),
     ],
 )
-def test_a_pod_of_no_profile_of_the_configuration_is_told_so_first(tmp_path, name, first):
+def test_a_pod_without_a_profile_in_the_configuration_is_reported_first(tmp_path, name, first):
     pods = pod("web", "1", scheduler=name), pod("old", "1", scheduler="batch", node="n1")
     cluster = written(tmp_path / "c.yaml", NODES[0], *pods)
     config = configured(tmp_path, "podium", "spread")
@@ -241,7 +241,7 @@ def claims(*names):
     return [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
 
 
-def test_what_is_missing_is_told_with_the_most_that_a_node_has(tmp_path):
+def test_missing_resources_are_shown_with_the_most_that_a_node_has(tmp_path):
     nodes = node("n1", "2"), node("n7", "3")
     used = pod("used", "500m", node="n7")
     shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", *nodes, used, pod("web", "3"))))
@@ -292,7 +292,7 @@ def test_what_is_in_the_way_is_named(tmp_path, fields, named):
         ("ResourceClaim", {"resourceClaims": [{"name": "gpu", "resourceClaimName": "data"}]}),
     ],
 )
-def test_a_missing_claim_is_told_once_with_its_fix(tmp_path, kind, spec):
+def test_a_missing_claim_is_shown_once_with_its_fix(tmp_path, kind, spec):
     other = {"apiVersion": API_VERSIONS[kind], "kind": kind, "metadata": {"name": "other"}, "spec": {}}
     cluster = written(tmp_path / "c.yaml", *NODES, other, pod("web", "1", **spec))
     result = _run("web", "-f", cluster, "--fix")
@@ -439,7 +439,7 @@ def gang(tmp_path):
     return written(tmp_path / "gang.yaml", *objects)
 
 
-def test_a_member_of_a_gang_is_told_the_gangs_story(gang):
+def test_a_gang_members_answer_has_the_gangs_story(gang):
     shown = lines(_run("train-0", "-f", gang))
     assert shown[0].endswith("and would go to n1, but its gang does not fit")
     assert shown[1].startswith("It is a member of the gang default/train (scheduling.x-k8s.io): 3 of its 3 pods")

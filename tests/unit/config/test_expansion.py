@@ -361,7 +361,7 @@ def test_what_runs_at_a_point_extends_it_once_and_is_asked_for(multi_point, enab
     assert set(enabled.split()) <= set(names)
 
 
-def test_profiles_of_the_same_plugins_are_expanded_once_and_each_told_of_its_own_mistakes(monkeypatch):
+def test_profiles_of_the_same_plugins_are_expanded_once_but_keep_their_own_errors(monkeypatch):
     class Counting(expansion._Expansion):
         expanded: ClassVar[list[str]] = []
 

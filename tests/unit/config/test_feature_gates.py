@@ -73,7 +73,7 @@ def test_a_gate_that_cannot_be_had_is_named(value: str, problem: str) -> None:
     assert refused.value.problems == (problem,)
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(FeatureGateError) as refused:
         parse_feature_gates(["A=true,GenericWorkload", "VolumeAttributesClass=false"])
     assert [problem.split()[-1] for problem in refused.value.problems] == ["GenericWorkload", "A", "true"]

@@ -216,7 +216,7 @@ def test_steps_that_are_none_are_refused(steps, named, error):
 # ---------------------------------------------------------------- how it is shown
 
 
-def test_utilisation_is_told_by_zone_and_resource():
+def test_utilisation_is_by_zone_and_resource():
     objects = [node("n1", "4", labels={ZONE: "a"}), node("n2", "4", labels={ZONE: "b"}), web("old", "1", node="n1")]
     found = Cluster.load(objects).utilisation()
     assert list(found) == ["all", "a", "b"]

@@ -244,13 +244,13 @@ def reject_all(queues: Sequence[SchedulingQueue], rejectors: Mapping[str, Sequen
             queue.add_unschedulable_if_not_present(info)
 
 
-def test_replicas_with_other_labels_are_told_apart_by_what_pods_keep_away_from() -> None:
+def test_replicas_with_other_labels_differ_by_the_pods_that_reject_them() -> None:
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
     shy = built_pod("shy", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
     assert moved_by_the_end_of(shy.on_node("n1"), "InterPodAffinity", {}) == ["db"]
 
 
-def test_replicas_with_other_labels_are_told_apart_where_they_spread_by_label() -> None:
+def test_replicas_with_other_labels_differ_if_they_spread_by_label() -> None:
     constraint = {
         "maxSkew": 1,
         "topologyKey": "zone",

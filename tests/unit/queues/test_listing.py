@@ -99,7 +99,7 @@ def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
     ]
 
 
-def test_a_pod_that_has_gone_since_is_told_of_as_gone() -> None:
+def test_a_pod_that_has_left_since_is_described_as_gone() -> None:
     bench = QueueBench()
     bench.add(web := pod(), other := pod("other"))
     (first, second) = bench.queue.listing.infos()

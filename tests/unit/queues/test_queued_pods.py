@@ -104,7 +104,7 @@ def _completed(pods: QueuedPods) -> list[str]:
     return names
 
 
-def test_every_move_is_told_in_the_pods_story() -> None:
+def test_every_move_is_recorded_in_the_pods_story() -> None:
     pods = queued(ByPriority())
     web = info("web")
     pods.move(web, QueueEvent.ENQUEUE, "Add")

@@ -31,7 +31,7 @@ async def test_what_is_asked_of_the_api_server_is_remembered() -> None:
     assert (client.bound, client.patches) == ({"default/web-1": "n1"}, [("n1", {"metadata": {}})])
 
 
-async def test_time_passes_only_when_told_and_ends_a_wait() -> None:
+async def test_time_passes_only_by_advance_and_ends_a_wait() -> None:
     handle = RecordingHandle(snapshot_of())
     waiting = handle.waiting_pods.add(pod("web-1"), "n1", {"Gang": 5.0})
     handle.clock.advance(5)

@@ -44,12 +44,12 @@ def test_each_claim_shows_its_pods_its_node_its_devices_and_what_it_asked_for() 
 
 def test_a_device_that_two_claims_hold_is_a_failure_and_named() -> None:
     use = device_use([claim("c", "gpu-0"), claim("d", "gpu-0")], [published("gpu-0")], [])
-    outcome = Outcome(nodes=(), pods=0, bound=0, duration_s=1.0, devices=use)
+    outcome = Outcome(nodes=(), pods=0, bound_count=0, duration_s=1.0, devices=use)
     assert not outcome.is_success
     assert failure(outcome, 1.0) == "these devices were allocated twice: gpu.example.com/n1/gpu-0"
 
 
-def test_a_claim_is_told_of_once() -> None:
+def test_a_claim_is_reported_once() -> None:
     told: list[str] = []
     watcher = ClaimWatcher(told.append)
     watcher.on_add(claim("c", status={}))

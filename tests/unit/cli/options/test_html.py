@@ -39,7 +39,7 @@ def test_no_empty_file_is_left_behind(both: tuple[Path, Path], tmp_path: Path) -
     assert file.exists()
 
 
-def test_page_that_does_not_fit_on_the_disk_is_told(both: tuple[Path, Path]) -> None:
+def test_page_that_does_not_fit_on_the_disk_is_an_error(both: tuple[Path, Path]) -> None:
     done = run("diff", *both, "--html", "/dev/full")
     assert done.exit_code == 1
     assert "Error: --html: /dev/full: No space left on device\n" in done.output
