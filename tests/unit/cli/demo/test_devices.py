@@ -10,23 +10,17 @@ from podium.cli.demo.summary import failure
 from podium.objects.claims import ResourceClaim
 from podium.objects.devices import ResourceSlice
 from tests.builders import pod
+from tests.device_manifests import exactly, resource_claim
 
 
 def claim(name: str, *devices: str, users: tuple[str, ...] = ("web",), **changes: Any) -> ResourceClaim:
     results = [{"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": each} for each in devices]
-    status = {
-        "allocation": {"devices": {"results": results}},
-        "reservedFor": [{"resource": "pods", "name": user, "uid": pod(user).uid} for user in users],
-    }
-    exactly = {"deviceClassName": "gpu.example.com", "count": 2}
-    spec = {
-        "devices": {
-            "requests": [{"name": "r", "exactly": exactly}],
-            "constraints": [{"matchAttribute": "resource.kubernetes.io/pcieRoot"}],
-        }
-    }
-    body = {"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": spec, "status": status, **changes}
-    return msgspec.convert(body, ResourceClaim)
+    constraint = {"matchAttribute": "resource.kubernetes.io/pcieRoot"}
+    allocation = {"devices": {"results": results}}
+    reserved = [{"resource": "pods", "name": user, "uid": pod(user).uid} for user in users]
+    request = exactly("r", "gpu.example.com", count=2)
+    manifest = resource_claim(name, request, constraints=[constraint], allocation=allocation, reservedFor=reserved)
+    return msgspec.convert({**manifest, **changes}, ResourceClaim)
 
 
 def published(*devices: str) -> ResourceSlice:

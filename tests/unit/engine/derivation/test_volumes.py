@@ -32,12 +32,6 @@ def _volume(name="disk", size="10Gi", **spec):
     }
 
 
-def _claim(name="data", size="5Gi", storage_class="manual", **annotations):
-    manifest = claim(name, size, storage_class)
-    manifest["metadata"]["annotations"] = annotations
-    return manifest
-
-
 def _read(manifest):
     return read_manifest(manifest, PERSISTENT_VOLUME_CLAIMS)
 
@@ -48,7 +42,7 @@ def _after(writes):
 
 def test_a_claim_of_a_class_that_does_not_wait_is_bound_to_the_smallest_volume_that_suits():
     store = ObjectStore.of([MANUAL, _volume("large", "50Gi"), _volume("small", "10Gi"), _volume("tiny", "1Gi")])
-    after = _after(immediate_binding(store, _read(_claim())))
+    after = _after(immediate_binding(store, _read(claim(storage_class="manual"))))
     assert after["PersistentVolumeClaim"].spec.volume_name == "small"
     assert after["PersistentVolumeClaim"].status.phase == "Bound"
     assert after["PersistentVolume"].spec.claim_ref.name == "data"
@@ -56,13 +50,13 @@ def test_a_claim_of_a_class_that_does_not_wait_is_bound_to_the_smallest_volume_t
 
 def test_a_claim_that_no_volume_suits_stays():
     store = ObjectStore.of([MANUAL, _volume("tiny", "1Gi"), _volume("other", storageClassName="slow")])
-    assert immediate_binding(store, _read(_claim())) == ()
+    assert immediate_binding(store, _read(claim(storage_class="manual"))) == ()
 
 
 def test_a_claim_of_a_class_that_waits_or_that_is_bound_stays():
     volume = _volume(storageClassName="slow")
-    assert immediate_binding(ObjectStore.of([*storage("10Gi"), volume]), _read(_claim(storage_class="slow"))) == ()
-    bound = _claim()
+    assert immediate_binding(ObjectStore.of([*storage("10Gi"), volume]), _read(claim())) == ()
+    bound = claim(storage_class="manual")
     bound["spec"]["volumeName"] = "other"
     assert immediate_binding(ObjectStore.of([MANUAL, _volume()]), _read(bound)) == ()
 
@@ -70,7 +64,7 @@ def test_a_claim_of_a_class_that_waits_or_that_is_bound_stays():
 def test_a_volume_that_the_scheduler_has_chosen_is_bound():
     reference = {"namespace": "default", "name": "data", "uid": "PersistentVolumeClaim/default/data"}
     chosen = _volume(claimRef=reference)
-    store = ObjectStore.of([MANUAL, chosen, _claim()])
+    store = ObjectStore.of([MANUAL, chosen, claim(storage_class="manual")])
     typed = read_manifest(chosen, PERSISTENT_VOLUMES)
     after = _after(controller_writes(store, [ObjectWrite(PERSISTENT_VOLUMES, None, typed)], "n1"))
     assert after["PersistentVolumeClaim"].spec.volume_name == "disk"
@@ -80,7 +74,7 @@ def test_a_volume_that_the_scheduler_has_chosen_is_bound():
 
 @pytest.mark.parametrize(("topology_keys", "zones"), [([ZONE], [("a",)]), ([], []), (["absent"], [])])
 def test_a_volume_is_provisioned_in_reach_of_the_node_that_was_selected(topology_keys, zones):
-    selected = _claim(storage_class="slow", **{"volume.kubernetes.io/selected-node": "n1"})
+    selected = claim(metadata={"annotations": {"volume.kubernetes.io/selected-node": "n1"}})
     csi_node = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSINode",
@@ -99,6 +93,6 @@ def test_a_volume_is_provisioned_in_reach_of_the_node_that_was_selected(topology
 
 
 def test_other_writes_bind_no_volume():
-    store = ObjectStore.of([MANUAL, _claim()])
-    written = [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _read(_claim()))]
+    store = ObjectStore.of([MANUAL, claim(storage_class="manual")])
+    written = [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _read(claim(storage_class="manual")))]
     assert list(controller_writes(store, written, "n1")) == []
