@@ -106,7 +106,7 @@ def command(
         if cases is not None:
             _answer_cases(cases, gates)
             return
-        wanted, replica, beside = _question(workload, requests, namespace)
+        requirements, replica, beside = _question(workload, requests, namespace)
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
         manifests = _manifests(clusters, kubeconfig, context, kinds)
         if mode == "accurate":
@@ -114,9 +114,9 @@ def command(
             warn_of_missing(missing)
         else:
             warn_of_missing(missing_quotas(manifests, gates) if clusters else ())
-            answer = parity_answer(manifests, wanted, gates, explain=explain)
+            answer = parity_answer(manifests, requirements, gates, explain=explain)
         if cluster_object is not None:
-            answer |= _general(cluster_object, manifests, wanted, models_semantics, answer["replicas"])
+            answer |= _general(cluster_object, manifests, requirements, models_semantics, answer["replicas"])
     except (EstimateError, ClusterError) as error:
         raise click.ClickException(str(error)) from error
     if output == TEXT:
@@ -137,21 +137,21 @@ def gates_of(text: str) -> Gates:
     """
     from podium.estimator.member import Gates
 
-    chosen = {}
+    gates = {}
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
         if name not in _GATE_NAMES:
             raise click.UsageError(f"--feature-gates: unknown gate {name!r}; there are {', '.join(_GATE_NAMES)}")
         if value.lower() not in ("true", "false"):
             raise click.UsageError(f"--feature-gates: {name}: expected true or false, got {value!r}")
-        chosen[_GATE_NAMES[name]] = value.lower() == "true"
-    return Gates(**chosen)
+        gates[_GATE_NAMES[name]] = value.lower() == "true"
+    return Gates(**gates)
 
 
 def _question(
     workload: str | None, requests: str | None, namespace: str
 ) -> tuple[ReplicaRequirements | None, Pod | Found, Sequence[Manifest]]:
-    """The requirements of a replica, the pod that it would be, and the objects beside it in its file."""
+    """Read the requirements of a replica, its pod, and the other objects of its file."""
     from podium.cli.cluster_source import objects_in
     from podium.estimator.accurate import replica_of
     from podium.estimator.manifests import workload_in
@@ -160,18 +160,18 @@ def _question(
     from podium.objects.errors import FieldError
 
     if workload is not None:
-        found = workload_in(objects_in([workload]), workload)
+        template = workload_in(objects_in([workload]), workload)
         try:
-            return requirements_of(found.pod, found.priority_class_name), found.manifest, found.others
+            return requirements_of(template.pod, template.priority_class_name), template.manifest, template.others
         except FieldError as error:
             raise EstimateError(f"{workload}: {error}") from error
     if requests is None:
         return None, replica_of(ReplicaRequirements(namespace=namespace)), ()
     try:
-        wanted = ReplicaRequirements(resource_request={**amounts_of(requests)}, namespace=namespace)
+        requirements = ReplicaRequirements(resource_request={**amounts_of(requests)}, namespace=namespace)
     except FieldError as error:
         raise click.UsageError(f"--requests: {error}") from error
-    return wanted, replica_of(wanted), ()
+    return requirements, replica_of(requirements), ()
 
 
 def _manifests(
@@ -181,7 +181,7 @@ def _manifests(
     from podium.estimator.manifests import admitted
 
     manifests = admitted(objects_in(clusters) if clusters else objects_of_cluster(kubeconfig, context, kinds))
-    if not any(each.get("kind") == "Node" for each in manifests):
+    if not any(manifest.get("kind") == "Node" for manifest in manifests):
         raise EstimateError("no nodes: nothing can be estimated")
     return manifests
 
@@ -189,7 +189,7 @@ def _manifests(
 def _general(
     cluster_object: str,
     manifests: Sequence[Manifest],
-    wanted: ReplicaRequirements | None,
+    requirements: ReplicaRequirements | None,
     models_semantics: str,
     replicas: int,
 ) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def _general(
 
     cluster = karmada_cluster_in(objects_in([cluster_object]), cluster_object)
     try:
-        return general_answer(cluster, manifests, wanted, ModelsSemantics(models_semantics), replicas)
+        return general_answer(cluster, manifests, requirements, ModelsSemantics(models_semantics), replicas)
     except (EstimateError, FieldError) as error:
         raise EstimateError(f"{cluster_object}: {error}") from error
 
@@ -211,7 +211,7 @@ def _answer_cases(name: str, gates: Gates) -> None:
     from podium.estimator.cases import answer_case, read_case
     from podium.estimator.manifests import member_of
 
-    answered = 0
+    answer_count = 0
     for number, line in files.lines(name):
         label = f"{name}:{number}"
         try:
@@ -221,6 +221,6 @@ def _answer_cases(name: str, gates: Gates) -> None:
         except (EstimateError, ManifestError) as error:
             answer = {"error": str(error)}
         write_json_line({"id": label, **answer})
-        answered += "error" not in answer
-    if not answered:
+        answer_count += "error" not in answer
+    if not answer_count:
         raise click.ClickException(f"{name}: no line of it is a case that can be answered")

@@ -186,7 +186,7 @@ async def run_autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s
                 background.cancel_scope.cancel()
             if limit.cancelled_caught or play.full is None:
                 raise TooSlowError(f"after {timeout_s:g} s still waiting: {play.waits_for}")
-            return Story(play.full, cluster.seen(), clock.monotonic() - started_s)
+            return Story(play.full, cluster.snapshot(), clock.monotonic() - started_s)
 
 
 def _provisioner_options(kubeconfig: str) -> Options:
@@ -222,7 +222,7 @@ class _Cluster:
         self._pods = informers.informer(PODS)
         self._prices = _Prices(generated_catalogue())
 
-    def seen(self) -> ClusterSeen:
+    def snapshot(self) -> ClusterSeen:
         """Return the cluster as it is now."""
         pods: dict[str, list[Pod]] = {}
         for pod in self._pods.list():
@@ -283,7 +283,7 @@ class _Play:
         await self._until("pods and nodes", lambda cluster: cluster.pods == pod_count and bool(cluster.nodes))
         # Later pods may move to cheaper nodes, and old and new nodes would both count.
         await self._until("all pods to be bound", lambda cluster: cluster.pods == cluster.bound_count == pod_count)
-        self.full = self._cluster.seen()
+        self.full = self._cluster.snapshot()
         self._screen.tell(f"All pods are bound: {self.full.text}")
         await self._quiet(_SHOWN_S)
         remaining_count = sum(count for _, _, count, *_ in _WORKLOADS)
@@ -296,7 +296,7 @@ class _Play:
         await self._until("nodes to go", lambda cluster: cluster.price < self._full_price)
         while not await self._quiet(_QUIET_S):
             pass
-        end = self._cluster.seen()
+        end = self._cluster.snapshot()
         self._screen.tell(f"Nothing more can go: {end.text}")
 
     @property
@@ -322,7 +322,7 @@ class _Play:
 
     def _look(self) -> ClusterSeen:
         """Show the cluster, and say which nodes have come and gone."""
-        cluster = self._cluster.seen()
+        cluster = self._cluster.snapshot()
         self._screen.show(cluster)
         nodes_by_name = {node.name: node for node in cluster.nodes}
         new_nodes = [node for name, node in nodes_by_name.items() if name not in self._known]

@@ -35,7 +35,7 @@ def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--time-limit` to a command, and enforce it. A file of recorded cases may take any time."""
 
     @functools.wraps(command)
-    def limited(*args: Any, time_limit: float, **options: Any) -> Any:
+    def run_with_limit(*args: Any, time_limit: float, **options: Any) -> Any:
         is_limited = time_limit and not any(map(options.get, _RECORDED))
         limit = TimeLimit(SystemClock(), time_limit) if is_limited else UNLIMITED
         click.get_current_context().meta[_META] = limit
@@ -52,7 +52,7 @@ def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="DURATION",
         callback=duration,
         help="How long the question may take, such as 30s or 5m; 0 for any time. What was found by then is shown.",
-    )(limited)
+    )(run_with_limit)
 
 
 def current_time_limit() -> TimeLimit:

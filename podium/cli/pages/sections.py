@@ -113,7 +113,7 @@ class Page:
         return {**asdict(self), "sections": [{"kind": section.kind, **asdict(section)} for section in self.sections]}
 
 
-def capped(
+def capped_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str | int | float | None]], note: str = ""
 ) -> Table:
     """Build a table of the first rows, with the number of further ones in its note."""

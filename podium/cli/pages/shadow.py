@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from podium.cli.pages.over_time import sections_of
-from podium.cli.pages.sections import Facts, Page, Section, Table, capped
+from podium.cli.pages.sections import Facts, Page, Section, Table, capped_table
 from podium.recording.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _disagreements(disagreements: list[Disagreement], count: int) -> Iterable[Ta
         rows.append((disagreement.pod, of.node, of.choice, verdict, of.gap or None, of.plugin, why))
     columns = ("Pod", "Chosen", "podium", "Verdict", "Gap", "Plugin", "Reason")
     note = f"Of {count} disagreements, the first {len(disagreements)} are kept." if count > len(disagreements) else ""
-    return [capped("Disagreements", columns, rows, note)]
+    return [capped_table("Disagreements", columns, rows, note)]
 
 
 def _gaps(disagreements: list[Disagreement]) -> Iterable[Table]:
@@ -82,4 +82,4 @@ def _gaps(disagreements: list[Disagreement]) -> Iterable[Table]:
         for disagreement in scored_disagreements
     ]
     note = "What each plugin gives to podium's choice, less what it gives to the chosen node."
-    return [capped("Scores of the disagreements", ("Pod", "Score", "podium's score", *plugins), rows, note)]
+    return [capped_table("Scores of the disagreements", ("Pod", "Score", "podium's score", *plugins), rows, note)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from podium.cli.pages.sections import Bars, Facts, Page, Section, Table, capped
+from podium.cli.pages.sections import Bars, Facts, Page, Section, Table, capped_table
 from podium.insight.what_if import Outcome, Usage, Utilisation
 
 ZONES_MAX: Final = 40
@@ -101,4 +101,4 @@ def _usage(side: Utilisation, zone: str, resource: str) -> Usage:
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Table]:
-    return [capped(title, columns, rows)] if rows else []
+    return [capped_table(title, columns, rows)] if rows else []
