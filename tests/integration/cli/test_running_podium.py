@@ -75,27 +75,29 @@ def lines(result: Result) -> list[str]:
 
 
 def test_a_bound_pods_node_is_explained_against_the_others(ask: Asking) -> None:
-    shown = lines(ask("web", "--node", "n0"))
-    assert shown[:3] == [
+    output_lines = lines(ask("web", "--node", "n0"))
+    assert output_lines[:3] == [
         "default/web is on n1",
         "Attempt 1, at 1970-01-01T00:00:01.000000Z, took 1.00 ms: 1 of the 3 nodes fit that it looked at, of 3",
         "It was bound to n1",
     ]
-    assert "n1 170 70 100" in shown
-    assert "n1 beats n2 by 30: Fit +20, Spread +10" in shown
-    assert "1 TaintToleration had taints n0" in shown
-    assert shown[-2:] == ["It does not fit on n0:", "TaintToleration: had taints"]
+    assert "n1 170 70 100" in output_lines
+    assert "n1 beats n2 by 30: Fit +20, Spread +10" in output_lines
+    assert "1 TaintToleration had taints n0" in output_lines
+    assert output_lines[-2:] == ["It does not fit on n0:", "TaintToleration: had taints"]
     assert lines(ask("web", "--node", "n2"))[-1] == "It fits on n2, with a score of 140"
 
 
 def test_a_pending_pods_rejections_and_next_try_are_shown(ask: Asking) -> None:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
     bench.rejected(pod("big", namespace="shop"), "NodeResourcesFit")
-    shown = lines(ask("big", "-n", "shop", pages=recorder_pages(recorded(), bench)))
-    assert shown[0] == "shop/big is pending"
-    assert shown[1].startswith("It waits in the queue: unschedulable; next try: when an event of NodeResourcesFit")
-    assert shown[3].startswith("It was not scheduled: 0/3 nodes are available: ")
-    assert "2 NodeResourcesFit Insufficient cpu n0, n2" in shown
+    output_lines = lines(ask("big", "-n", "shop", pages=recorder_pages(recorded(), bench)))
+    assert output_lines[0] == "shop/big is pending"
+    assert output_lines[1].startswith(
+        "It waits in the queue: unschedulable; next try: when an event of NodeResourcesFit"
+    )
+    assert output_lines[3].startswith("It was not scheduled: 0/3 nodes are available: ")
+    assert "2 NodeResourcesFit Insufficient cpu n0, n2" in output_lines
     assert ask("shop/big", "--exit-code").exit_code == 3
     assert ask("web", "--exit-code").exit_code == 0
 
@@ -245,6 +247,8 @@ def test_asking_a_running_podium_loads_no_scheduler(ask: Asking) -> None:
         f"main({arguments!r}, standalone_mode=False)\n"
         "print(sorted(sys.modules.keys() & {'numpy', 'podium.engine', 'podium.framework', 'podium.plugins'}))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
-    assert done.stdout.splitlines()[0] == "default/web is on n1"
-    assert done.stdout.splitlines()[-1] == "[]"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
+    assert result.stdout.splitlines()[0] == "default/web is on n1"
+    assert result.stdout.splitlines()[-1] == "[]"

@@ -510,7 +510,7 @@ async def test_a_preempted_waiting_pod_fails_with_an_error() -> None:
 async def test_pre_bind_begins_after_the_wait() -> None:
     bench = BinderBench()
     plugins = Plugins([Binds("A", bench)], [PreBinds("Volumes", bench)])
-    await run_while(bench, plugins, lambda: [each.allow("Gang") for each in bench.waiting_pods])
+    await run_while(bench, plugins, lambda: [waiting_pod.allow("Gang") for waiting_pod in bench.waiting_pods])
     assert bench.story[:3] == ["nominate n1", "permitted", "Volumes begins"]
 
 

@@ -66,7 +66,7 @@ class PreemptionBench(PreemptionObserver):
             nominated_to=lambda name: [each for each in nominated if each.status.nominated_node_name == name],
             activate=lambda each: self.activated.append(f"{each.metadata.name} {self.is_held_back}"),
             is_gated=lambda each: each.uid in self.gated,
-            takes_room=lambda uid: any(each.uid == uid for each in self.pods.values()),
+            takes_room=lambda uid: any(pod.uid == uid for pod in self.pods.values()),
         )
 
     @property

@@ -36,7 +36,7 @@ class PreemptionLoopsBench:
 
     def preempt(self, *victims: Pod, by: Pod = URGENT, name: str = "n1") -> None:
         self.loops.begin(by, name, victims)
-        self.pods = [each for each in self.pods if each not in victims]
+        self.pods = [pod for pod in self.pods if pod not in victims]
 
     def again_and_again(self, times: int, *, by: Pod = URGENT, owner: str = "web") -> None:
         """Each victim is followed by another of its owner."""

@@ -62,7 +62,7 @@ def test_traceback_of_a_defect_quotes_nothing_that_a_terminal_obeys() -> None:
         "version.command.callback = fail\n"
         "main(['version'])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "KeyError" in done.stderr
-    assert done.stderr.replace("\n", "").isprintable()
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "KeyError" in result.stderr
+    assert result.stderr.replace("\n", "").isprintable()

@@ -16,9 +16,9 @@ ATTEMPT = {
 WHY = {"at": ATTEMPT["at"], "groups": [], "scores": [], "blockers": {}}
 
 
-def shown(capsys, **more):
+def shown(capsys, **fields):
     story = {"pod": "default/p", "bound_to": "", "exists": True, "leader": None, "queue": None, "attempts": [ATTEMPT]}
-    print_story(read_story(json.dumps(story | {"why": WHY} | more)), "")
+    print_story(read_story(json.dumps(story | {"why": WHY} | fields)), "")
     return [line.strip() for line in capsys.readouterr().out.splitlines()]
 
 

@@ -18,7 +18,7 @@ def in_namespace(namespace, manifest):
 
 
 def on(cluster):
-    return {each.key: each.node_name for each in cluster.pods}
+    return {pod.key: pod.node_name for pod in cluster.pods}
 
 
 # ---------------------------------------------------------------- loading
@@ -31,7 +31,7 @@ def test_directories_and_several_files_are_loaded(tmp_path):
     (folder / "more" / "pods.jsonl.gz").write_bytes(gzip.compress(f"{json.dumps(web('a'))}\n".encode()))
     other = written(tmp_path / "other.json", web("b"))
     cluster = Cluster.load(folder)
-    assert ([each.name for each in cluster.nodes], on(cluster)) == (["n1", "n2"], {"default/a": ""})
+    assert ([node.name for node in cluster.nodes], on(cluster)) == (["n1", "n2"], {"default/a": ""})
     assert on(Cluster.load([folder, str(other), web("c")])) == {"default/a": "", "default/b": "", "default/c": ""}
 
 
@@ -57,9 +57,9 @@ def test_pods_that_have_only_a_prefix_get_names():
     nameless = {**web(""), "metadata": {"generateName": "web-"}}
     cluster = Cluster.load([node("n1"), nameless, nameless])
     cluster.add(nameless)
-    names = [each.metadata.name for each in cluster.pods]
+    names = [pod.metadata.name for pod in cluster.pods]
     assert len(set(names)) == 3
-    assert all(len(each) == len("web-x2x4k") and each.startswith("web-") for each in names)
+    assert all(len(name) == len("web-x2x4k") and name.startswith("web-") for name in names)
     assert cluster.evaluate(nameless).node == "n1"
 
 

@@ -21,7 +21,7 @@ def _planned(manifest, *objects):
     """The pods for which nodes would be bought beside one that is too small for any."""
     cluster = Cluster.load([node("n1", "2"), node("n2", "0"), *objects])
     plan = cluster.plan(adopt_nodes=True, assume_unschedulable=True, rules="podium", add=manifest).as_dict()
-    return [name for each in plan["new_nodes"] for name in each["pods"]], len(plan["new_nodes"])
+    return [name for new_node in plan["new_nodes"] for name in new_node["pods"]], len(plan["new_nodes"])
 
 
 @pytest.mark.parametrize("question", ["evaluate", "capacity", "why", "fixes"])
@@ -54,7 +54,7 @@ def test_a_question_leaves_no_workload_behind():
     cluster.why(workload("Deployment"))
     cluster.add(database)
     cluster.add(workload("Deployment"))
-    assert next(each.metadata.name for each in cluster.pods) == "db-0"
+    assert next(pod.metadata.name for pod in cluster.pods) == "db-0"
 
 
 def test_claims_from_templates_need_devices():

@@ -18,7 +18,7 @@ VERSIONS = {"NodePool": "karpenter.sh/v1", "DaemonSet": "apps/v1"}
 
 
 def versioned(*objects):
-    return [{"apiVersion": VERSIONS.get(each["kind"], "v1"), **each} for each in objects]
+    return [{"apiVersion": VERSIONS.get(item["kind"], "v1"), **item} for item in objects]
 
 
 def plannable():
@@ -54,7 +54,7 @@ def test_a_plan_is_about_the_cluster_as_it_is_now(tmp_path):
     plan = cluster.plan(adopt_nodes=True, assume_unschedulable=True, rules="podium").as_dict()
     assert (len(plan["new_nodes"]), sorted(plan["existing"])) == (2, ["n1"])
     added = Cluster.load(nodes).plan(adopt_nodes=True, add=deployment(replicas=10)).as_dict()
-    assert sum(len(each["pods"]) for each in added["new_nodes"]) == 2
+    assert sum(len(new_node["pods"]) for new_node in added["new_nodes"]) == 2
     path = written(tmp_path / "web.yaml", deployment(replicas=10))
     assert Cluster.load(nodes).plan(adopt_nodes=True, add=path, rules="podium").as_dict()["new_nodes"]
 

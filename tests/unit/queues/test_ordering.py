@@ -95,7 +95,7 @@ def test_no_pod_is_lost_to_a_plugin_that_always_fails() -> None:
     bench.reject(bench.pop())
     bench.update(pods[0], pod("web-0", priority=7))
     bench.queue.activate(pods)
-    assert {bench.state_of(each) for each in pods} == {QueueState.ACTIVE}
+    assert {bench.state_of(pod) for pod in pods} == {QueueState.ACTIVE}
     assert bench.popped_names()[0] == "web-0"
     assert bench.queue.pop() is None
 

@@ -14,7 +14,7 @@ from tests.device_manifests import exactly, resource_claim
 
 
 def claim(name: str, *devices: str, users: tuple[str, ...] = ("web",), **changes: Any) -> ResourceClaim:
-    results = [{"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": each} for each in devices]
+    results = [{"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": device} for device in devices]
     constraint = {"matchAttribute": "resource.kubernetes.io/pcieRoot"}
     allocation = {"devices": {"results": results}}
     reserved = [{"resource": "pods", "name": user, "uid": pod(user).uid} for user in users]
@@ -25,7 +25,7 @@ def claim(name: str, *devices: str, users: tuple[str, ...] = ("web",), **changes
 
 def published(*devices: str) -> ResourceSlice:
     pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": "gpu.example.com", "pool": pool, "devices": [{"name": each} for each in devices]}
+    spec = {"driver": "gpu.example.com", "pool": pool, "devices": [{"name": device} for device in devices]}
     return msgspec.convert({"metadata": {"name": "s"}, "spec": spec}, ResourceSlice)
 
 
@@ -44,9 +44,9 @@ def test_a_device_that_two_claims_hold_is_a_failure_and_named() -> None:
 
 
 def test_a_claim_is_reported_once() -> None:
-    told: list[str] = []
-    watcher = ClaimWatcher(told.append)
+    messages: list[str] = []
+    watcher = ClaimWatcher(messages.append)
     watcher.on_add(claim("c", status={}))
     for _ in range(2):
         watcher.on_update(claim("c", status={}), claim("c", "gpu-0", "gpu-1"))
-    assert told == ["web gets gpu-0 and gpu-1 of n1"]
+    assert messages == ["web gets gpu-0 and gpu-1 of n1"]

@@ -56,4 +56,4 @@ def test_counterfactual_replay_is_shown_to_its_end() -> None:
     assert isinstance(facts, Facts)
     assert (facts.facts["bind s p50"], facts.facts["bind s p99"], facts.facts["pending"]) == ("0.5", "-", "1")
     assert facts.facts["not read to its end"] == "cut off"
-    assert [each.kind for each in page.sections[1:]] == ["heat", "lines", "lines", "lines"]
+    assert [section.kind for section in page.sections[1:]] == ["heat", "lines", "lines", "lines"]
