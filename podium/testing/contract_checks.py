@@ -89,7 +89,8 @@ def _demand_code(point: str, status: object, codes: Collection[Code]) -> None:
 
 def only_the_asynchronous_points_wait(subject: Subject) -> None:
     """Methods that carry a decision out are `async def`; all others are plain `def`."""
-    kinds = (base for base in type(subject.plugin).__mro__ if base.__module__ == Plugin.__module__)
+    contract = Plugin.__module__.rpartition(".")[0]
+    kinds = (base for base in type(subject.plugin).__mro__ if base.__module__.rpartition(".")[0] == contract)
     for name in sorted({name for kind in kinds for name in vars(kind) if not name.startswith("_")}):
         method = getattr(type(subject.plugin), name)
         if callable(method) and name != "Args":

@@ -114,7 +114,7 @@ class PreemptionBench(PreemptionObserver):
         self.victims.append(victims)
 
     @property
-    def noted(self) -> list[str]:
+    def event_notes(self) -> list[str]:
         return sorted(f"{event.regarding.name}: {event.note}" for event in self.events)
 
 
@@ -130,7 +130,7 @@ async def test_a_victim_gets_a_condition_then_its_delete_then_an_event() -> None
     bench = PreemptionBench()
     assert await bench.preempt(victim("a", uid="u-a"))
     assert bench.story == ["announceTrue a", "delete a"]
-    assert bench.noted == [note("a")]
+    assert bench.event_notes == [note("a")]
     [condition] = bench.conditions
     assert condition == PodCondition(
         type="DisruptionTarget",
@@ -154,7 +154,7 @@ async def test_all_go_at_once_but_the_last() -> None:
     bench.latency_s = {"delete a": 2.0, "delete b": 1.0}
     assert await bench.preempt(A, B, C)
     assert bench.story[-4:] == ["delete b", "delete a", "announceTrue c", "delete c"]
-    assert bench.noted == [note("a"), note("b"), note("c")]
+    assert bench.event_notes == [note("a"), note("b"), note("c")]
 
 
 async def test_victims_that_are_leaving_already_are_left_alone() -> None:
@@ -195,7 +195,7 @@ async def test_a_victim_that_waits_on_permit_is_stopped_not_deleted() -> None:
     assert status is not None
     assert (status.code.label, status.message, status.plugin) == ("Error", "preempted", "DefaultPreemption")
     assert bench.story == []
-    assert bench.noted == [note("a", in_memory=True)]
+    assert bench.event_notes == [note("a", in_memory=True)]
 
 
 async def test_a_victim_that_may_go_already_is_deleted() -> None:
@@ -211,7 +211,7 @@ async def test_a_victim_in_pre_bind_is_cancelled_not_deleted() -> None:
     assert await bench.preempt(A)
     assert in_pre_bind.cause == "preempted by DefaultPreemption"
     assert bench.story == []
-    assert bench.noted == [note("a", in_memory=True)]
+    assert bench.event_notes == [note("a", in_memory=True)]
 
 
 async def test_a_victim_past_pre_bind_is_deleted() -> None:
@@ -291,7 +291,7 @@ async def test_the_last_victim_is_spared_where_another_cannot_go() -> None:
     bench = PreemptionBench(errors={"delete a": NO})
     assert not await bench.preempt(A, B, C)
     assert sorted(bench.story) == ["announceTrue a", "announceTrue b", "delete b", "take back a"]
-    assert bench.noted == [note("b")]
+    assert bench.event_notes == [note("b")]
 
 
 async def test_a_preemption_that_is_cancelled_holds_nobody_back() -> None:

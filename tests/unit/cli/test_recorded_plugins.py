@@ -44,7 +44,7 @@ _COMMANDS = {
 }
 
 
-def _decided(node: str) -> bytes:
+def _decision(node: str) -> bytes:
     return content_of((DECIDED, ("u", "default/web", "Suggested", node, 1, 1, 0, None, ())))
 
 
@@ -66,7 +66,7 @@ def test_plugin_that_only_the_recording_names_never_runs(
 ) -> None:
     named = {"plugins": [reference.format(here=tmp_path)], **({"kind": kind} if kind else {})}
     for name, node in (("one", "n1"), ("two", "n2")):
-        described(tmp_path / name, complete() | named, _decided(node))
+        described(tmp_path / name, complete() | named, _decision(node))
     result = run(*(each.format(one=tmp_path / "one", two=tmp_path / "two") for each in _COMMANDS[command]))
     assert not ran.exists()
     if "other.yaml" not in _COMMANDS[command] and not (kind and command != "replay"):

@@ -91,12 +91,12 @@ def test_backoffs_are_completed_by_second_then_in_the_order_of_the_active_queue(
         pods.move(each, QueueEvent.BACK_OFF, "Rejected")
     pods.move(info("failed", priority=9, at_s=1000.0, errors=1), QueueEvent.BACK_OFF_AFTER_ERROR, "Failed")
     clock.advance(2.0)
-    assert _completed(pods) == ["high", "low", "failed"]
+    assert _drain_backoff(pods) == ["high", "low", "failed"]
     clock.advance(1.0)
-    assert _completed(pods) == ["next-second"]
+    assert _drain_backoff(pods) == ["next-second"]
 
 
-def _completed(pods: QueuedPods) -> list[str]:
+def _drain_backoff(pods: QueuedPods) -> list[str]:
     names = []
     while (done := pods.backoff_completed()) is not None:
         pods.move(done, QueueEvent.ENQUEUE, "BackoffComplete")

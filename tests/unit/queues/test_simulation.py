@@ -151,7 +151,7 @@ class Simulation:
 
     # ------------------------------------------------------------ pods
 
-    def built(self, index: int, *, priority: int, has_gates: bool, in_status: str, uid: str) -> Pod:
+    def build_pod(self, index: int, *, priority: int, has_gates: bool, in_status: str, uid: str) -> Pod:
         self.made += 1
         return pod(
             str(index),
@@ -163,7 +163,7 @@ class Simulation:
         )
 
     def fresh(self, index: int) -> Pod:
-        return self.built(
+        return self.build_pod(
             index,
             priority=self.random.randint(0, 2),
             has_gates=self.often(0.25),
@@ -211,7 +211,7 @@ class Simulation:
             return None
         old = self.objects[known.index]
         drops_gates = self.often(0.5)
-        new = self.objects[known.index] = self.built(
+        new = self.objects[known.index] = self.build_pod(
             known.index,
             priority=self.random.choice((known.priority, self.random.randint(0, 2))),
             has_gates=known.has_gates and not drops_gates,

@@ -23,7 +23,7 @@ def claim(name: str, *devices: str, users: tuple[str, ...] = ("web",), **changes
     return msgspec.convert({**manifest, **changes}, ResourceClaim)
 
 
-def published(*devices: str) -> ResourceSlice:
+def resource_slice(*devices: str) -> ResourceSlice:
     pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": "gpu.example.com", "pool": pool, "devices": [{"name": device} for device in devices]}
     return msgspec.convert({"metadata": {"name": "s"}, "spec": spec}, ResourceSlice)
@@ -31,13 +31,15 @@ def published(*devices: str) -> ResourceSlice:
 
 def test_each_claim_shows_its_pods_its_node_its_devices_and_what_it_asked_for() -> None:
     pods = [pod("web", node="n1"), pod("too", node="n1")]
-    use = device_use([claim("c", "gpu-0", "gpu-1", users=("web", "too"))], [published("gpu-0", "gpu-1", "gpu-2")], pods)
+    use = device_use(
+        [claim("c", "gpu-0", "gpu-1", users=("web", "too"))], [resource_slice("gpu-0", "gpu-1", "gpu-2")], pods
+    )
     assert use.claims == (ClaimUse(("too", "web"), "n1", ("gpu-0", "gpu-1"), "2 gpu, same pcieRoot"),)
     assert (use.in_use, use.total, use.twice) == (2, {"gpu.example.com": 3}, ())
 
 
 def test_a_device_that_two_claims_hold_is_a_failure_and_named() -> None:
-    use = device_use([claim("c", "gpu-0"), claim("d", "gpu-0")], [published("gpu-0")], [])
+    use = device_use([claim("c", "gpu-0"), claim("d", "gpu-0")], [resource_slice("gpu-0")], [])
     outcome = Outcome(nodes=(), pods=0, bound_count=0, duration_s=1.0, devices=use)
     assert not outcome.is_success
     assert failure(outcome, 1.0) == "these devices were allocated twice: gpu.example.com/n1/gpu-0"
