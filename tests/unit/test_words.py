@@ -39,7 +39,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "": (0, 0),
     "binder": (1, 1),
     "cel": (319, 38),
-    "cli": (400, 28),
+    "cli": (59, 4),
     "client": (32, 10),
     "cluster": (85, 12),
     "config": (1, 1),
